@@ -1,0 +1,93 @@
+"""Sentences and their tokens: immutable, with the ten columns of CoNLL-U as the common vocabulary.
+
+A :class:`Sentence` may carry any of four layers of annotation: labels on its tokens (``upos``, ``xpos``),
+a dependency tree (``head``, ``deprel``), a constituency :class:`~treewright.corpora.trees.Tree` and an AMR
+:class:`~treewright.corpora.graphs.Graph`.
+
+>>> sentence = Sentence.from_words("the fat cat sat".split())
+>>> sentence.forms
+('the', 'fat', 'cat', 'sat')
+>>> len(sentence), sentence.tokens[2].form, sentence.tokens[2].upos
+(4, 'cat', '_')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from treewright.corpora.graphs import Graph
+    from treewright.corpora.trees import Tree
+
+__all__ = ["Sentence", "Token"]
+
+
+class Token(NamedTuple):
+    """One syntactic word. ``"_"`` means "not annotated", as in CoNLL-U; the id is the position, from 1.
+
+    A named tuple, not a dataclass: treebanks have millions of tokens, and this is the fastest immutable record.
+    """
+
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: int | None = None
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """An immutable sentence: tokens, and what else its file said about it.
+
+    ``extras`` are the rows of CoNLL-U that are not words (multiword tokens ``3-4``, empty nodes ``8.1``), as
+    (number of words before the row, the row); they are kept so that writing gives back what was read.
+    ``path`` and ``line`` say where the sentence came from, for error messages; they do not count for equality.
+    """
+
+    tokens: tuple[Token, ...]
+    comments: tuple[str, ...] = ()
+    extras: tuple[tuple[int, str], ...] = ()
+    tree: Tree | None = None
+    graph: Graph | None = None
+    path: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> Sentence:
+        """A sentence of words without annotation."""
+        return cls(tuple(Token(word) for word in words))
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The word forms."""
+        return tuple([token.form for token in self.tokens])
+
+    def column(self, name: str) -> tuple[str, ...]:
+        """One column over all tokens, e.g. ``column("upos")``."""
+        return tuple([getattr(token, name) for token in self.tokens])
+
+    def with_column(self, name: str, values: Sequence[str]) -> Sentence:
+        """A copy with one column replaced; the other layers are kept.
+
+        >>> Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"]).column("upos")
+        ('PRON', 'VERB')
+        """
+        tokens = tuple(
+            [token._replace(**{name: value}) for token, value in zip(self.tokens, values, strict=True)]
+        )
+        return replace(self, tokens=tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __iter__(self) -> Iterator[Token]:
+        return iter(self.tokens)
+
+    def __str__(self) -> str:
+        return " ".join(self.forms)

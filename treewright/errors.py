@@ -1,0 +1,39 @@
+"""Errors that Treewright raises on purpose: one base class, messages written for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError"]
+
+
+class TreewrightError(Exception):
+    """Base class: catch this to catch every error that Treewright raises on purpose.
+
+    The message says what was wrong, where, and what to do. The command line prints it without a traceback.
+    """
+
+
+class CorpusError(TreewrightError):
+    """A corpus file (or a sentence in memory) is not what was expected.
+
+    >>> str(CorpusError("10 columns expected, 3 found", path="train.conllu", line=12))
+    'train.conllu:12: 10 columns expected, 3 found'
+    """
+
+    def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
+        where = "" if path is None else str(path) + ("" if line is None else f":{line}") + ": "
+        super().__init__(where + message)
+        self.path, self.line = path, line
+
+
+class ModelError(TreewrightError):
+    """A model file is truncated, damaged, of a newer version, or not a model at all."""
+
+
+class TaskError(TreewrightError):
+    """A task (search space) breaks its contract, e.g. a ``step`` that does not advance."""
+
+
+class ConfigError(TreewrightError):
+    """A setting has a name or a value that cannot be used."""
