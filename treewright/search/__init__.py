@@ -1,0 +1,22 @@
+"""The core: the search-space protocol and the compiled engine that runs any task written against it."""
+
+from treewright.search.compiling import compiled, interpreted, kernel
+from treewright.search.hashing import cross2, cross3, mix, string_hash
+from treewright.search.running import Decoded, Trajectory, decode, trajectory
+from treewright.search.task import Packed, Task
+
+__all__ = [
+    "Decoded",
+    "Packed",
+    "Task",
+    "Trajectory",
+    "compiled",
+    "cross2",
+    "cross3",
+    "decode",
+    "interpreted",
+    "kernel",
+    "mix",
+    "string_hash",
+    "trajectory",
+]

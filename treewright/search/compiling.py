@@ -1,0 +1,82 @@
+"""How functions are compiled: two decorators, and the way back to plain Python.
+
+``@kernel`` marks what Python calls (a pass over a corpus): compiled on first use, kept on disk for the next
+process, and run without the GIL. ``@compiled`` marks what kernels and tasks call. With ``NUMBA_DISABLE_JIT=1``
+both leave the function as it is. :func:`interpreted` gives the plain Python twin of either.
+"""
+
+from __future__ import annotations
+
+import types as python_types
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+__all__ = ["compiled", "interpreted", "kernel"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+_warned = False
+
+
+def compiled(function: Function) -> Function:
+    """Compile a helper that tasks and kernels call. It ends up inside its callers, so it needs no cache."""
+    return cast(Function, njit(**_OPTIONS)(function))
+
+
+def kernel(function: Function) -> Function:
+    """Compile an entry point, cached across processes; where no folder can be written, uncached."""
+    global _warned
+    try:
+        return cast(Function, njit(cache=True, **_OPTIONS)(function))
+    except RuntimeError as error:  # Numba found no cache folder that it can write to
+        if not _warned:
+            _warned = True
+            warnings.warn(
+                f"compiled code cannot be kept on disk ({error}); every process will compile anew, which takes "
+                "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
+                stacklevel=2,
+            )
+        return cast(Function, njit(**_OPTIONS)(function))
+
+
+def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
+    """The plain Python twin of a compiled function, together with everything compiled that it calls.
+
+    >>> @compiled
+    ... def double(n):
+    ...     return n + n
+    >>> interpreted(double)(21)
+    42
+    """
+    done: dict[Any, Any] = {} if _done is None else _done
+    plain = function.py_func if isinstance(function, Dispatcher) else function
+    if plain in done:
+        return cast(Function, done[plain])
+    names = dict(plain.__globals__)
+    twin = python_types.FunctionType(
+        plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    done[plain] = twin
+    for name in plain.__code__.co_names:
+        value = names.get(name)
+        if isinstance(value, Dispatcher):
+            names[name] = interpreted(value, done)
+        elif isinstance(value, python_types.ModuleType):
+            names[name] = _PlainModule(value, done)
+    return cast(Function, twin)
+
+
+class _PlainModule:
+    """A module whose compiled functions are seen as plain Python: ``import helpers; helpers.f(...)``."""
+
+    def __init__(self, module: python_types.ModuleType, done: dict[Any, Any]) -> None:
+        self._module, self._done = module, done
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        return interpreted(value, self._done) if isinstance(value, Dispatcher) else value

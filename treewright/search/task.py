@@ -1,0 +1,331 @@
+"""A task: a search space written as a class of plain functions, compiled together with the engine.
+
+Each class gets a Numba type of its own that carries a digest of its sources. In the interpreter ``task.step(...)`` is
+an attribute like any other; in compiled code it is a method of that type, resolved at compile time. See
+``docs/own-task.md`` for a task written from scratch.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
+
+from treewright.errors import TaskError
+from treewright.search.compiling import interpreted
+from treewright.search.digest import source_digest
+from treewright.search.layout import Size, parse_size
+from treewright.search.records import record
+
+__all__ = ["ENGINE", "Packed", "Task"]
+
+#: the functions of the protocol, in the order in which an episode meets them
+PROTOCOL = (
+    "initial",
+    "is_final",
+    "actions",
+    "step",
+    "features",
+    "action_features",
+    "expert_costs",
+    "loss",
+    "partial_loss",
+)
+_GENERATED = ("state_view", "instance_view")
+
+
+class Task:
+    """A search space. Subclass it, declare the state, and write the functions of the protocol.
+
+    What is declared:
+
+    * ``state``: the fields of a state and their sizes, e.g. ``{"position": 1, "labels": "n"}``. Every field is an
+      array of 32-bit integers; a single number is an array of one, ``state.position[0]``.
+    * ``instance``: the fields of an instance: arrays that :meth:`encode` makes of one sentence.
+    * ``shared``: arrays that all instances share (tables, dictionaries), given by :meth:`shared_arrays`.
+    * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
+    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
+    * ``max_features``: the most features that a state (or an action) has.
+
+    In the functions, ``x`` is the instance, with ``x.n`` the length of the sentence and one attribute a field;
+    ``state`` is the state. They are plain functions without ``self``, restricted to what Numba compiles; a helper of
+    theirs needs :func:`~treewright.search.compiled` above it.
+    """
+
+    name: str = ""
+    state: Mapping[str, int | str] = {}
+    instance: Sequence[str] = ()
+    shared: Sequence[str] = ()
+    structured: bool = False
+    n_actions: int = 0
+    max_steps: int | str = "n"
+    max_features: int = 64
+
+    digest: ClassVar[str]
+    _numba_type: ClassVar[TaskType]
+    _state_sizes: ClassVar[dict[str, Size]]
+
+    # ---- the protocol; each of these may be overridden by a plain function
+
+    @staticmethod
+    def initial(x: Any, state: Any) -> None:
+        """Write the initial state; it is handed over filled with zeros."""
+
+    @staticmethod
+    def is_final(x: Any, state: Any) -> bool:
+        """Is this state terminal?"""
+        return False
+
+    @staticmethod
+    def actions(x: Any, state: Any, out: Any) -> int:
+        """Write the admissible actions to ``out`` and return how many there are; here: all."""
+        for action in range(out.shape[0]):
+            out[action] = action
+        return out.shape[0]
+
+    @staticmethod
+    def step(x: Any, state: Any, action: int) -> None:
+        """Change the state by an action."""
+
+    @staticmethod
+    def features(x: Any, state: Any, out: Any) -> int:
+        """Write the features of the state to ``out``, as integers below 2³¹, and return how many there are."""
+        out[0] = 0
+        return 1
+
+    @staticmethod
+    def action_features(x: Any, state: Any, action: int, out: Any) -> int:
+        """Further features of (state, action), where actions carry structure."""
+        return 0
+
+    @staticmethod
+    def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
+        """The oracle: write to ``out`` the cost of each of the ``n`` actions, 0 for an optimal one."""
+        for k in range(n):
+            out[k] = 0.0
+
+    @staticmethod
+    def loss(x: Any, state: Any) -> float:
+        """The loss of a final state."""
+        return 0.0
+
+    @staticmethod
+    def partial_loss(x: Any, state: Any) -> float:
+        """The least loss still reachable from a state that need not be final; −1 where it is not known."""
+        return -1.0
+
+    # ---- written by the library for each task, from what is declared
+
+    @staticmethod
+    def state_view(buffer: Any, n: int) -> Any:
+        """The state that a flat buffer holds, with its fields by name."""
+
+    @staticmethod
+    def instance_view(corpus: Any, i: int) -> Any:
+        """The instance of sentence ``i`` of a packed corpus."""
+
+    # ---- what stays in Python
+
+    def encode(self, sentence: Any) -> Mapping[str, npt.ArrayLike]:
+        """The arrays of one sentence, by the names in ``instance``."""
+        raise TaskError(f"task {self.name!r} does not say how to encode a sentence: write a method `encode`")
+
+    def length(self, sentence: Any) -> int:
+        """The length ``n`` of a sentence."""
+        return len(sentence)
+
+    def shared_arrays(self) -> Mapping[str, npt.ArrayLike]:
+        """The arrays named in ``shared``."""
+        return {}
+
+    def pack(self, sentences: Iterable[Any]) -> Packed:
+        """Encode sentences into flat arrays, ready for the engine."""
+        lengths: list[int] = []
+        columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.instance}
+        for number, sentence in enumerate(sentences):
+            lengths.append(self.length(sentence))
+            arrays = self.encode(sentence)
+            for name, column in columns.items():
+                if name not in arrays:
+                    raise TaskError(
+                        f"task {self.name!r}: encode(sentence {number}) gives no array {name!r}, which `instance` declares"
+                    )
+                column.append(np.asarray(arrays[name]))
+        flat: dict[str, npt.NDArray[Any]] = {}
+        for name, column in columns.items():
+            offsets = np.zeros(len(column) + 1, np.int64)
+            np.cumsum([len(array) for array in column], out=offsets[1:])
+            flat[name] = np.concatenate(column) if column else np.zeros(0, np.int32)
+            flat[name + "_at"] = offsets
+        return self.packed(np.asarray(lengths, np.int32), flat)
+
+    def packed(self, lengths: npt.NDArray[np.int32], flat: Mapping[str, npt.NDArray[Any]]) -> Packed:
+        """Packed sentences from arrays that are flat already: ``name`` and its offsets ``name_at`` for each field."""
+        shared = {name: np.asarray(array) for name, array in self.shared_arrays().items()}
+        arrays = {"n": lengths, **flat, **{name: shared[name] for name in self.shared}}
+        fields = self._corpus_fields()
+        return Packed(self, record(fields)(*(_plain(arrays[name]) for name in fields)), lengths)
+
+    @classmethod
+    def _corpus_fields(cls) -> tuple[str, ...]:
+        return ("n", *(part for name in cls.instance for part in (name, name + "_at")), *cls.shared)
+
+    @classmethod
+    def state_size(cls, n: Any) -> Any:
+        """How many integers the state of a sentence of length ``n`` takes (``n`` may be an array of lengths)."""
+        return sum((size(n) for size in cls._state_sizes.values()), 0 * n)
+
+    @classmethod
+    def steps_bound(cls, n: Any) -> Any:
+        """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
+        return parse_size(cls.max_steps)(n)
+
+    def plain(self) -> Task:
+        """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""
+        cls = type(self)
+        twins = {name: staticmethod(interpreted(getattr(cls, name))) for name in PROTOCOL}
+        twin = copy.copy(self)
+        twin.__class__ = type(cls.__name__, (cls,), {**twins, "__module__": cls.__module__, "name": cls.name})
+        return twin
+
+    # ---- the compiled side
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        for name in PROTOCOL:
+            if isinstance(cls.__dict__.get(name), FunctionType):
+                setattr(cls, name, staticmethod(cls.__dict__[name]))
+        cls.name = cls.__dict__.get("name", "") or cls.__name__
+        cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
+        for name, function in _generate(cls).items():
+            setattr(cls, name, staticmethod(function))
+        cls.digest = source_digest(getattr(cls, name) for name in PROTOCOL)
+        cls._numba_type = TaskType(f"{cls.__module__}.{cls.__qualname__}", cls.digest, _declared(cls))
+        _FUNCTIONS[cls._numba_type.key] = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sentences as flat arrays: ``arrays`` is the record that kernels take."""
+
+    task: Task
+    arrays: Any
+    lengths: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest sentence."""
+        return int(self.lengths.max(initial=0))
+
+    def instance(self, i: int) -> Any:
+        """The instance of sentence ``i``, as the functions of the task see it."""
+        return self.task.instance_view(self.arrays, i)
+
+    def state_offsets(self) -> npt.NDArray[np.int64]:
+        """Where the state of each sentence begins, when all are laid one behind the other."""
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
+        return offsets
+
+
+def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Contiguous, writable, 32-bit where integer: one Numba type a field, whatever the caller had."""
+    if array.dtype.kind in "iub" and array.dtype != np.int64:
+        array = array.astype(np.int32)
+    return np.require(array, requirements=["C", "W", "O"])
+
+
+def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
+    """Write the two functions that give names to flat arrays: ``state_view`` of a state, ``instance_view`` of a sentence."""
+    parts, start = [], Size(0, 0)
+    for size in cls._state_sizes.values():
+        end = Size(start.per_token + size.per_token, start.constant + size.constant)
+        parts.append(
+            f"buffer[{start.per_token} * n + {start.constant} : {end.per_token} * n + {end.constant}]"
+        )
+        start = end
+    state = f"def state_view(buffer, n):\n    return State({', '.join(parts)})\n"
+    fields = [f"corpus.{f}[corpus.{f}_at[i] : corpus.{f}_at[i + 1]]" for f in cls.instance]
+    fields += [f"corpus.{f}" for f in cls.shared]
+    instance = f"def instance_view(corpus, i):\n    return Instance({', '.join(['corpus.n[i]', *fields])})\n"
+    names: dict[str, Any] = {
+        "State": record(tuple(cls.state) or ("nothing",)),
+        "Instance": record(("n", *cls.instance, *cls.shared)),
+        "__name__": __name__,
+    }
+    exec(state + instance, names)
+    return {name: names[name] for name in _GENERATED}
+
+
+def _declared(cls: type[Task]) -> str:
+    """What the generated functions depend on."""
+    return repr((dict(cls._state_sizes), tuple(cls.instance), tuple(cls.shared)))
+
+
+class TaskType(types.Type):  # type: ignore[misc]
+    """The Numba type of a task: its name and digest are the key of the cache."""
+
+    def __init__(self, name: str, digest: str, declared: str) -> None:
+        self.task_name, self.digest, self.declared = name, digest, declared
+        super().__init__(name=f"Task({name}:{digest}:{declared})")
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two task types the same."""
+        return self.task_name, self.digest, self.declared
+
+
+register_model(TaskType)(models.OpaqueModel)
+
+_FUNCTIONS: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}
+_COMPILED: dict[tuple[tuple[str, str, str], str], Any] = {}
+
+
+def _compiled_function(key: tuple[str, str, str], name: str) -> Any:
+    if (key, name) not in _COMPILED:
+        _COMPILED[key, name] = njit(nogil=True, error_model="numpy")(_FUNCTIONS[key][name])
+    return _COMPILED[key, name]
+
+
+@typeof_impl.register(Task)
+def _typeof(task: Task, context: Any) -> TaskType:
+    return task._numba_type
+
+
+@unbox(TaskType)
+def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
+    return NativeValue(context.context.get_dummy_value())
+
+
+def _register(name: str) -> None:
+    @overload_method(TaskType, name)
+    def resolve(task: Any, *arguments: Any) -> Any:
+        function = _compiled_function(task.key, name)
+
+        def call(task: Any, *arguments: Any) -> Any:
+            return function(*arguments)
+
+        return call
+
+
+for _name in (*PROTOCOL, *_GENERATED):
+    _register(_name)
+
+
+class Engine(Task):
+    """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
+
+    state = {"nothing": 1}
+
+
+ENGINE = Engine()
