@@ -1,0 +1,27 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Path]:
+    """Finds a file of the real corpora: ``real_data("ud-english-ewt/test.conllu")``.
+
+    They are not part of this repository. The test is skipped where they are absent.
+    """
+    beside_repository = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("TREEWRIGHT_DATA") or beside_repository)
+
+    def find(name: str) -> Path:
+        path = folder / name
+        if not path.exists():
+            pytest.skip(f"needs the corpus {name}: set TREEWRIGHT_DATA to the folder that has it")
+        return path
+
+    return find

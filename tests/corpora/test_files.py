@@ -1,0 +1,154 @@
+import io
+import os
+import stat
+
+import pytest
+
+from treewright.corpora.files import atomic_write, source_name, text_lines, text_writer
+from treewright.errors import CorpusError, TreewrightError
+
+
+def test_lines_end_at_newlines_only():
+    text = "one\u2028two\x85three\x0bfour\r\nfive\n\nsix"
+    expected = ["one\u2028two\x85three\x0bfour", "five", "", "six"]
+    assert list(text_lines(io.BytesIO(text.encode()))) == expected
+    assert list(text_lines(io.StringIO(text))) == expected
+
+
+def test_paths_and_streams_give_the_same_lines(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffnée\r\nsix\n".encode())
+    with open(path, "rb") as binary, open(path, encoding="utf-8") as text:
+        assert list(text_lines(binary)) == list(text_lines(text)) == list(text_lines(path)) == ["née", "six"]
+        assert not binary.closed
+        assert not text.closed
+
+
+def test_names_for_messages(tmp_path):
+    assert source_name(tmp_path / "a.txt") == str(tmp_path / "a.txt")
+    read, write = os.pipe()
+    with open(read, "rb") as stream, open(write, "wb"):
+        assert source_name(stream) == "<stream>"
+
+
+@pytest.mark.parametrize("missing", ["no.txt", "no/no.txt"])
+def test_missing_file(tmp_path, missing):
+    with pytest.raises(CorpusError, match=r"no\.txt: there is no such file"):
+        list(text_lines(tmp_path / missing))
+
+
+def test_directory(tmp_path):
+    with pytest.raises(CorpusError, match="this is a directory"):
+        list(text_lines(tmp_path))
+
+
+def test_impossible_path():
+    with pytest.raises(CorpusError, match="cannot be opened"):
+        list(text_lines("a\0b"))
+
+
+def test_wrong_encoding_is_reported_with_its_line(tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes(b"one\nn\xe9e\n")
+    with pytest.raises(
+        CorpusError, match=r"latin\.txt:2: not UTF-8 text \(byte 0xe9\); save the file as UTF-8"
+    ):
+        list(text_lines(path))
+    with (
+        open(path, encoding="utf-8") as stream,
+        pytest.raises(CorpusError, match=r"not UTF-8 text .* somewhere below"),
+    ):
+        list(text_lines(stream))
+
+
+def test_binary_file_is_recognised():
+    with pytest.raises(CorpusError, match="binary file"):
+        list(text_lines(io.BytesIO(b"\x80\0\0\n")))
+
+
+def test_streams_that_fail():
+    class Broken(io.BytesIO):
+        def __next__(self):
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(CorpusError, match="cannot be read: input/output error"):
+        list(text_lines(Broken()))
+
+
+def test_atomic_write_replaces_the_file_at_the_end(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with atomic_write(path) as stream:
+        stream.write("new\n")
+        assert path.read_text() == "old"
+    assert path.read_bytes() == b"new\n"
+    with atomic_write(path, "wb") as stream:
+        stream.write(b"\xff")
+    assert path.read_bytes() == b"\xff"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("exception", [ValueError, KeyboardInterrupt])
+def test_atomic_write_leaves_nothing_behind(tmp_path, exception):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail():
+        with atomic_write(path) as stream:
+            stream.write("half")
+            raise exception
+
+    with pytest.raises(exception):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_atomic_write_keeps_links_and_permissions(tmp_path):
+    path, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with atomic_write(link) as stream:
+        stream.write("new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_new_files_get_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").write_text("")
+    with atomic_write(tmp_path / "ours"):
+        pass
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_atomic_write_does_not_replace_devices():
+    with atomic_write(os.devnull) as stream:
+        stream.write("gone")
+    assert not os.path.isfile(os.devnull)
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    with pytest.raises(TreewrightError, match="directory"), atomic_write(tmp_path):
+        pass
+    with (
+        pytest.raises(TreewrightError, match="no such file or directory"),
+        atomic_write(tmp_path / "no" / "a"),
+    ):
+        pass
+
+
+def test_text_writer_takes_paths_and_streams(tmp_path):
+    binary, text = io.BytesIO(), io.StringIO()
+    for target in (tmp_path / "a.txt", binary, text):
+        with text_writer(target) as write:
+            write("née\n")
+    assert (
+        (tmp_path / "a.txt").read_bytes() == binary.getvalue() == text.getvalue().encode() == b"n\xc3\xa9e\n"
+    )
+
+
+def test_half_characters_cannot_be_written():
+    with pytest.raises(CorpusError, match="half a character"), text_writer(io.BytesIO()) as write:
+        write("\ud800")

@@ -1,0 +1,153 @@
+import hashlib
+import io
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treewright.corpora.conllu import format_conllu
+from treewright.corpora.reading import corpus_hash, format_sentence, formats, load_corpus, read_sentences
+from treewright.corpora.types import Sentence, Token
+from treewright.errors import ConfigError, CorpusError
+
+SENTENCES = [
+    Sentence((Token("Time", upos="NOUN"), Token("flies", upos="VERB"))),
+    Sentence((Token("Stop", upos="VERB"),)),
+]
+
+
+def text_of(format):
+    return "".join(format_sentence(sentence, format) for sentence in SENTENCES)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "format"),
+    [
+        (".conllu", "conllu"),
+        (".conll", "conllu"),
+        (".CONLLU", "conllu"),
+        (".tsv", "tabular"),
+        (".tab", "tabular"),
+        (".txt", "text"),
+        (".unknown", "conllu"),
+        ("", "tabular"),
+        (".md", "text"),
+    ],
+)
+def test_format_by_suffix_or_content(tmp_path, suffix, format):
+    path = tmp_path / f"corpus{suffix}"
+    path.write_text(text_of(format))
+    corpus = load_corpus(path)
+    assert [sentence.forms for sentence in corpus] == [sentence.forms for sentence in SENTENCES]
+    assert corpus[0].path == str(path)
+    if format != "text":
+        assert corpus == SENTENCES
+
+
+@pytest.mark.parametrize("format", formats())
+@pytest.mark.parametrize("given_format", ["auto", "by name"])
+def test_streams(format, given_format):
+    stream = io.BytesIO(("\n\n" + text_of(format)).encode())
+    corpus = load_corpus(stream, "auto" if given_format == "auto" else format)
+    assert [sentence.forms for sentence in corpus] == [sentence.forms for sentence in SENTENCES]
+    assert corpus[0].line == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Time\nflies\n\nStop\n", [["Time", "flies"], ["Stop"]]),  # one word a line: a column
+        ("Stop\nTime flies\n", [["Stop"], ["Time", "flies"]]),  # no: lines of text
+        ("#1 fan\nTime flies\n", [["#1", "fan"], ["Time", "flies"]]),
+        ("#\t#\n1\tNUM\n", [["#", "1"]]),
+        ("a\n" * 100, [["a"] * 100]),
+        ("  a  b \u3000 c\u00a0d\n", [["a", "b", "\u3000", "c\u00a0d"]]),  # only plain spaces separate
+    ],
+)
+def test_guessing_loses_nothing(text, expected):
+    assert [list(sentence.forms) for sentence in read_sentences(io.StringIO(text))] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# text = a b\n1 a\n", ":2: 10 columns"),
+        ("# newpar\n1 a\n", ":2: 10 columns"),
+        ("1 a _ _ _ _ 0 _ _ _\n", "spaces where the tabs should be"),
+        ("1\ta\tDET\t0\n", "10 columns separated by tabs expected, 4 found"),
+        ("", "no sentence in it"),
+        ("# just a remark\n", "no sentence in it: only comments"),
+        ("a b\n\0\n", ":2: a zero byte"),
+    ],
+)
+def test_damaged_input_reaches_the_reader_that_can_explain_it(text, message):
+    with pytest.raises(CorpusError, match=message):
+        load_corpus(io.StringIO(text))
+
+
+def test_text_without_words():
+    with pytest.raises(CorpusError, match="it has no words"):
+        load_corpus(io.StringIO(" \n\n"), "text")
+
+
+def test_somebody_at_a_keyboard_gets_answers_line_by_line():
+    def keyboard():
+        yield "Time flies\n"
+        raise AssertionError("asked for more than one line")
+
+    assert next(read_sentences(keyboard())).forms == ("Time", "flies")
+
+
+def test_unknown_formats():
+    for call in (lambda: read_sentences("a.txt", "xml"), lambda: format_sentence(SENTENCES[0], "xml")):
+        with pytest.raises(ConfigError, match=r"'xml'; choose one of .*conllu, tabular, text"):
+            call()
+
+
+@pytest.mark.parametrize("words", [["10 000"], [""], ["a\nb"], []])
+def test_what_cannot_be_text(words):
+    with pytest.raises(CorpusError, match="cannot be written"):
+        format_sentence(Sentence.from_words(words), "text")
+
+
+words = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\t\r\n "), min_size=1, max_size=5
+)
+
+
+@given(st.lists(words, min_size=1, max_size=5))
+def test_text_round_trip(words):
+    text = "x\n" + format_sentence(Sentence.from_words(words), "text")
+    assert [list(sentence.forms) for sentence in read_sentences(io.StringIO(text), "text")] == [["x"], words]
+
+
+def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(text_of("conllu"))
+    assert (
+        corpus_hash(path) == hashlib.sha256(path.read_bytes()).hexdigest() == corpus_hash(load_corpus(path))
+    )
+    with pytest.raises(CorpusError, match="cannot be read"):
+        corpus_hash(tmp_path)
+
+
+def test_hash_depends_on_every_layer():
+    sentence = SENTENCES[0]
+    variants = [
+        sentence,
+        sentence.with_column("upos", ["X", "X"]),
+        replace(sentence, tree="(S Time flies)"),
+        replace(sentence, graph="(f / fly)"),
+    ]
+    assert len({corpus_hash([variant]) for variant in variants}) == 4
+    assert corpus_hash([sentence]) == hashlib.sha256(format_conllu(sentence).encode()).hexdigest()
+
+
+def test_real_treebank(real_data):
+    path = real_data("ud-afrikaans-afribooms/test.conllu")
+    corpus = load_corpus(path)
+    assert len(corpus) == 425
+    assert corpus_hash(corpus) == corpus_hash(path)
+    with open(path, "rb") as stream:
+        assert load_corpus(stream) == corpus

@@ -1,0 +1,188 @@
+r"""One door to all corpus formats: name a file or a stream, get sentences.
+
+- ``conllu`` (``.conllu``, ``.conll``): ten columns, see :mod:`treewright.corpora.conllu`;
+- ``tabular`` (``.tsv``, ``.tab``): word and tag, see :mod:`treewright.corpora.tabular`;
+- ``text`` (``.txt``): a sentence a line, words separated by spaces.
+
+With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do.
+
+>>> import io
+>>> [str(sentence) for sentence in read_sentences(io.BytesIO(b"Time flies .\nI see .\n"))]
+['Time flies .', 'I see .']
+>>> [sentence] = read_sentences(io.BytesIO(b"Time\tNOUN\nflies\tVERB\n"))
+>>> sentence.column("upos")
+('NOUN', 'VERB')
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from treewright.corpora.conllu import format_conllu, parse_conllu
+from treewright.corpora.files import Source, source_name, text_lines
+from treewright.corpora.tabular import format_tabular, parse_tabular
+from treewright.corpora.types import Sentence
+from treewright.errors import ConfigError, CorpusError
+
+__all__ = ["corpus_hash", "format_sentence", "formats", "load_corpus", "read_sentences"]
+
+_WORD = re.compile(r"[^ \t\r\n]+")  # not str.split(): other scripts have white space inside words
+
+
+class _Format(NamedTuple):
+    suffixes: tuple[str, ...]
+    parse: Callable[[Iterable[str], str], Iterator[Sentence]]
+    format: Callable[[Sentence], str]
+
+
+def _parse_text(lines: Iterable[str], path: str) -> Iterator[Sentence]:
+    empty = True
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            raise CorpusError(
+                "a zero byte: this looks like a binary file or UTF-16; save it as UTF-8 text",
+                path=path,
+                line=number,
+            )
+        if words := _WORD.findall(line):
+            yield Sentence(Sentence.from_words(words).tokens, path=path, line=number)
+            empty = False
+    if empty:
+        raise CorpusError("no sentence in it: it has no words", path=path)
+
+
+def _format_text(sentence: Sentence) -> str:
+    for form in sentence.forms:
+        if not _WORD.fullmatch(form):
+            raise CorpusError(
+                f"the word {form!r} is empty or has a space in it, so it cannot be written as text; "
+                "choose the format conllu",
+                path=sentence.path,
+                line=sentence.line,
+            )
+    if not sentence.tokens:
+        raise CorpusError(
+            "a sentence without words cannot be written; leave it out",
+            path=sentence.path,
+            line=sentence.line,
+        )
+    return " ".join(sentence.forms) + "\n"
+
+
+_FORMATS = {
+    "conllu": _Format((".conllu", ".conll"), parse_conllu, format_conllu),
+    "tabular": _Format((".tsv", ".tab"), parse_tabular, format_tabular),
+    "text": _Format((".txt",), _parse_text, _format_text),
+}
+
+
+def formats() -> list[str]:
+    """The names of the known formats.
+
+    >>> formats()
+    ['conllu', 'tabular', 'text']
+    """
+    return list(_FORMATS)
+
+
+def read_sentences(source: Source, format: str = "auto") -> Iterator[Sentence]:
+    """The sentences of a file or stream, one at a time, in any of :func:`formats`.
+
+    >>> read_sentences("train.conllu", format="conlu")
+    Traceback (most recent call last):
+    treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text
+    """
+    if format != "auto":
+        return _format(format).parse(text_lines(source), source_name(source))
+    return _read_unknown(source)
+
+
+def _read_unknown(source: Source) -> Iterator[Sentence]:
+    name, lines = source_name(source), text_lines(source)
+    if isinstance(source, str | os.PathLike):
+        suffix = Path(source).suffix.lower()
+        for known in _FORMATS.values():
+            if suffix in known.suffixes:
+                yield from known.parse(lines, name)
+                return
+    seen: list[str] = []
+    guess = _guess_format(lines, seen)
+    yield from _FORMATS[guess].parse(chain(seen, lines), name)
+
+
+_UD_COMMENT = re.compile(r"#\s*([\w.:-]+\s*=|new(doc|par)\b)")
+_LINES_TO_GUESS_FROM = 50
+
+
+def _guess_format(lines: Iterator[str], seen: list[str]) -> str:
+    """Guess the format from the first lines; those that were taken are put into ``seen``.
+
+    No more lines are taken than are needed, so that somebody at a keyboard gets answers line by line.
+    A line of a single word is no evidence: it may be a short sentence, or one word of a column.
+    """
+    only_comments = True
+    for line in lines:
+        seen.append(line)
+        tabs, words = line.count("\t"), line.split()
+        if tabs == 1:
+            return "tabular"
+        # Columns of another number, or between spaces: damaged CoNLL-U. Its reader says what is wrong.
+        if tabs or _UD_COMMENT.match(line) or (len(words) == 10 and words[0] == "1"):
+            return "conllu"
+        if words and not line.startswith("#"):
+            if len(words) > 1:
+                return "text"
+            only_comments = False
+        if len(seen) >= _LINES_TO_GUESS_FROM:
+            break
+    return "conllu" if only_comments else "tabular"
+
+
+def load_corpus(source: Source, format: str = "auto") -> list[Sentence]:
+    """All sentences of a file or stream at once, as a list."""
+    return list(read_sentences(source, format))
+
+
+def format_sentence(sentence: Sentence, format: str = "conllu") -> str:
+    r"""The text of a sentence in one of :func:`formats`, ready to be written after the one before.
+
+    >>> format_sentence(Sentence.from_words(["Time", "flies"]), "text")
+    'Time flies\n'
+    """
+    return _format(format).format(sentence)
+
+
+def _format(name: str) -> _Format:
+    if name not in _FORMATS:
+        raise ConfigError(f"there is no format {name!r}; choose one of {', '.join(['auto', *_FORMATS])}")
+    return _FORMATS[name]
+
+
+def corpus_hash(corpus: str | os.PathLike[str] | Iterable[Sentence]) -> str:
+    """A fingerprint of a corpus, to tell later whether a model was trained on it: SHA-256 in hexadecimal.
+
+    For a path it is the hash of the file's bytes; for sentences in memory, of their CoNLL-U text followed by
+    their tree and graph where they have one. Both agree on a CoNLL-U file that writing would not change.
+
+    >>> len(corpus_hash([Sentence.from_words(["Time", "flies"])]))
+    64
+    """
+    if isinstance(corpus, str | os.PathLike):
+        try:
+            with open(corpus, "rb") as stream:
+                return hashlib.file_digest(stream, "sha256").hexdigest()
+        except OSError as error:
+            raise CorpusError(f"cannot be read: {error.strerror}", path=os.fspath(corpus)) from None
+    digest = hashlib.sha256()
+    for sentence in corpus:
+        digest.update(format_conllu(sentence).encode())
+        for layer in (sentence.tree, sentence.graph):
+            if layer is not None:
+                digest.update(f"{layer}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,50 @@
+"""Learners: imitation learning as one algorithm with a table of named rows."""
+
+from treewright.learners.imitation import (
+    DI_DLO,
+    DI_LO,
+    LEARNERS,
+    LI_DO,
+    LOLS,
+    SEARN,
+    AggraVaTe,
+    BatchLOLS,
+    DAgger,
+    DetLOLS,
+    Exploration,
+    Imitation,
+    Supervised,
+    VDAgger,
+    make_learner,
+    table,
+)
+from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
+from treewright.learners.training import Pass, Trained, train
+
+__all__ = [
+    "DI_DLO",
+    "DI_LO",
+    "LEARNERS",
+    "LI_DO",
+    "LOLS",
+    "SEARN",
+    "AggraVaTe",
+    "BatchLOLS",
+    "Constant",
+    "DAgger",
+    "Decay",
+    "DetLOLS",
+    "ExpertFirst",
+    "Exploration",
+    "Imitation",
+    "Linear",
+    "Pass",
+    "Schedule",
+    "Supervised",
+    "Trained",
+    "VDAgger",
+    "make_learner",
+    "make_schedule",
+    "table",
+    "train",
+]

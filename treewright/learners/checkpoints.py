@@ -1,0 +1,64 @@
+"""Checkpoints of training: plain arrays in a folder, each file written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError
+
+__all__ = ["clear", "load_arrays", "load_state", "save_arrays", "save_state"]
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def clear(folder: Path) -> None:
+    """Forget an earlier training."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def save_arrays(folder: Path, name: str, arrays: Arrays) -> None:
+    """Write arrays to ``folder/name.npz``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{name}.npz.part"
+    with part.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    os.replace(part, folder / f"{name}.npz")
+
+
+def load_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | None:
+    """The arrays in ``folder/name.npz``, or None where there is no such file."""
+    file = folder / f"{name}.npz"
+    if not file.is_file():
+        return None
+    with np.load(file, allow_pickle=False) as arrays:
+        return {key: arrays[key] for key in arrays.files}
+
+
+def save_state(folder: Path, fingerprint: str, history: list[dict[str, Any]], arrays: Arrays) -> None:
+    """Write the state after an iteration."""
+    about = json.dumps({"fingerprint": fingerprint, "history": history})
+    save_arrays(folder, "state", {**arrays, "about": np.frombuffer(about.encode(), np.uint8)})
+
+
+def load_state(folder: Path, fingerprint: str) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]] | None:
+    """The history and the arrays of the last iteration that was finished, or None where there is none.
+
+    Training with other data or other settings cannot be resumed: that is a :class:`ConfigError`.
+    """
+    arrays = load_arrays(folder, "state")
+    if arrays is None:
+        return None
+    about = json.loads(arrays.pop("about").tobytes())
+    if about["fingerprint"] != fingerprint:
+        raise ConfigError(
+            f"{folder} belongs to a training with other data or settings: give the same ones, or train without resuming"
+        )
+    return about["history"], arrays

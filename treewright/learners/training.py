@@ -1,0 +1,301 @@
+"""Training: the outer loop of Goodman's Algorithm 6, for any task and any row of the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError
+from treewright.learners import checkpoints
+from treewright.learners.imitation import Imitation
+from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
+from treewright.policies.linear import LinearPolicy, rows_for
+from treewright.policies.updates import Model, final_weights, learn_pass, new_model
+from treewright.search.engine import (
+    BOTH,
+    EXPERT,
+    EXPLORE,
+    LEARNED,
+    MIX_PER_ROLL,
+    MIX_PER_STEP,
+    NO_ROLL_OUT,
+)
+from treewright.search.examples import Examples, join_examples, no_examples
+from treewright.search.running import check_steps, run_shards, shape_of
+from treewright.search.task import ENGINE, Packed
+
+__all__ = ["Pass", "Trained", "train"]
+
+_WHO = {
+    "expert": EXPERT,
+    "learned": LEARNED,
+    "mixed-per-step": MIX_PER_STEP,
+    "mixed-per-roll": MIX_PER_ROLL,
+    "both": BOTH,
+    "none": NO_ROLL_OUT,
+    "explore": EXPLORE,
+}
+_COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF_ORACLE, "loss": COST_OF_ORACLE}
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning."""
+
+    iteration: int
+    beta: float
+    loss: float
+    decisions: int
+    examples: int
+    seconds: float
+    score: float | None = None
+    best: bool = False
+
+
+@dataclass
+class Trained:
+    """The policy that training ended with (the one best on development data, if there was a score), and its history."""
+
+    policy: LinearPolicy
+    history: list[Pass] = field(default_factory=list)
+
+
+@dataclass
+class _Run:
+    """All that must survive an interruption, at the end of an iteration."""
+
+    model: Model
+    examples: Examples
+    policies: list[npt.NDArray[np.float32]]  # SEARN's, oldest first
+    best: LinearPolicy | None = None
+    history: list[Pass] = field(default_factory=list)
+
+    @property
+    def finished(self) -> int:
+        return len(self.history)
+
+    def best_score(self) -> float | None:
+        return max((p.score for p in self.history if p.score is not None), default=None)
+
+
+def train(
+    learner: Imitation,
+    packed: Packed,
+    *,
+    bits: int = 18,
+    seed: int = 0,
+    jobs: int = 1,
+    evaluate: Callable[[LinearPolicy], float] | None = None,
+    report: Callable[[Pass], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train a policy for a task by imitation.
+
+    ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
+    better) and the best is returned. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along.
+    With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it: the result
+    is the same to the bit as without the interruption. The result does not depend on ``jobs``.
+    """
+    if not 1 <= bits <= 30:
+        raise ConfigError(f"bits must lie between 1 and 30, not {bits}")
+    if len(packed) == 0:
+        raise ConfigError("there is nothing to learn from: the corpus has no sentences")
+    task = packed.task
+    rows, width = rows_for(bits), 1 if task.structured else task.n_actions
+    fresh = new_model(learner.update, rows, width)
+    run = _Run(fresh, no_examples(), [])
+    fingerprint = _fingerprint(learner, packed, bits, seed)
+    if checkpoint is not None and resume:
+        run = _load(checkpoint, fingerprint, learner, run)
+    elif checkpoint is not None:
+        checkpoints.clear(checkpoint)
+    for iteration in range(run.finished + 1, learner.iterations + 1):
+        started = time.perf_counter()
+        policy, done, new_examples = _iterate(learner, packed, run, iteration, seed, jobs, rows, width, progress)
+        seconds = time.perf_counter() - started
+        score = None if evaluate is None else float(evaluate(policy))
+        best_before = run.best_score()
+        best = score is None or best_before is None or score > best_before
+        if best:
+            run.best = policy
+        row = Pass(score=score, best=best, seconds=seconds, **done)  # type: ignore[arg-type]
+        run.history.append(row)
+        if checkpoint is not None:
+            _save(checkpoint, fingerprint, learner, run, new_examples)
+        if report is not None:
+            report(row)
+    assert run.best is not None
+    return Trained(run.best, run.history)
+
+
+def _iterate(
+    learner: Imitation,
+    packed: Packed,
+    run: _Run,
+    iteration: int,
+    seed: int,
+    jobs: int,
+    rows: int,
+    width: int,
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[LinearPolicy, dict[str, float], Examples]:
+    """One iteration of Algorithm 6: visit states, cost their actions, train. Returns the policy it ends with."""
+    β = learner.beta(iteration)
+    collected, done = no_examples(), {"loss": 0.0, "decisions": 0}
+    if learner.data == "online":
+        _, done = _visit(learner, packed, run.model, run.model.weights[None], [β, 1.0], iteration, seed, 1, progress)
+    elif learner.data != "first" or iteration == 1:
+        weights, mixture = _acting(learner, run, β, iteration, rows, width)
+        collected, done = _visit(learner, packed, run.model, weights, mixture, iteration, seed, jobs, progress)
+        run.examples = join_examples([run.examples, collected]) if learner.data == "all" else collected
+    if learner.data != "online":
+        if learner.interpolation:
+            run.model = new_model(learner.update, rows, width)
+        done["loss"] = _learn(learner, run, iteration, seed, packed.task.n_actions, progress)
+    latest = final_weights(run.model, learner.update)
+    if learner.interpolation:
+        run.policies.append(latest)
+        shares = _shares(learner.interpolation, len(run.policies))
+        policy = LinearPolicy(np.stack(run.policies), tuple(float(s) for s in shares / shares.sum()))
+    else:
+        policy = LinearPolicy(latest[None])
+    n_examples = len(run.examples.feature_at) - 1 if learner.data != "online" else int(done["decisions"])
+    return policy, {"iteration": iteration, "beta": β, "examples": n_examples, **done}, collected
+
+
+def _shares(γ: float, policies: int) -> npt.NDArray[np.float64]:
+    """SEARN's mixture (Goodman, Table 5.1): γ for the newest policy, γ(1−γ) for the one before; oldest first."""
+    return γ * (1.0 - γ) ** np.arange(policies - 1, -1, -1, dtype=np.float64)
+
+
+def _acting(
+    learner: Imitation, run: _Run, β: float, iteration: int, rows: int, width: int
+) -> tuple[npt.NDArray[np.float32], list[float]]:
+    """The policies that act in this iteration and the cumulative shares of the expert and of each of them."""
+    if iteration == 1:  # nothing is learned yet: the expert acts alone
+        return np.zeros((1, rows, width), np.float32), [1.0, 1.0]
+    if learner.interpolation:
+        shares = _shares(learner.interpolation, len(run.policies))
+        return np.stack(run.policies), [float(s) for s in np.cumsum([1.0 - shares.sum(), *shares])]
+    return final_weights(run.model, learner.update)[None], [β, 1.0]
+
+
+def _visit(
+    learner: Imitation,
+    packed: Packed,
+    model: Model,
+    weights: npt.NDArray[np.float32],
+    mixture: list[float],
+    iteration: int,
+    seed: int,
+    jobs: int,
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[Examples, dict[str, float]]:
+    """Roll in and out over the corpus; learn on the way (online) or return the examples."""
+    online = learner.data == "online"
+    untrained = iteration == 1 and not online
+    roll_in, roll_out = _WHO[learner.roll_in], _WHO[learner.roll_out]
+    if untrained and roll_in == LEARNED:
+        roll_in = EXPERT
+    if untrained and roll_out == LEARNED:
+        roll_out = EXPERT
+    if roll_in == EXPLORE:
+        mixture = [0.0, 1.0]
+    order = np.arange(len(packed), dtype=np.int64)
+    if online:
+        np.random.default_rng([seed, iteration]).shuffle(order)
+    state_at = packed.state_offsets()
+    sizes, bounds = np.diff(state_at), packed.task.steps_bound(packed.lengths.astype(np.int64))
+    outcome = np.zeros((len(packed), 4), np.float64)
+    shares = np.asarray(mixture, np.float64)
+    rule, shape = learner.update.rule(), shape_of(packed.task)
+
+    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> Examples:
+        # fmt: off
+        return imitate_pass(packed.task, packed.arrays, order, first, last, weights, shares, roll_in, roll_out,
+                            learner.samples, learner.focus, _COST[learner.cost], iteration > learner.k, learner.p,
+                            online, rule, model, sizes, bounds, shape, seed, iteration, outcome, control, slot)
+        # fmt: on
+
+    stage = "learning" if online else "visiting states"
+    tell = None if progress is None else lambda count: progress(stage, count, len(packed))
+    parts = run_shards(work, len(packed), jobs=1 if online else jobs, progress=tell)
+    check_steps(packed, outcome[:, 3].astype(np.int64))
+    decisions = outcome[:, 1].sum()
+    return join_examples(parts), {
+        "loss": float(outcome[:, 2].sum() / max(decisions, 1.0)),
+        "decisions": int(decisions),
+    }
+
+
+def _learn(
+    learner: Imitation,
+    run: _Run,
+    iteration: int,
+    seed: int,
+    most_actions: int,
+    progress: Callable[[str, int, int], None] | None,
+) -> float:
+    """Train the classifier on the examples for some epochs; return the mean cost in the last one."""
+    n = len(run.examples.feature_at) - 1
+    total = 0.0
+    for epoch in range(1, learner.epochs + 1):
+        order = np.random.default_rng([seed, iteration, epoch]).permutation(n).astype(np.int64)
+
+        def work(
+            first: int, last: int, control: npt.NDArray[np.int64], slot: int, order: npt.NDArray[np.int64] = order
+        ) -> float:
+            return learn_pass(
+                ENGINE, run.examples, order, learner.update.rule(), run.model, most_actions, control, slot
+            )
+
+        stage = "learning" if learner.epochs == 1 else f"learning, epoch {epoch} of {learner.epochs}"
+        tell = None if progress is None else lambda count, stage=stage: progress(stage, count, n)
+        total = sum(run_shards(work, n, progress=tell))
+    return total / max(n, 1)
+
+
+def _fingerprint(learner: Imitation, packed: Packed, bits: int, seed: int) -> str:
+    """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
+    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed, "task": packed.task.name}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
+    for array in packed.arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _save(folder: Path, fingerprint: str, learner: Imitation, run: _Run, collected: Examples) -> None:
+    arrays = {f"model_{name}": array for name, array in run.model._asdict().items()}
+    if learner.data in ("first", "all", "current") and len(collected.feature_at) > 1:
+        checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
+    for number, weights in enumerate(run.policies):
+        arrays[f"policy_{number}"] = weights
+    assert run.best is not None
+    arrays.update({f"best_{name}": array for name, array in run.best.to_arrays().items()})
+    checkpoints.save_state(folder, fingerprint, [asdict(p) for p in run.history], arrays)
+
+
+def _load(folder: Path, fingerprint: str, learner: Imitation, fresh: _Run) -> _Run:
+    found = checkpoints.load_state(folder, fingerprint)
+    if found is None:
+        return fresh
+    history, arrays = found
+    model = Model(*(arrays[f"model_{name}"] for name in Model._fields))
+    policies = [arrays[f"policy_{k}"] for k in range(sum(name.startswith("policy_") for name in arrays))]
+    best = LinearPolicy.from_arrays({k.removeprefix("best_"): v for k, v in arrays.items() if k.startswith("best_")})
+    numbers = range(1, len(history) + 1)
+    if learner.data == "current":
+        numbers = range(len(history), len(history) + 1)
+    parts = [checkpoints.load_arrays(folder, f"examples-{number}") for number in numbers]
+    kept = [Examples(**part) for part in parts if part is not None]
+    examples = join_examples(kept) if kept else no_examples()
+    return _Run(model, examples, policies, best, [Pass(**row) for row in history])

@@ -1,0 +1,79 @@
+"""The policy that learners return and estimators keep: one set of weights, or a stochastic mixture of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.search.engine import LEARNED
+from treewright.search.running import Decoded, decode
+from treewright.search.task import Packed
+
+__all__ = ["LinearPolicy", "rows_for"]
+
+
+def rows_for(bits: int) -> int:
+    """How many rows a table of features hashed to ``bits`` bits has."""
+    return 1 << bits
+
+
+@dataclass(frozen=True)
+class LinearPolicy:
+    """A linear policy, score = w·φ(s, a), with hashed features.
+
+    ``weights`` has the shape policies × rows × width. With several policies (SEARN), each decision is made by one of
+    them, drawn with the ``probabilities`` given.
+    """
+
+    weights: npt.NDArray[np.float32]
+    probabilities: Sequence[float] = (1.0,)
+
+    @property
+    def mixture(self) -> npt.NDArray[np.float64]:
+        """Cumulative probabilities of the expert (here: none) and of the policies, as the engine takes them."""
+        cumulative = np.cumsum([0.0, *self.probabilities])
+        cumulative[-1] = 1.0
+        return cumulative
+
+    def decode(
+        self, packed: Packed, *, beam: int = 1, seed: int = 0, jobs: int = 1, progress: Any = None
+    ) -> Decoded:
+        """Decode sentences greedily, or with a beam (which needs a single policy)."""
+        return decode(
+            packed,
+            self.weights,
+            mixture=self.mixture,
+            who=LEARNED,
+            beam=beam,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+        )
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The policy as a few arrays: only rows that are not all zero are kept, each under its number.
+
+        >>> w = np.zeros((1, 8, 2), np.float32); w[0, 5] = 1.5
+        >>> {name: array.tolist() for name, array in LinearPolicy(w).to_arrays().items()}
+        {'shape': [1, 8, 2], 'probabilities': [1.0], 'rows': [5], 'weights': [[1.5, 1.5]]}
+        """
+        flat = self.weights.reshape(-1, self.weights.shape[2])
+        rows = np.flatnonzero(flat.any(axis=1))
+        return {
+            "shape": np.asarray(self.weights.shape, np.int64),
+            "probabilities": np.asarray(self.probabilities, np.float64),
+            "rows": rows.astype(np.int64 if len(flat) > 2**31 else np.int32),
+            "weights": flat[rows],
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearPolicy:
+        """The policy that :meth:`to_arrays` took apart."""
+        shape = tuple(int(size) for size in arrays["shape"])
+        weights = np.zeros((shape[0] * shape[1], shape[2]), np.float32)
+        weights[arrays["rows"]] = arrays["weights"]
+        return cls(weights.reshape(shape), tuple(float(p) for p in arrays["probabilities"]))

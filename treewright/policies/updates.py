@@ -1,0 +1,374 @@
+"""Online updates of a linear policy from the costs of actions.
+
+Every rule sees one example: the features of a state, its admissible actions, their scores s(a) = w·φ(s, a) under the
+current weights, and their costs c(a) ≥ 0, of which the smallest is 0. The *correct* action a* is the best-scoring one
+among those of the least cost; its *rival* a is the costly action that violates the margin most. With costs of 0 and 1 all
+rules are the textbook ones for classification.
+
+Features are indicators: φ(s, a) has the value 1 in one place for each feature of the state crossed with a.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError
+from treewright.search.compiling import compiled, kernel
+from treewright.search.examples import Examples
+from treewright.search.scoring import argmax, argmin, column, row, score_actions
+
+__all__ = [
+    "AROW",
+    "UPDATES",
+    "LogLinear",
+    "Model",
+    "PassiveAggressive",
+    "Perceptron",
+    "Update",
+    "learn_pass",
+    "make_update",
+    "new_model",
+    "update_weights",
+]
+
+
+class Model(NamedTuple):
+    """The arrays that learning changes."""
+
+    weights: npt.NDArray[np.float32]  # rows × width
+    spread: npt.NDArray[np.float32]  # AROW's variances, AdaGrad's sums of squares; 1 × 1 where not needed
+    totals: npt.NDArray[np.float64]  # Σ clock·change, for averaging; 1 × 1 where not needed
+    clock: npt.NDArray[np.int64]  # examples seen, from 1
+
+
+class Rule(NamedTuple):
+    """An update as the kernels see it."""
+
+    code: int
+    strength: float
+    margin: float
+    averaged: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update:
+    """What all updates have in common: ``averaged`` returns the mean of the weights over time (Collins 2002)."""
+
+    code: ClassVar[int] = -1
+    name: ClassVar[str] = ""
+    initial_spread: ClassVar[float | None] = None
+    averaged: bool = False
+
+    def rule(self) -> Rule:
+        """The update as the kernels see it."""
+        raise NotImplementedError
+
+    def params(self) -> dict[str, Any]:
+        """The name and the settings, as plain values."""
+        return {"name": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perceptron(Update):
+    """The (averaged) perceptron: on a mistake, w ← w + √c(a)·(φ(s, a*) − φ(s, a)).
+
+    The rival is the costly action with the largest s(a) + ``margin``·√c(a), and a mistake is when that is not below
+    s(a*). With ``margin`` 0 and costs of 0 and 1 this is the update of the lecture's Algorithm 3, lines 8–10, except
+    that a tie counts as a mistake.
+    """
+
+    code: ClassVar[int] = 0
+    name: ClassVar[str] = "perceptron"
+    averaged: bool = True
+    margin: float = 0.0
+
+    def rule(self) -> Rule:
+        """The update as the kernels see it."""
+        return Rule(self.code, 1.0, float(self.margin), self.averaged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassiveAggressive(Update):
+    """Cost-sensitive PA-I (Crammer et al. 2006): the smallest change of w that satisfies the margin, capped at C.
+
+    With ℓ = √c(a) + s(a) − s(a*) and x = φ(s, a*) − φ(s, a): if ℓ > 0, w ← w + τx with τ = min(C, ℓ / ‖x‖²).
+    """
+
+    code: ClassVar[int] = 1
+    name: ClassVar[str] = "passive-aggressive"
+    averaged: bool = True
+    C: float = 0.1
+
+    def rule(self) -> Rule:
+        """The update as the kernels see it."""
+        return Rule(self.code, float(self.C), 1.0, self.averaged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AROW(Update):
+    """Adaptive regularisation of weights, diagonal, cost-sensitive (Goodman §2.5, eq. 2.5–2.6).
+
+    Each weight has a variance Σᵢ, 1 at first. With ℓ = √c(a) + s(a) − s(a*) (eq. 2.6, margin scaling by the root of the
+    cost) and x = φ(s, a*) − φ(s, a): if ℓ > 0, then w ← w + ℓ/(xᵀΣx + C)·Σx and Σᵢ ← Σᵢ·C/(C + Σᵢxᵢ²).
+    This minimises KL(N(w, Σ) ‖ N(w', Σ')) + ℓ(w)²/2C + xᵀΣx/2C over w and diagonal Σ. It is eq. 2.5 with the loss
+    squared, as in Crammer et al. (2009), whose closed form this is; a loss that is not squared has no such form.
+    A large C means small steps.
+    """
+
+    code: ClassVar[int] = 2
+    name: ClassVar[str] = "arow"
+    initial_spread: ClassVar[float | None] = 1.0
+    C: float = 10.0
+
+    def rule(self) -> Rule:
+        """The update as the kernels see it."""
+        return Rule(self.code, float(self.C), 1.0, self.averaged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLinear(Update):
+    """A log-linear (softmax) policy trained by AdaGrad (Duchi et al. 2011).
+
+    The loss is −log Σ{p(a) : c(a) = 0}, where p(a) ∝ exp(s(a) + ``margin``·c(a)): costs make the wrong actions
+    more probable while learning (softmax-margin); with ``margin`` 0 it is the likelihood of the correct actions.
+    Every weight has its own step ``rate`` / √(sum of its squared gradients).
+    """
+
+    code: ClassVar[int] = 3
+    name: ClassVar[str] = "log-linear"
+    initial_spread: ClassVar[float | None] = 0.0
+    rate: float = 0.1
+    margin: float = 1.0
+
+    def rule(self) -> Rule:
+        """The update as the kernels see it."""
+        return Rule(self.code, float(self.rate), float(self.margin), self.averaged)
+
+
+#: the updates by name
+UPDATES: dict[str, type[Update]] = {u.name: u for u in (Perceptron, PassiveAggressive, AROW, LogLinear)}
+
+PERCEPTRON, PASSIVE_AGGRESSIVE, AROW_CODE, LOG_LINEAR = 0, 1, 2, 3
+
+
+def make_update(update: str | Update | dict[str, Any]) -> Update:
+    """An update from its name, from its settings, or as it is.
+
+    >>> make_update("arow")
+    AROW(averaged=False, C=10.0)
+    >>> make_update({"name": "perceptron", "margin": 2.0}).margin
+    2.0
+    """
+    if isinstance(update, Update):
+        return update
+    settings = {"name": update} if isinstance(update, str) else dict(update)
+    name = settings.pop("name", None)
+    if name not in UPDATES:
+        raise ConfigError(f"there is no update {name!r}; there are: {', '.join(UPDATES)}")
+    try:
+        return UPDATES[name](**settings)
+    except TypeError:
+        known = ", ".join(f for f in UPDATES[name].__dataclass_fields__ if f not in ("code", "name", "initial_spread"))
+        raise ConfigError(f"update {name!r} has the settings {known}; given: {', '.join(settings)}") from None
+
+
+def new_model(update: Update, rows: int, width: int) -> Model:
+    """Fresh weights, all zero."""
+    nothing = (1, 1)
+    spread = update.initial_spread
+    return Model(
+        np.zeros((rows, width), np.float32),
+        np.full(nothing if spread is None else (rows, width), 0.0 if spread is None else spread, np.float32),
+        np.zeros((rows, width) if update.averaged else nothing, np.float64),
+        np.ones(1, np.int64),
+    )
+
+
+def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
+    """The weights to decode with: the mean over time where ``averaged``, else a copy of the last."""
+    if not update.averaged:
+        return model.weights.copy()
+    return (model.weights - model.totals / float(model.clock[0])).astype(np.float32)
+
+
+@compiled
+def _row_of(i: int, features: Any, n_features: int, action: int, extra: Any, start: int, rows: int, width: int) -> int:
+    """The row of the i-th feature of (s, a): first those of the state crossed with the action, then the action's own."""
+    if i < n_features:
+        return row(features[i], action, rows, width)
+    return np.int64(extra[start + i - n_features]) & (np.int64(rows) - np.int64(1))
+
+
+@compiled
+def _add(
+    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, τ: float
+) -> None:
+    """w ← w + τ·φ(s, a); also what averaging needs to know."""
+    rows, width = model.weights.shape
+    c = column(action, width)
+    for i in range(n_features + end - start):
+        r = _row_of(i, features, n_features, action, extra, start, rows, width)
+        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + τ)
+        if rule.averaged:
+            model.totals[r, c] += np.float64(model.clock[0]) * τ
+
+
+@compiled
+def _arow_add(
+    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, α: float
+) -> None:
+    """w ← w + α·Σφ, then Σᵢ ← Σᵢ·C/(C + Σᵢ)."""
+    rows, width = model.weights.shape
+    C = rule.strength
+    c = column(action, width)
+    for i in range(n_features + end - start):
+        r = _row_of(i, features, n_features, action, extra, start, rows, width)
+        σ = np.float64(model.spread[r, c])
+        change = α * σ
+        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + change)
+        model.spread[r, c] = np.float32(σ * C / (C + σ))
+        if rule.averaged:
+            model.totals[r, c] += np.float64(model.clock[0]) * change
+
+
+@compiled
+def _variance(model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int) -> float:
+    """φᵀΣφ."""
+    rows, width = model.weights.shape
+    c = column(action, width)
+    total = 0.0
+    for i in range(n_features + end - start):
+        r = _row_of(i, features, n_features, action, extra, start, rows, width)
+        total += np.float64(model.spread[r, c])
+    return total
+
+
+@compiled
+def _descend(
+    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, g: float
+) -> None:
+    """AdaGrad: G ← G + g², w ← w − rate·g/√G."""
+    rows, width = model.weights.shape
+    c = column(action, width)
+    for i in range(n_features + end - start):
+        r = _row_of(i, features, n_features, action, extra, start, rows, width)
+        squares = np.float64(model.spread[r, c]) + g * g
+        change = -rule.strength * g / math.sqrt(squares + 1e-8)
+        model.spread[r, c] = np.float32(squares)
+        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + change)
+        if rule.averaged:
+            model.totals[r, c] += np.float64(model.clock[0]) * change
+
+
+@compiled
+def update_weights(
+    rule: Rule,
+    model: Model,
+    features: Any,
+    n_features: int,
+    actions: Any,
+    n: int,
+    extra: Any,
+    extra_at: Any,
+    scores: Any,
+    costs: Any,
+) -> float:
+    """Learn from one example; return the cost of the action that the policy would have taken.
+
+    ``scores`` may be overwritten.
+    """
+    model.clock[0] += 1
+    predicted = argmax(scores, n)
+    lowest = np.float64(costs[argmin(costs, n)])
+    correct = -1
+    rival = -1
+    rival_value = 0.0
+    for k in range(n):
+        cost = np.float64(costs[k]) - lowest
+        if cost <= 0.0:
+            if correct < 0 or scores[k] > scores[correct]:
+                correct = k
+        else:
+            value = np.float64(scores[k]) + rule.margin * math.sqrt(cost)
+            if rival < 0 or value > rival_value:
+                rival, rival_value = k, value
+    regret = np.float64(costs[predicted]) - lowest
+    if rival < 0:
+        return regret
+    a, b = extra_at[correct], extra_at[correct + 1]
+    c, d = extra_at[rival], extra_at[rival + 1]
+    loss = rival_value - np.float64(scores[correct])
+    if rule.code == PERCEPTRON:
+        if loss >= 0.0:
+            τ = math.sqrt(np.float64(costs[rival]) - lowest)
+            _add(rule, model, features, n_features, actions[correct], extra, a, b, τ)
+            _add(rule, model, features, n_features, actions[rival], extra, c, d, -τ)
+    elif rule.code == PASSIVE_AGGRESSIVE:
+        if loss > 0.0:
+            τ = min(rule.strength, loss / np.float64(2 * n_features + (b - a) + (d - c)))
+            _add(rule, model, features, n_features, actions[correct], extra, a, b, τ)
+            _add(rule, model, features, n_features, actions[rival], extra, c, d, -τ)
+    elif rule.code == AROW_CODE:
+        if loss > 0.0:
+            v = _variance(model, features, n_features, actions[correct], extra, a, b)
+            v += _variance(model, features, n_features, actions[rival], extra, c, d)
+            α = loss / (v + rule.strength)
+            _arow_add(rule, model, features, n_features, actions[correct], extra, a, b, α)
+            _arow_add(rule, model, features, n_features, actions[rival], extra, c, d, -α)
+    else:
+        highest = max(rival_value, np.float64(scores[correct]))
+        for k in range(n):  # the exponent of the largest is 0, so nothing overflows
+            highest = max(highest, np.float64(scores[k]) + rule.margin * (np.float64(costs[k]) - lowest))
+        everything = 0.0
+        correct_mass = 0.0
+        for k in range(n):
+            cost = np.float64(costs[k]) - lowest
+            mass = math.exp(np.float64(scores[k]) + rule.margin * cost - highest)
+            everything += mass
+            if cost <= 0.0:
+                correct_mass += mass
+        for k in range(n):
+            cost = np.float64(costs[k]) - lowest
+            mass = math.exp(np.float64(scores[k]) + rule.margin * cost - highest)
+            g = mass / everything
+            if cost <= 0.0 and correct_mass > 0.0:
+                g -= mass / correct_mass
+            elif cost <= 0.0 and k == correct:  # all correct actions have underflowed
+                g -= 1.0
+            if abs(g) > 1e-7:
+                _descend(rule, model, features, n_features, actions[k], extra, extra_at[k], extra_at[k + 1], g)
+    return regret
+
+
+@kernel
+def learn_pass(
+    engine: Any, examples: Examples, order: Any, rule: Rule, model: Model, most_actions: int, control: Any, slot: int
+) -> float:
+    """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred."""
+    width = model.weights.shape[1]
+    sums = np.zeros(max(width, most_actions) + 1, np.float32)
+    scores = np.zeros(most_actions, np.float32)
+    nothing = np.zeros(most_actions + 1, np.int64)
+    structured = examples.extra_at.shape[0] > 1
+    total = 0.0
+    for position in range(order.shape[0]):
+        if control[0] != 0:
+            break
+        e = order[position]
+        features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
+        first, last = examples.action_at[e], examples.action_at[e + 1]
+        n = last - first
+        actions, costs = examples.actions[first:last], examples.costs[first:last]
+        extra_at = examples.extra_at[first : last + 1] if structured else nothing
+        # fmt: off
+        score_actions(model.weights, features, features.shape[0], actions, n, examples.extra, extra_at, sums, scores)
+        total += update_weights(rule, model, features, features.shape[0], actions, n, examples.extra, extra_at,
+                                scores, costs)
+        # fmt: on
+        control[slot] += 1
+    return total

@@ -1,0 +1,96 @@
+"""What a tagger sees of a word: a row of integer attributes, computed once for each form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora import Sentence
+from treewright.search import string_hash
+
+__all__ = ["ATTRIBUTES", "WordTable", "ambiguity_classes", "word_shape"]
+
+#: the columns of the table
+ATTRIBUTES = (
+    "form",
+    "lower",
+    "suffix1",
+    "suffix2",
+    "suffix3",
+    "suffix4",
+    "prefix1",
+    "prefix2",
+    "prefix3",
+    "shape",
+    "usual",
+)
+
+
+def word_shape(form: str) -> str:
+    """Capitals, lower case, digits and signs, with runs shortened to two.
+
+    >>> word_shape("McDonald's"), word_shape("1,250"), word_shape("NATO")
+    ("XxXxx'x", 'd,dd', 'XX')
+    """
+    shape = ""
+    for letter in form[:40]:
+        kind = "X" if letter.isupper() else "x" if letter.isalpha() else "d" if letter.isdigit() else letter
+        if shape[-2:] != kind * 2:
+            shape += kind
+    return shape
+
+
+def ambiguity_classes(corpus: Iterable[Sentence], column: str, min_count: int, share: float = 0.05) -> dict[str, str]:
+    """For each lower-cased word of at least ``min_count`` occurrences: its labels, the usual ones, the most frequent first.
+
+    Rarer words get none, so that the tagger learns on them how to do without, as it must on words it has not seen.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for sentence in corpus:
+        for token in sentence.tokens:
+            counts.setdefault(token.form.lower(), Counter())[getattr(token, column)] += 1
+    classes = {}
+    for word, labels in counts.items():
+        total = labels.total()
+        if total >= min_count:
+            usual = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
+            classes[word] = "|".join(label for label, count in usual if count >= share * total)
+    return classes
+
+
+class WordTable:
+    """Attributes of forms, a row each; rows are added as new forms come. Row 0 stands for what is beyond the sentence."""
+
+    def __init__(self, classes: dict[str, str]) -> None:
+        self.classes = classes
+        self._numbers: dict[str, int] = {}
+        self._rows: list[list[int]] = [[0] * len(ATTRIBUTES)]
+
+    def number(self, form: str) -> int:
+        """The row of a form."""
+        number = self._numbers.get(form)
+        if number is None:
+            number = self._numbers[form] = len(self._rows)
+            self._rows.append(self._attributes(form))
+        return number
+
+    def numbers(self, forms: Sequence[str]) -> list[int]:
+        """The rows of many forms."""
+        known = self._numbers
+        try:
+            return [known[form] for form in forms]
+        except KeyError:
+            return [self.number(form) for form in forms]
+
+    def array(self) -> npt.NDArray[np.int32]:
+        """The table so far: rows × attributes."""
+        return np.array(self._rows, np.int32)
+
+    def _attributes(self, form: str) -> list[int]:
+        lower = form.lower()
+        texts = (form, lower, lower[-1:], lower[-2:], lower[-3:], lower[-4:], lower[:1], lower[:2], lower[:3])
+        usual = self.classes.get(lower, "")
+        return [*(string_hash(text) for text in texts), string_hash(word_shape(form)), string_hash(usual)]
