@@ -1,0 +1,115 @@
+# Everything here needs Python 3.11 or newer with its venv module, and make; the rest is installed into .venv.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+# Processes for the tests (0: none but pytest's own).
+WORKERS ?= 2
+# Further arguments for pytest, e.g. ARGS='-k oracle -x'.
+ARGS    ?=
+# The sentence for `make demo`.
+SENTENCE ?=
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+export SENTENCE
+
+bin    := $(VENV)/bin
+python := $(bin)/python
+pip    := $(python) -m pip --disable-pip-version-check install --quiet
+logs   := build/logs
+
+.PHONY: help demo test lint types imports format compiled interpreted docs serve bench clean distclean
+
+help: ## this list
+	@echo "Treewright: parsers that learn as apprentices."
+	@echo
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | while IFS=@ read -r verb text; do \
+		printf '%-20s %s\n' "$$verb" "$$text"; done
+	@echo
+	@echo "  Settings: PYTHON=$(PYTHON) VENV=$(VENV) WORKERS=$(WORKERS) ARGS='…' (for pytest) SENTENCE='…' (for the demo)"
+
+# ---- installation: a stamp says what is installed, so that nothing is done twice
+
+$(bin)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Treewright needs Python 3.11 or newer. If another one is installed: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "A virtual environment cannot be made. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/.installed: $(bin)/pip pyproject.toml
+	@echo "Installing Treewright into $(VENV) …"
+	@$(pip) --editable .
+	@touch $@
+
+$(VENV)/.installed-tools: $(VENV)/.installed
+	@echo "Installing the tools for tests and documentation …"
+	@$(pip) --editable '.[test,docs]'
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	@echo "Installing the libraries to compare with …"
+	@$(pip) --editable '.[bench]'
+	@touch $@
+
+# ---- using it
+
+demo: $(VENV)/.installed ## train a small tagger on the built-in corpus and try it (SENTENCE='…')
+	@$(python) -m treewright demo $(if $(SENTENCE),"$$SENTENCE")
+
+bench: $(VENV)/.installed-bench ## compare speed and accuracy with other libraries
+	@$(python) -m benchmarks $(ARGS)
+
+# ---- checking it
+
+test: ## everything that must be right before a commit: style, types, imports, tests, documentation
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory compiled
+	@$(MAKE) --no-print-directory interpreted
+	@$(MAKE) --no-print-directory docs
+	@echo
+	@echo "compiled:    $$(tail -n 1 $(logs)/compiled.txt)"
+	@echo "interpreted: $$(tail -n 1 $(logs)/interpreted.txt)"
+	@echo "All checks passed."
+
+lint: $(VENV)/.installed-tools ## style, formatting, which room may import which, types
+	@$(bin)/ruff check .
+	@$(bin)/ruff format --check .
+	@$(MAKE) --no-print-directory imports types
+
+imports: $(VENV)/.installed-tools
+	@mkdir -p $(logs)
+	@$(bin)/lint-imports > $(logs)/imports.txt 2>&1 || { cat $(logs)/imports.txt; exit 1; }
+	@tail -n 1 $(logs)/imports.txt
+
+types: $(VENV)/.installed-tools
+	@$(bin)/mypy
+
+format: $(VENV)/.installed-tools ## put the sources into shape
+	@$(bin)/ruff check --fix-only --quiet .
+	@$(bin)/ruff format .
+
+compiled: $(VENV)/.installed-tools ## the tests, as users run the library (ARGS='-k name')
+	@mkdir -p $(logs)
+	@$(python) -m pytest -q -n $(WORKERS) --dist loadfile $(ARGS) | tee $(logs)/compiled.txt
+
+interpreted: $(VENV)/.installed-tools ## the tests with the compiler off, and what they cover
+	@mkdir -p $(logs)
+	@NUMBA_DISABLE_JIT=1 $(python) -m coverage run -m pytest -q -m 'not jit' $(ARGS) | tee $(logs)/interpreted.txt
+	@$(python) -m coverage report $(if $(ARGS),--fail-under=0)
+
+docs: $(VENV)/.installed-tools ## the documentation, into site/
+	@NO_MKDOCS_2_WARNING=1 $(bin)/mkdocs build --strict --quiet --site-dir site
+	@echo "The documentation is in site/index.html."
+
+serve: $(VENV)/.installed-tools ## the documentation in a browser, following every change
+	@$(bin)/mkdocs serve
+
+# ---- tidying up
+
+clean: ## remove what was built, but keep the virtual environment
+	@rm -rf build dist site .coverage coverage.xml .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find treewright tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the virtual environment too
+	@rm -rf .venv
