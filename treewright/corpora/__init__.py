@@ -1,5 +1,23 @@
 """What goes in and out: sentences, trees, graphs, file formats, vocabularies, the built-in corpus."""
 
+from treewright.corpora.conllu import format_conllu, read_conllu, write_conllu
+from treewright.corpora.reading import corpus_hash, format_sentence, formats, load_corpus, read_sentences
+from treewright.corpora.tabular import read_tabular, write_tabular
 from treewright.corpora.types import Sentence, Token
+from treewright.corpora.vocabulary import Vocabulary
 
-__all__ = ["Sentence", "Token"]
+__all__ = [
+    "Sentence",
+    "Token",
+    "Vocabulary",
+    "corpus_hash",
+    "format_conllu",
+    "format_sentence",
+    "formats",
+    "load_corpus",
+    "read_conllu",
+    "read_sentences",
+    "read_tabular",
+    "write_conllu",
+    "write_tabular",
+]

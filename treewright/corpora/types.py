@@ -78,8 +78,10 @@ class Sentence:
         >>> Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"]).column("upos")
         ('PRON', 'VERB')
         """
+        k = Token._fields.index(name)
+        make = Token._make  # several times as fast as _replace
         tokens = tuple(
-            [token._replace(**{name: value}) for token, value in zip(self.tokens, values, strict=True)]
+            [make((*token[:k], value, *token[k + 1 :])) for token, value in zip(self.tokens, values, strict=True)]
         )
         return replace(self, tokens=tokens)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -64,30 +64,35 @@ def ambiguity_classes(corpus: Iterable[Sentence], column: str, min_count: int, s
 class WordTable:
     """Attributes of forms, a row each; rows are added as new forms come. Row 0 stands for what is beyond the sentence."""
 
-    def __init__(self, classes: dict[str, str]) -> None:
+    def __init__(self, classes: Mapping[str, str]) -> None:
         self.classes = classes
         self._numbers: dict[str, int] = {}
-        self._rows: list[list[int]] = [[0] * len(ATTRIBUTES)]
+        self._rows = np.zeros((1024, len(ATTRIBUTES)), np.int32)
+
+    def __len__(self) -> int:
+        return len(self._numbers) + 1
 
     def number(self, form: str) -> int:
         """The row of a form."""
         number = self._numbers.get(form)
         if number is None:
-            number = self._numbers[form] = len(self._rows)
-            self._rows.append(self._attributes(form))
+            number = len(self)
+            if number == len(self._rows):
+                self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
+            self._rows[number] = self._attributes(form)
+            self._numbers[form] = number
         return number
 
     def numbers(self, forms: Sequence[str]) -> list[int]:
         """The rows of many forms."""
+        for form in set(forms).difference(self._numbers):
+            self.number(form)
         known = self._numbers
-        try:
-            return [known[form] for form in forms]
-        except KeyError:
-            return [self.number(form) for form in forms]
+        return [known[form] for form in forms]
 
     def array(self) -> npt.NDArray[np.int32]:
         """The table so far: rows × attributes."""
-        return np.array(self._rows, np.int32)
+        return self._rows[: len(self)].copy()
 
     def _attributes(self, form: str) -> list[int]:
         lower = form.lower()

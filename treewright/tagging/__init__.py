@@ -1,0 +1,7 @@
+"""Task 1, sequence labelling: the search space, the estimator, the scores."""
+
+from treewright.tagging.scores import TaggingScores, majority_baseline, score_tagging
+from treewright.tagging.tagger import Tagger
+from treewright.tagging.task import SequenceLabelling
+
+__all__ = ["SequenceLabelling", "Tagger", "TaggingScores", "majority_baseline", "score_tagging"]

@@ -1,0 +1,225 @@
+"""The tagger: sequence labelling, learned as an apprentice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from treewright.corpora import Sentence, corpus_hash, load_corpus
+from treewright.errors import ConfigError, CorpusError
+from treewright.learners import Pass, make_learner, train
+from treewright.learners.estimator import Estimator
+from treewright.learners.imitation import Imitation
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies import LinearPolicy
+from treewright.search import Packed
+from treewright.tagging.scores import TaggingScores, score_tagging
+from treewright.tagging.task import SequenceLabelling
+from treewright.tagging.words import WordTable, ambiguity_classes
+
+__all__ = ["Tagger"]
+
+Corpus = str | os.PathLike[str] | Iterable[Sentence]
+
+_BATCH = 20_000  # tokens decoded at a time when streaming
+_MOST_FORMS = 500_000  # forms kept in the table while streaming
+
+
+class Tagger(Estimator):
+    """Labels every word of a sentence, from left to right.
+
+    Args:
+        column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
+        learner: a row of the table of imitation learners, by name, as settings, or as an object.
+        bits: the size of the table of hashed features, 2^bits rows.
+        beam: how many hypotheses to keep while tagging; 1 is greedy.
+        min_count: words rarer than this are treated as unknown when the usual labels of words are collected.
+        seed: the same seed gives the same model.
+
+    >>> from treewright.corpora import builtin_corpus
+    >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
+    >>> tagger = Tagger(learner="dagger", bits=14).fit(train, dev=dev)
+    >>> [sentence] = tagger.tag(["she can see the can".split()])
+    >>> sentence.column("upos")
+    ('PRON', 'AUX', 'VERB', 'DET', 'NOUN')
+    """
+
+    task: ClassVar[str] = "tagging"
+
+    def __init__(
+        self,
+        column: str = "upos",
+        *,
+        learner: str | Imitation | dict[str, Any] = "exploration",
+        bits: int = 18,
+        beam: int = 1,
+        min_count: int = 3,
+        seed: int = 0,
+    ) -> None:
+        self.column = column
+        self.learner = learner
+        self.bits = bits
+        self.beam = beam
+        self.min_count = min_count
+        self.seed = seed
+
+    labels_: list[str]
+    classes_: dict[str, str]
+    policy_: LinearPolicy
+    history_: list[Pass]
+    _table: WordTable
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept."""
+        learner = make_learner(self.learner)
+        self._check_settings()
+        sentences = _sentences(corpus)
+        self.labels_ = self._collect_labels(sentences)
+        self.classes_ = {
+            token.form.lower(): "" for sentence in sentences for token in sentence.tokens
+        } | ambiguity_classes(sentences, self.column, self.min_count)
+        self._table = WordTable(self.classes_)
+        packed = self._pack(sentences)
+        dev_sentences = None if dev is None else _sentences(dev)
+        evaluate = None if dev_sentences is None else self._accuracy_on(self._pack(dev_sentences), jobs)
+        trained = train(
+            learner,
+            packed,
+            bits=self.bits,
+            seed=self.seed,
+            jobs=jobs,
+            evaluate=evaluate,
+            report=report,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        self.policy_, self.history_ = trained.policy, trained.history
+        corpora = {"train": corpus_hash(sentences)}
+        scores = {}
+        if dev_sentences is not None:
+            corpora["dev"] = corpus_hash(dev_sentences)
+            scores["dev accuracy"] = max(p.score for p in self.history_ if p.score is not None)
+        self.card_ = self._make_card(corpora, scores)
+        return self
+
+    def tag(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
+        """Label sentences (or lists of words) and return them with the column filled in."""
+        return list(self.tag_stream(sentences, jobs=jobs))
+
+    def tag_stream(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]:
+        """Label sentences as they come, some thousand words at a time: memory does not grow with their number."""
+        self._check_fitted()
+        labels = np.array(self.labels_, dtype=object)
+        for batch in _batches(sentences):
+            decoded = self.policy_.decode(self._pack(batch), beam=self.beam, seed=self.seed, jobs=jobs)
+            for i, sentence in enumerate(batch):
+                yield sentence.with_column(self.column, labels[decoded.state(i).labels].tolist())
+
+    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> TaggingScores:
+        """Label a corpus whose labels are known, and compare."""
+        self._check_fitted()
+        gold = _sentences(corpus)
+        self._collect_labels(gold)
+        return score_tagging(gold, self.tag(gold, jobs=jobs), self.column, known=self.knows, seed=self.seed)
+
+    def knows(self, form: str) -> bool:
+        """Was this word seen in training (in upper or lower case)?"""
+        return form.lower() in self.classes_
+
+    def _check_settings(self) -> None:
+        known = [name for name in Sentence.from_words(["x"]).tokens[0]._fields if name not in ("form", "head")]
+        if self.column not in known:
+            raise ConfigError(f"column cannot be {self.column!r}; it is one of: {', '.join(known)}")
+        if self.beam < 1 or self.min_count < 1:
+            raise ConfigError("beam and min_count must be at least 1")
+
+    def _collect_labels(self, sentences: Sequence[Sentence]) -> list[str]:
+        labels = {getattr(token, self.column) for sentence in sentences for token in sentence.tokens}
+        if not labels:
+            raise CorpusError("there is nothing to learn from or to score: no sentences")
+        if labels == {"_"}:
+            raise CorpusError(
+                f"the column {self.column} is empty (_) everywhere: is this the right column?", path=sentences[0].path
+            )
+        return sorted(labels)
+
+    def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
+        tokens = max(1, int(packed.lengths.sum()))
+
+        def accuracy(policy: LinearPolicy) -> float:
+            losses = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).losses
+            return 1.0 - float(losses.sum()) / tokens
+
+        return accuracy
+
+    def _pack(self, sentences: Sequence[Sentence]) -> Packed:
+        """Words as rows of the table and gold labels as numbers, −1 for one that was not seen in training."""
+        if len(self._table) > _MOST_FORMS:
+            self._table = WordTable(self.classes_)
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        lengths = np.array([len(sentence.tokens) for sentence in sentences], np.int32)
+        at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+        words = self._table.numbers([token.form for sentence in sentences for token in sentence.tokens])
+        labels = [getattr(token, self.column) for sentence in sentences for token in sentence.tokens]
+        gold = [numbers.get(label, -1) for label in labels]
+        task = SequenceLabelling(len(self.labels_), self._table.array())
+        columns = {"words": np.array(words, np.int32), "gold": np.array(gold, np.int32)}
+        return task.packed(lengths, {**columns, "words_at": at, "gold_at": at})
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        classes = sorted(set(self.classes_.values()))
+        numbers = {name: number for number, name in enumerate(classes)}
+        words = sorted(self.classes_)
+        arrays = {
+            **self.policy_.to_arrays(),
+            **pack_strings(words, "words"),
+            "word_classes": np.array([numbers[self.classes_[word]] for word in words], np.int32),
+        }
+        return {"labels": self.labels_, "classes": classes}, arrays
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.labels_ = list(settings["labels"])
+        words = unpack_strings(arrays, "words")
+        self.classes_ = {
+            word: settings["classes"][number] for word, number in zip(words, arrays["word_classes"], strict=True)
+        }
+        self._table = WordTable(self.classes_)
+        self.policy_ = LinearPolicy.from_arrays(arrays)
+
+
+def _sentences(corpus: Corpus) -> Sequence[Sentence]:
+    if isinstance(corpus, (str, os.PathLike)):
+        return load_corpus(corpus)
+    return corpus if isinstance(corpus, Sequence) else list(corpus)
+
+
+def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence]]:
+    batch: list[Sentence] = []
+    tokens = 0
+    for sentence in sentences:
+        if isinstance(sentence, str):
+            raise ConfigError(f"a sentence is a list of words or a Sentence, not a string: try {sentence[:20]!r}.split()")
+        batch.append(sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence))
+        tokens += len(batch[-1])
+        if tokens >= _BATCH:
+            yield batch
+            batch, tokens = [], 0
+    if batch:
+        yield batch
+
+
