@@ -1,3 +1,57 @@
-"""Treewright: parsers that learn as apprentices."""
+"""Treewright: parsers that learn as apprentices.
+
+A sentence is parsed by a sequence of decisions, a treebank is an expert's behaviour, and imitation learning is the way to
+learn from it. The most used names are here; they are imported when they are first asked for, so ``import treewright`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from treewright.corpora import Sentence, Token, load_corpus, read_sentences
+    from treewright.corpora.builtin import builtin_corpus
+    from treewright.errors import TreewrightError
+    from treewright.loading import load
+    from treewright.search import Task, check_task
+    from treewright.tagging import Tagger
+
+_HOMES = {
+    "Sentence": "treewright.corpora",
+    "Tagger": "treewright.tagging",
+    "Task": "treewright.search",
+    "Token": "treewright.corpora",
+    "TreewrightError": "treewright.errors",
+    "builtin_corpus": "treewright.corpora.builtin",
+    "check_task": "treewright.search",
+    "load": "treewright.loading",
+    "load_corpus": "treewright.corpora",
+    "read_sentences": "treewright.corpora",
+}
+
+__all__ = [
+    "Sentence",
+    "Tagger",
+    "Task",
+    "Token",
+    "TreewrightError",
+    "__version__",
+    "builtin_corpus",
+    "check_task",
+    "load",
+    "load_corpus",
+    "read_sentences",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,12 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def clear(folder: Path) -> None:
-    """Forget an earlier training."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Forget an earlier training: remove what was saved, and the folder if it held nothing else."""
+    for name in ("state.npz", "examples-[0-9]*.npz"):
+        for file in (*folder.glob(name), *folder.glob(name + ".part")):
+            file.unlink()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def save_arrays(folder: Path, name: str, arrays: Arrays) -> None:

@@ -163,10 +163,11 @@ def imitate_pass(
                         costs[k] = 0.0 if k == best else 1.0
             else:
                 # fmt: off
-                trouble = deviation_costs(task, x, buffer, rolled, rolled_state, weights, mixture, roll_out, samples,
-                                          cut, bounds[i], kept.actions, n, costs, scratch)
+                code = deviation_costs(task, x, buffer, rolled, rolled_state, weights, mixture, roll_out, samples,
+                                       cut, bounds[i], kept.actions, n, costs, scratch)
                 # fmt: on
-                if trouble < 0:
+                if code < 0:
+                    trouble = code
                     break
 
             # where the roll-in goes next, before the weights change

@@ -43,7 +43,7 @@ class Model(NamedTuple):
     weights: npt.NDArray[np.float32]  # rows × width
     spread: npt.NDArray[np.float32]  # AROW's variances, AdaGrad's sums of squares; 1 × 1 where not needed
     totals: npt.NDArray[np.float64]  # Σ clock·change, for averaging; 1 × 1 where not needed
-    clock: npt.NDArray[np.int64]  # examples seen, from 1
+    clock: npt.NDArray[np.int64]  # examples seen
 
 
 class Rule(NamedTuple):
@@ -63,6 +63,13 @@ class Update:
     name: ClassVar[str] = ""
     initial_spread: ClassVar[float | None] = None
     averaged: bool = False
+
+    def __post_init__(self) -> None:
+        for setting in ("C", "rate"):
+            if not getattr(self, setting, 1.0) > 0.0:
+                raise ConfigError(f"update {self.name!r}: {setting} must be above 0, not {getattr(self, setting)}")
+        if not getattr(self, "margin", 0.0) >= 0.0:
+            raise ConfigError(f"update {self.name!r}: margin must be at least 0, not {vars(self)['margin']}")
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
@@ -185,15 +192,19 @@ def new_model(update: Update, rows: int, width: int) -> Model:
         np.zeros((rows, width), np.float32),
         np.full(nothing if spread is None else (rows, width), 0.0 if spread is None else spread, np.float32),
         np.zeros((rows, width) if update.averaged else nothing, np.float64),
-        np.ones(1, np.int64),
+        np.zeros(1, np.int64),
     )
 
 
 def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
-    """The weights to decode with: the mean over time where ``averaged``, else a copy of the last."""
+    """The weights to decode with: a copy of the last, or where ``averaged`` the mean over time.
+
+    After T examples that is (w₀ + w₁ + … + w_T) / (T + 1). The change that example t made is in all but the first t of
+    these, so the mean is w_T − Σ t·changeₜ / (T + 1).
+    """
     if not update.averaged:
         return model.weights.copy()
-    return (model.weights - model.totals / float(model.clock[0])).astype(np.float32)
+    return (model.weights - model.totals / float(model.clock[0] + 1)).astype(np.float32)
 
 
 @compiled

@@ -1,15 +1,18 @@
 """The core: the search-space protocol and the compiled engine that runs any task written against it."""
 
+from treewright.search.checking import CheckReport, check_task
 from treewright.search.compiling import compiled, interpreted, kernel
 from treewright.search.hashing import cross2, cross3, mix, string_hash
 from treewright.search.running import Decoded, Trajectory, decode, trajectory
 from treewright.search.task import Packed, Task
 
 __all__ = [
+    "CheckReport",
     "Decoded",
     "Packed",
     "Task",
     "Trajectory",
+    "check_task",
     "compiled",
     "cross2",
     "cross3",

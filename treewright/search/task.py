@@ -53,6 +53,8 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
     * ``max_features``: the most features that a state (or an action) has.
+    * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"`` actions in
+      every state, or something on the expert's own path only (``"static"``). ``check_task`` holds it to this.
 
     In the functions, ``x`` is the instance, with ``x.n`` the length of the sentence and one attribute a field;
     ``state`` is the state. They are plain functions without ``self``, restricted to what Numba compiles; a helper of
@@ -67,6 +69,7 @@ class Task:
     n_actions: int = 0
     max_steps: int | str = "n"
     max_features: int = 64
+    oracle: str = "exact"
 
     digest: ClassVar[str]
     _numba_type: ClassVar[TaskType]

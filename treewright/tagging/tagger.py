@@ -93,9 +93,9 @@ class Tagger(Estimator):
             token.form.lower(): "" for sentence in sentences for token in sentence.tokens
         } | ambiguity_classes(sentences, self.column, self.min_count)
         self._table = WordTable(self.classes_)
-        packed = self._pack(sentences)
+        packed = self._pack_gold(sentences)
         dev_sentences = None if dev is None else _sentences(dev)
-        evaluate = None if dev_sentences is None else self._accuracy_on(self._pack(dev_sentences), jobs)
+        evaluate = None if dev_sentences is None else self._accuracy_on(self._pack_gold(dev_sentences), jobs)
         trained = train(
             learner,
             packed,
@@ -117,6 +117,11 @@ class Tagger(Estimator):
         self.card_ = self._make_card(corpora, scores)
         return self
 
+    def predict(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[list[str]]:
+        """The labels of sentences (or lists of words), and nothing else: the fastest way to have them."""
+        self._check_fitted()
+        return [labels for _, found in self._label(sentences, jobs) for labels in found]
+
     def tag(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
         """Label sentences (or lists of words) and return them with the column filled in."""
         return list(self.tag_stream(sentences, jobs=jobs))
@@ -124,11 +129,20 @@ class Tagger(Estimator):
     def tag_stream(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]:
         """Label sentences as they come, some thousand words at a time: memory does not grow with their number."""
         self._check_fitted()
-        labels = np.array(self.labels_, dtype=object)
+        for batch, found in self._label(sentences, jobs):
+            for sentence, labels in zip(batch, found, strict=True):
+                whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
+                yield whole.with_column(self.column, labels)
+
+    def _label(
+        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
+    ) -> Iterator[tuple[list[Sentence | Sequence[str]], list[list[str]]]]:
+        """Batches of sentences, each with the labels of its sentences."""
+        names = np.array(self.labels_, dtype=object)
         for batch in _batches(sentences):
-            decoded = self.policy_.decode(self._pack(batch), beam=self.beam, seed=self.seed, jobs=jobs)
-            for i, sentence in enumerate(batch):
-                yield sentence.with_column(self.column, labels[decoded.state(i).labels].tolist())
+            forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
+            decoded = self.policy_.decode(self._pack(forms), beam=self.beam, seed=self.seed, jobs=jobs)
+            yield batch, [names[decoded.state(i).labels].tolist() for i in range(len(batch))]
 
     def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> TaggingScores:
         """Label a corpus whose labels are known, and compare."""
@@ -167,19 +181,23 @@ class Tagger(Estimator):
 
         return accuracy
 
-    def _pack(self, sentences: Sequence[Sentence]) -> Packed:
-        """Words as rows of the table and gold labels as numbers, −1 for one that was not seen in training."""
+    def _pack(self, forms: Sequence[Sequence[str]], labels: Iterable[str] | None = None) -> Packed:
+        """Words as rows of the table and gold labels as numbers, −1 for one that is not known."""
         if len(self._table) > _MOST_FORMS:
             self._table = WordTable(self.classes_)
-        numbers = {label: number for number, label in enumerate(self.labels_)}
-        lengths = np.array([len(sentence.tokens) for sentence in sentences], np.int32)
+        lengths = np.array([len(words) for words in forms], np.int32)
         at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-        words = self._table.numbers([token.form for sentence in sentences for token in sentence.tokens])
-        labels = [getattr(token, self.column) for sentence in sentences for token in sentence.tokens]
-        gold = [numbers.get(label, -1) for label in labels]
+        words = np.array(self._table.numbers([form for words in forms for form in words]), np.int32)
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold = np.full(len(words), -1, np.int32)
+        if labels is not None:
+            gold[:] = [numbers.get(label, -1) for label in labels]
         task = SequenceLabelling(len(self.labels_), self._table.array())
-        columns = {"words": np.array(words, np.int32), "gold": np.array(gold, np.int32)}
-        return task.packed(lengths, {**columns, "words_at": at, "gold_at": at})
+        return task.packed(lengths, {"words": words, "words_at": at, "gold": gold, "gold_at": at})
+
+    def _pack_gold(self, sentences: Sequence[Sentence]) -> Packed:
+        labels = [label for sentence in sentences for label in sentence.column(self.column)]
+        return self._pack([sentence.forms for sentence in sentences], labels)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         classes = sorted(set(self.classes_.values()))
@@ -208,18 +226,16 @@ def _sentences(corpus: Corpus) -> Sequence[Sentence]:
     return corpus if isinstance(corpus, Sequence) else list(corpus)
 
 
-def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence]]:
-    batch: list[Sentence] = []
+def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence | Sequence[str]]]:
+    batch: list[Sentence | Sequence[str]] = []
     tokens = 0
     for sentence in sentences:
         if isinstance(sentence, str):
             raise ConfigError(f"a sentence is a list of words or a Sentence, not a string: try {sentence[:20]!r}.split()")
-        batch.append(sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence))
-        tokens += len(batch[-1])
+        batch.append(sentence)
+        tokens += len(sentence)
         if tokens >= _BATCH:
             yield batch
             batch, tokens = [], 0
     if batch:
         yield batch
-
-

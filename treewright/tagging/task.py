@@ -15,7 +15,9 @@ from treewright.tagging.words import ATTRIBUTES
 
 __all__ = ["SequenceLabelling"]
 
-(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, PREFIX1, PREFIX2, PREFIX3, SHAPE, USUAL) = range(len(ATTRIBUTES))
+(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX5, PREFIX1, PREFIX2, PREFIX3, PREFIX4, SHAPE, USUAL) = range(
+    len(ATTRIBUTES)
+)
 
 
 @compiled
@@ -129,7 +131,15 @@ class SequenceLabelling(Task):
         out[31] = _triple(32, t1, w[USUAL], after[USUAL])
         out[32] = _pair(33, t1, w[SHAPE])
         out[33] = _pair(34, after[USUAL], after2[USUAL])
-        return 34
+        out[34] = _feature(35, w[SUFFIX5])
+        out[35] = _feature(36, w[PREFIX4])
+        out[36] = _triple(37, before[USUAL], w[USUAL], after[USUAL])
+        out[37] = _pair(38, t1, w[SUFFIX2])
+        out[38] = _triple(39, t1, t2, w[LOWER])
+        out[39] = _pair(40, w[SHAPE], w[SUFFIX2])
+        out[40] = _feature(41, after[SUFFIX2])
+        out[41] = _pair(42, before[SHAPE], w[SHAPE])
+        return 42
 
     def shared_arrays(self) -> dict[str, Any]:
         """The table of word attributes."""

@@ -21,9 +21,11 @@ ATTRIBUTES = (
     "suffix2",
     "suffix3",
     "suffix4",
+    "suffix5",
     "prefix1",
     "prefix2",
     "prefix3",
+    "prefix4",
     "shape",
     "usual",
 )
@@ -96,6 +98,7 @@ class WordTable:
 
     def _attributes(self, form: str) -> list[int]:
         lower = form.lower()
-        texts = (form, lower, lower[-1:], lower[-2:], lower[-3:], lower[-4:], lower[:1], lower[:2], lower[:3])
+        suffixes, prefixes = [lower[-k:] for k in range(1, 6)], [lower[:k] for k in range(1, 5)]
         usual = self.classes.get(lower, "")
-        return [*(string_hash(text) for text in texts), string_hash(word_shape(form)), string_hash(usual)]
+        texts = (form, lower, *suffixes, *prefixes, word_shape(form), usual)
+        return [string_hash(text) for text in texts]

@@ -1,0 +1,176 @@
+"""Compiled code is kept across processes, also where the package folder cannot be written, and is never stale.
+
+Each process here is a real one. It works on a copy of the package in which ``__pycache__`` is a file, so that nobody, not even
+root, can write the cache there: it must go to the user's cache folder.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treewright
+
+pytestmark = pytest.mark.jit
+
+TASK = """
+from helper import right_label
+from treewright.search import Task, mix
+
+class Shift(Task):
+    state = {"position": 1, "labels": "n", "errors": 1}
+    instance = ("words",)
+    n_actions = 3
+    max_features = 2
+
+    def is_final(x, state):
+        return state.position[0] == x.n
+
+    def step(x, state, action):
+        i = state.position[0]
+        state.labels[i] = action
+        if action != right_label(x.words[i]):
+            state.errors[0] += 1
+        state.position[0] = i + 1
+
+    def features(x, state, out):
+        out[0] = mix(1, x.words[state.position[0]])
+        return 1
+
+    def expert_costs(x, state, actions, n, out):
+        for k in range(n):
+            out[k] = 0.0 if actions[k] == right_label(x.words[state.position[0]]) else 1.0
+
+    def loss(x, state):
+        return 1.0 * state.errors[0]
+
+    def encode(self, sentence):
+        return {"words": sentence}
+"""
+
+HELPER = """
+from treewright.search import compiled
+
+@compiled
+def right_label(word):
+    return word % 3
+"""
+
+PROGRAM = """
+import json
+import numpy as np
+from numba.core import event
+
+recorder = event.RecordingListener()
+event.register("numba:compile", recorder)
+
+from treewright.search import decode
+from treewright.search.engine import EXPERT, decode_pass
+from treewright.tagging import SequenceLabelling
+from mytask import Shift
+
+users = Shift().pack([[0, 1, 2, 3, 4, 5], [5, 4]])
+by_expert = decode(users, np.zeros((4, 3), np.float32), who=EXPERT)
+by_policy = decode(users, np.tile(np.array([1, 2, 3], np.float32), (4, 1)))
+
+labelling = SequenceLabelling(3, np.zeros((2, 13), np.int32))
+at = np.array([0, 2], np.int64)
+built_in = labelling.packed(
+    np.array([2], np.int32),
+    {"words": np.ones(2, np.int32), "words_at": at, "gold": np.array([1, 2], np.int32), "gold_at": at},
+)
+decoded = decode(built_in, np.zeros((4, 3), np.float32), who=EXPERT)
+stats = decode_pass.stats
+print(json.dumps({
+    "expert": [int(a) for a in by_expert.state(0).labels],
+    "policy": [int(a) for a in by_policy.state(0).labels],
+    "loss": float(by_expert.losses.sum()),
+    "built-in": [int(a) for a in decoded.state(0).labels],
+    "compilations": len(recorder.buffer),
+    "hits": sum(stats.cache_hits.values()),
+    "misses": sum(stats.cache_misses.values()),
+    "cache": stats.cache_path,
+}))
+"""
+
+
+class Workshop:
+    """A folder with a copy of the package, a user's task, and a cache folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = folder / "site" / "treewright"
+        source = Path(treewright.__file__).parent
+        shutil.copytree(source, self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        for room in [self.package, *(p for p in self.package.rglob("*") if p.is_dir())]:
+            (room / "__pycache__").write_text("a file where a folder is wanted: nothing can be cached here")
+        (folder / "user").mkdir()
+        self.write("mytask.py", TASK)
+        self.write("helper.py", HELPER)
+        self.write("program.py", PROGRAM)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / "user" / name).write_text(text)
+
+    def run(self, cache: Path | None = None) -> tuple[dict, str]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PYTEST_", "COV_"))}
+        environment |= {
+            "PYTHONPATH": str(self.folder / "site"),
+            "XDG_CACHE_HOME": str(cache or self.folder / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=self.folder / "user",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+
+def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
+    workshop = Workshop(tmp_path)
+
+    cold, _ = workshop.run()
+    assert cold["expert"] == [0, 1, 2, 0, 1, 2]
+    assert cold["policy"] == [2] * 6
+    assert cold["built-in"] == [1, 2]
+    assert cold["compilations"] > 0
+    assert cold["cache"].startswith(str(tmp_path / "cache")), "the cache is not in the user's cache folder"
+
+    warm, _ = workshop.run()
+    assert (warm["compilations"], warm["misses"], warm["hits"]) == (0, 0, 2)
+    assert warm["expert"] == cold["expert"]
+
+    workshop.write("helper.py", HELPER.replace("word % 3", "(word + 1) % 3"))
+    helper_edited, _ = workshop.run()
+    assert helper_edited["expert"] == [1, 2, 0, 1, 2, 0]
+
+    workshop.write("mytask.py", TASK.replace("1.0 * state.errors[0]", "7.0 + state.errors[0]"))
+    task_edited, _ = workshop.run()
+    assert task_edited["loss"] == 14.0
+
+    scoring = workshop.package / "search" / "scoring.py"
+    before = scoring.read_text()
+    scoring.write_text(before.replace("if values[k] > values[best]:", "if values[k] < values[best]:"))
+    assert scoring.read_text() != before
+    engine_edited, _ = workshop.run()
+    assert engine_edited["policy"] == [0] * 6
+
+
+def test_without_any_writable_folder_it_runs_uncached_and_says_so_once(tmp_path):
+    workshop = Workshop(tmp_path)
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder is wanted")
+    result, errors = workshop.run(cache=blocked / "cache")
+    assert result["expert"] == [0, 1, 2, 0, 1, 2]
+    assert errors.count("cannot be kept on disk") == 1
+    assert "NUMBA_CACHE_DIR" in errors

@@ -1,0 +1,71 @@
+"""The application: its verbs, and ``main``."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+from treewright.cli import corpus, demo, evaluate, info, learners, parse, train
+from treewright.cli.outcomes import EXIT_CODES, Commands
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="treewright",
+    cls=Commands,
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.add_typer(train.app, name="train")
+app.command("parse")(parse.parse)
+app.command("evaluate")(evaluate.evaluate)
+app.command("info")(info.info)
+app.command("learners")(learners.learners)
+app.command("corpus")(corpus.corpus)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from treewright import __version__
+
+        typer.echo(f"treewright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def treewright(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Treewright: parsers that learn as apprentices.
+
+    Start with the demonstration, then train on a corpus of your own:
+
+      treewright demo
+      treewright train tagging train.conllu --dev dev.conllu --out model.tw
+      treewright evaluate model.tw test.conllu
+      echo "Time flies ." | treewright parse model.tw -
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            with suppress(OSError, ValueError):
+                stream.reconfigure(
+                    errors="replace"
+                )  # a terminal that lacks a character shows a question mark
+    app(prog_name="treewright")

@@ -1,0 +1,179 @@
+"""Configurations: from a TOML file and the command line, which wins, and back to TOML."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treewright.cli.outcomes import note
+from treewright.cli.settings import LEARNING, RUNNING, Setting
+from treewright.cli.tasks import Task
+from treewright.errors import ConfigError
+
+__all__ = ["Config", "dump_toml", "read_config", "resolve"]
+
+_TRAIN = Setting("train", Path, "The corpus to learn from.")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a training is told: ``params`` for the estimator, and where its files are."""
+
+    task: str
+    params: dict[str, Any]
+    train: Path | None
+    dev: Path | None
+    out: Path | None
+    jobs: int
+
+    def to_toml(self) -> str:
+        """The configuration as a file that gives it back."""
+        files = {"train": self.train, "dev": self.dev, "out": self.out}
+        given = {name: str(path) for name, path in files.items() if path is not None}
+        return dump_toml({"task": self.task, **given, "jobs": self.jobs, **self.params})
+
+
+def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Config, Any]:
+    """The configuration with every choice spelled out, and the estimator that it makes.
+
+    ``given`` is what the command line said (None: nothing). It wins over the file. Naming another learner or update
+    than the file does replaces that table of the file, whose settings were meant for the other one.
+    """
+    from treewright.learners import make_learner
+
+    values = {} if file is None else read_config(file, task)
+    learner = values.pop("learner", {})
+    update = learner.pop("update", {})
+    for setting in (_TRAIN, *RUNNING, *task.settings):
+        if given.get(setting.parameter) is not None:
+            values[setting.name] = given[setting.parameter]
+    learner = _merge("learner", learner, given, file)
+    update = _merge("update", update, given, file)
+    learner.setdefault("name", task.default_learner)
+    if update:
+        usual = make_learner(str(learner["name"])).update.params()
+        update.setdefault("name", usual["name"])
+        learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update
+    running = {name: values.pop(name, None) for name in ("train", "dev", "out", "jobs")}
+    jobs = 1 if running["jobs"] is None else int(running["jobs"])
+    if jobs < 1:
+        raise ConfigError(f"jobs must be at least 1, not {jobs}")
+    estimator = task.estimator()(**values, learner=learner)
+    paths = [None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out")]
+    return Config(task.name, estimator.resolved_config(), *paths, jobs=jobs), estimator
+
+
+def _merge(table: str, values: dict[str, Any], given: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
+    new = {
+        s.name: given[s.parameter]
+        for s in LEARNING
+        if s.table == table and given.get(s.parameter) is not None
+    }
+    if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
+        note(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}")
+        values = {}
+    return {**values, **new}
+
+
+def read_config(path: Path, task: Task) -> dict[str, Any]:
+    """Read and check a file; the learner and its update come out as dictionaries, also where they were only named."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: the configuration cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: the configuration is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: this is not TOML: {error}") from None
+    values = _underscores(values)
+    if values.get("task", task.name) != task.name:
+        raise ConfigError(f"{path}: this is a configuration for {values['task']}, not for {task.name}")
+    own = (Setting("task", str, ""), _TRAIN, *RUNNING, *task.settings)
+    _check(path, "", values, own, ("learner",))
+    if "learner" in values:
+        learner = values["learner"] = _table(path, "learner", values["learner"])
+        _check(path, "learner.", learner, [s for s in LEARNING if s.table == "learner"], ("update",))
+        if "update" in learner:
+            update = learner["update"] = _table(path, "learner.update", learner["update"])
+            _check(path, "learner.update.", update, [s for s in LEARNING if s.table == "update"])
+    values.pop("task", None)
+    return values
+
+
+def _underscores(value: Any) -> Any:
+    """Keys as Python spells them: ``roll-in`` is ``roll_in``."""
+    if isinstance(value, dict):
+        return {key.replace("-", "_"): _underscores(item) for key, item in value.items()}
+    return value
+
+
+def _table(path: Path, name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"name": value}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {name} must be a name or a table, not {value!r}")
+    return value
+
+
+def _check(
+    path: Path,
+    where: str,
+    values: Mapping[str, Any],
+    settings: Iterable[Setting],
+    tables: tuple[str, ...] = (),
+) -> None:
+    known = {setting.name: setting for setting in settings}
+    for key, value in values.items():
+        if key in tables:
+            continue
+        if key not in known:
+            names = ", ".join([*known, *tables])
+            raise ConfigError(f"{path}: there is no setting {where}{key}; known here: {names}")
+        if not _fits(value, known[key]):
+            kind = {int: "a whole number", float: "a number", bool: "true or false"}.get(
+                known[key].type, "a string"
+            )
+            raise ConfigError(f"{path}: {where}{key} must be {kind}, not {value!r}")
+
+
+def _fits(value: Any, setting: Setting) -> bool:
+    if setting.type is bool or isinstance(value, bool):
+        return setting.type is bool and isinstance(value, bool)
+    if setting.type is float or setting.name == "beta":
+        return isinstance(value, (int, float)) or (setting.name == "beta" and isinstance(value, str))
+    return isinstance(value, int if setting.type is int else str)
+
+
+def dump_toml(values: Mapping[str, Any], prefix: str = "") -> str:
+    """Plain values and nested tables as TOML.
+
+    >>> print(dump_toml({"bits": 18, "learner": {"name": "dagger", "update": {"name": "arow", "C": 10.0}}}))
+    bits = 18
+    <BLANKLINE>
+    [learner]
+    name = "dagger"
+    <BLANKLINE>
+    [learner.update]
+    name = "arow"
+    C = 10.0
+    """
+    plain = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, Mapping)]
+    parts = ["\n".join(plain)] if plain else []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            parts.append(f"[{prefix}{key}]\n" + dump_toml(value, f"{prefix}{key}."))
+    return "\n\n".join(parts)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

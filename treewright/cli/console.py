@@ -1,0 +1,116 @@
+"""What people see: tables on stdout, a progress bar on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from treewright.cli.outcomes import note
+
+__all__ = ["COMPILING", "Bar", "make_table", "print_json", "stdout"]
+
+_PATIENCE = 2.0  # seconds before a progress bar appears
+COMPILING = "compiling: about 20 s, once"
+
+
+def stdout() -> Console:
+    """The console for results; tables are not squeezed where there is no terminal to fit."""
+    fits = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if fits else 200, highlight=False)
+
+
+def make_table(
+    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+) -> Table:
+    """A table whose first ``left`` columns hold words and the others numbers."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
+    )
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k < left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def print_json(value: Any, *, pretty: bool = False) -> None:
+    """One JSON value on stdout: on a line of its own, or spread out."""
+    print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
+
+
+class Bar:
+    """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
+
+    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done after the
+    first second, that is Numba compiling: the bar says so, and without a terminal a line says it once.
+    """
+
+    def __init__(self, *, shown: bool = True) -> None:
+        self._console = Console(stderr=True)
+        self._shown = shown
+        self._drawn = shown and self._console.is_terminal
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        self._first: tuple[float, float] | None = None  # when the work began to move, and from where
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()
+
+    def update(self, stage: str, done: float, total: float) -> None:
+        """Say how far the work is."""
+        now = time.monotonic()
+        elapsed = now - self._started
+        if self._first is None and done > 0:
+            self._first = now, done
+        compiling = self._first is None and elapsed > 1.0 and "NUMBA_DISABLE_JIT" not in os.environ
+        if compiling and self._shown and not self._drawn:
+            note(COMPILING)
+            self._shown = False
+        if not self._drawn or (elapsed < _PATIENCE and not compiling):
+            return
+        if self._progress is None:
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[left]}"),
+            )
+            self._progress = Progress(
+                *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
+            self._task = self._progress.add_task("", total=total, left="")
+            self._progress.start()
+        self._progress.update(
+            self._task,
+            description=COMPILING if compiling else stage,
+            completed=done,
+            total=total,
+            left=self._left(now, done, total),
+        )
+
+    def _left(self, now: float, done: float, total: float) -> str:
+        if self._first is None or done <= self._first[1]:
+            return ""
+        seconds = round((now - self._first[0]) / (done - self._first[1]) * max(0.0, total - done))
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02}:{seconds:02} left"
+
+    def hide(self) -> None:
+        """Take the bar off the screen, e.g. to print a line; the next update draws it again."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None

@@ -1,0 +1,70 @@
+"""``treewright info``: what is in a model file?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treewright.cli.config import dump_toml
+from treewright.cli.console import make_table, print_json, stdout
+
+__all__ = ["info"]
+
+
+def info(
+    model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
+    print_config: Annotated[
+        bool,
+        typer.Option(
+            "--print-config", help="Print the settings as TOML for `train TASK --config`, and exit."
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
+) -> None:
+    """Show what a model file says about itself.
+
+    Only the header is read (and checked), so this is quick however large the model is.
+
+    Examples:
+      treewright info model.tw
+      treewright info model.tw --json | jq .card.corpora
+      treewright info model.tw --print-config > again.toml
+    """
+    from treewright.models import read_model
+
+    header = read_model(model, arrays=False)
+    params = header.config.get("params", {})
+    if print_config:
+        print(dump_toml({"task": header.task, **params}))
+        return
+    shapes = {name: shape for name, (_, shape) in header.layout.items()}
+    about = {
+        "model": str(model),
+        "task": header.task,
+        "bytes": model.stat().st_size,
+        "weights": math.prod(shapes["weights"]) if "weights" in shapes else None,
+        "labels": len(header.config.get("learned", {}).get("labels", [])) or None,
+        "treewright": header.treewright,
+        "format_version": header.format_version,
+        "sha256": header.sha256,
+        "params": params,
+        "card": header.card,
+    }
+    if as_json:
+        print_json(about, pretty=True)
+        return
+    stdout().print(make_table(None, ("", ""), list(_rows(about)), left=2))
+
+
+def _rows(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Name and value of everything, nested names joined: ``learner.update.name``."""
+    for name, value in about.items():
+        if isinstance(value, Mapping):
+            inner = prefix if name in ("params", "card") else f"{prefix}{name}."
+            yield from _rows(value, inner)
+        elif value is not None:
+            yield prefix + name, f"{value:,}" if name in ("bytes", "weights") else str(value)

@@ -1,0 +1,49 @@
+"""The base class of what the command line knows about tasks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from treewright.cli.settings import Setting
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.corpora import Sentence
+
+__all__ = ["Task"]
+
+
+class Task(ABC):
+    """One task: its settings, its estimator, and how its results are written and shown."""
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    """The help of ``treewright train NAME``."""
+    settings: ClassVar[tuple[Setting, ...]]
+    """The estimator's settings, all but the learner."""
+    default_learner: ClassVar[str]
+    score: ClassVar[str]
+    """What the score on development data is called."""
+    formats: ClassVar[tuple[str, ...]]
+    """The formats that ``parse`` can write."""
+
+    @abstractmethod
+    def estimator(self) -> type[Any]:
+        """The estimator's class; it is imported here and not earlier."""
+
+    @abstractmethod
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Annotate some sentences."""
+
+    @abstractmethod
+    def writer(self, estimator: Any, format: str) -> Callable[[Sentence], str]:
+        """How annotated sentences become text, in one of ``formats``."""
+
+    @abstractmethod
+    def evaluate(
+        self, estimator: Any, gold: Sequence[Sentence], jobs: int
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """The scores on a corpus, as plain values and as what to show."""

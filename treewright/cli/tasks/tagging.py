@@ -1,0 +1,155 @@
+"""Sequence labelling on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from treewright.cli.console import make_table
+from treewright.cli.settings import Setting
+from treewright.cli.tasks.base import Task
+from treewright.errors import CorpusError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.corpora import Sentence
+
+__all__ = ["Tagging"]
+
+
+class Tagging(Task):
+    """Label every word of a sentence."""
+
+    name = "tagging"
+    help = """Train a tagger, which labels every word of a sentence.
+
+    Examples:
+      treewright train tagging train.conllu --dev dev.conllu --out model.tw
+      treewright train tagging train.tsv --learner dagger --beta decay:0.1 --update arow --C 10 -o model.tw
+      treewright train tagging train.conllu --learner imitation --roll-in learned --cost oracle -o model.tw
+      treewright train tagging --config tagger.toml --seed 2 --out second.tw
+      treewright train tagging train.conllu --learner lols --print-config > lols.toml
+
+    After Ctrl-C, the same command with --resume goes on after the last finished pass."""
+    settings = (
+        Setting(
+            "column",
+            str,
+            "The column to learn: upos, xpos, feats, deprel, lemma, misc, deps.",
+            default="upos",
+        ),
+        Setting(
+            "bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"
+        ),
+        Setting("beam", int, "Hypotheses kept while tagging; 1 is greedy.", default="1"),
+        Setting(
+            "min_count",
+            int,
+            "Words rarer than this count as unknown when usual labels are collected.",
+            default="3",
+        ),
+        Setting("seed", int, "The same seed gives the same model.", default="0"),
+    )
+    default_learner = "exploration"
+    score = "accuracy"
+    formats = ("conllu", "tabular", "text", "json")
+
+    def estimator(self) -> type[Any]:
+        """The tagger."""
+        from treewright.tagging import Tagger
+
+        return Tagger
+
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Label some sentences."""
+        labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
+        return labelled
+
+    def writer(self, estimator: Any, format: str) -> Callable[[Sentence], str]:
+        """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
+        from treewright.corpora.conllu import format_conllu
+        from treewright.corpora.tabular import format_tabular
+
+        match format:
+            case "conllu":
+                return format_conllu
+            case "tabular":
+                return partial(format_tabular, column=estimator.column)
+            case "text":
+                return partial(_slashes, column=estimator.column)
+        return partial(_json, column=estimator.column)
+
+    def evaluate(
+        self, estimator: Any, gold: Sequence[Sentence], jobs: int
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """Accuracy with its interval, unknown words, whole sentences; each label; the most frequent confusions."""
+        scores = estimator.evaluate(gold, jobs=jobs)
+        known = set(estimator.labels_)
+        unseen = [
+            label for sentence in gold for label in sentence.column(estimator.column) if label not in known
+        ]
+        plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
+        return plain, _show(plain, estimator.column)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}"
+
+
+def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
+    low, high = scores["interval"]
+    rows = [
+        ("accuracy", _percent(scores["accuracy"]), f"95% interval {_percent(low)} to {_percent(high)}"),
+        (
+            "unknown words",
+            _percent(scores["unknown_accuracy"]),
+            f"{scores['unknown']:,} of {scores['tokens']:,} words",
+        ),
+        ("exact match", _percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+    ]
+    parts: list[RenderableType] = [make_table(None, ("score", "%", ""), rows)]
+    if scores["unseen_label_tokens"]:
+        labels = ", ".join(scores["unseen_labels"][:10]) + (
+            ", …" if len(scores["unseen_labels"]) > 10 else ""
+        )
+        parts.append(
+            f"{scores['unseen_label_tokens']:,} gold labels were never seen in training and count as errors: {labels}"
+        )
+    by_label = [
+        (s["label"], _percent(s["precision"]), _percent(s["recall"]), _percent(s["f1"]), f"{s['gold']:,}")
+        for s in scores["labels"]
+    ]
+    parts += ["", make_table(None, (column, "precision", "recall", "F1", "gold"), by_label)]
+    if scores["confusions"]:
+        confusions = [(gold, guess, f"{count:,}") for gold, guess, count in scores["confusions"]]
+        parts += ["", make_table(None, ("gold", "taken for", "times"), confusions, left=2)]
+    return parts
+
+
+def _slashes(sentence: Sentence, column: str) -> str:
+    for form in sentence.forms:
+        if " " in form:
+            raise CorpusError(
+                f"the word {form!r} has a space in it, so it cannot be written as text; choose --format conllu",
+                path=sentence.path,
+                line=sentence.line,
+            )
+    return (
+        " ".join(
+            f"{form}/{label}" for form, label in zip(sentence.forms, sentence.column(column), strict=True)
+        )
+        + "\n"
+    )
+
+
+def _json(sentence: Sentence, column: str) -> str:
+    tokens = [
+        {"form": token.form, column: getattr(token, column)}
+        | {name: value for name, value in token._asdict().items() if value not in ("_", None)}
+        for token in sentence.tokens
+    ]
+    about = {"comments": list(sentence.comments)} if sentence.comments else {}
+    return json.dumps({**about, "tokens": tokens}, ensure_ascii=False) + "\n"

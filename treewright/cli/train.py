@@ -1,0 +1,295 @@
+"""``treewright train TASK``: learn from a corpus and write a model."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treewright.cli.config import Config, resolve
+from treewright.cli.console import Bar, print_json, stdout
+from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.settings import LEARNING, RUNNING, option_parameters, with_parameters
+from treewright.cli.tasks import TASKS, Task
+from treewright.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treewright.corpora import Sentence
+    from treewright.learners import Imitation, Pass
+
+__all__ = ["PassReport", "app", "train"]
+
+app = typer.Typer(
+    help="""Train a model.
+
+    Example:
+      treewright train tagging train.conllu --dev dev.conllu --learner dagger --out model.tw""",
+    no_args_is_help=True,
+)
+
+Train = Annotated[
+    Path | None, typer.Argument(help="The corpus to learn from.", metavar="TRAIN", show_default=False)
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", metavar="FILE", help="Settings from a TOML file; the command line wins over it."
+    ),
+]
+PrintConfig = Annotated[
+    bool,
+    typer.Option("--print-config", help="Print every setting, resolved, as TOML for --config, and exit."),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on after the last pass that an earlier run finished.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one a pass, and one at the end.")]
+
+
+def _register(task: Task) -> None:
+    keyword = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    parameters = [
+        keyword("train", annotation=Train, default=None),
+        *option_parameters(RUNNING, "Files and running"),
+        keyword("config", annotation=ConfigFile, default=None),
+        keyword("print_config", annotation=PrintConfig, default=False),
+        keyword("resume", annotation=Resume, default=False),
+        keyword("quiet", annotation=Quiet, default=False),
+        keyword("as_json", annotation=Json, default=False),
+        *option_parameters(task.settings),
+        *option_parameters(LEARNING),
+    ]
+    app.command(task.name, help=inspect.cleandoc(task.help))(
+        with_parameters(partial(train, task), parameters)
+    )
+
+
+def train(
+    task: Task,
+    *,
+    config: Path | None,
+    print_config: bool,
+    resume: bool,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Train a model for a task, as the command line and a file say."""
+    settings, estimator = resolve(task, given, config)
+    if print_config:
+        print(settings.to_toml())
+        return
+    train_file, out = _check_files(settings)
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    with Bar(shown=not (quiet or as_json)) as bar:
+        corpus, dev = _load(train_file, settings.dev)
+        report = PassReport(task, _learner(settings), corpus, bar, quiet=quiet, as_json=as_json)
+        report.earlier(_finished_passes(checkpoint, resume))
+        started = time.perf_counter()
+        try:
+            with _saying_so_on_interrupt():
+                estimator.fit(
+                    corpus,
+                    dev,
+                    jobs=settings.jobs,
+                    report=report,
+                    progress=report.progress,
+                    checkpoint=checkpoint,
+                    resume=resume,
+                )
+        except KeyboardInterrupt:
+            bar.hide()
+            note(_how_to_resume(report, checkpoint))
+            raise typer.Exit(INTERRUPTED) from None
+        estimator.save(out)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    _summarise(task, estimator, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
+
+
+def _learner(settings: Config) -> Imitation:
+    from treewright.learners import make_learner
+
+    return make_learner(settings.params["learner"])
+
+
+def _check_files(settings: Config) -> tuple[Path, Path]:
+    """What would be a pity to find out after training."""
+    if settings.train is None:
+        raise ConfigError(
+            'there is no corpus to learn from: name one, or write train = "…" into the configuration'
+        )
+    if settings.out is None:
+        raise ConfigError("where should the model go? Add --out model.tw")
+    out = settings.out
+    if out.is_dir():
+        raise ConfigError(f"{out}: this is a folder; give the name of a file for the model")
+    folder = out.resolve().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{out}: the folder {folder} does not exist; make it first")
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"{out}: you may not write to the folder {folder}")
+    return settings.train, out
+
+
+def _load(train: Path, dev: Path | None) -> tuple[list[Sentence], list[Sentence] | None]:
+    from treewright.corpora import load_corpus
+
+    return load_corpus(train), None if dev is None else load_corpus(dev)
+
+
+def _finished_passes(checkpoint: Path, resume: bool) -> list[Pass]:
+    """The passes in a checkpoint that training is about to go on from."""
+    from treewright.learners import Pass, checkpoints
+
+    state = checkpoint / "state.npz"
+    if not resume:
+        if state.exists():
+            note(
+                f"note: {checkpoint}, left by an earlier training, is replaced; --resume would have gone on from it"
+            )
+        return []
+    if not state.exists():
+        note(f"note: there is nothing to resume in {checkpoint}; training begins with the first pass")
+        return []
+    try:
+        arrays = checkpoints.load_arrays(checkpoint, "state") or {}
+        return [Pass(**row) for row in json.loads(arrays["about"].tobytes())["history"]]
+    except Exception:  # whatever a damaged archive makes of itself
+        raise ConfigError(f"{checkpoint} is damaged and cannot be resumed: train without --resume") from None
+
+
+class PassReport:
+    """Says what training does: a row for each pass, and how far it is."""
+
+    def __init__(
+        self,
+        task: Task,
+        learner: Imitation,
+        corpus: Sequence[Sentence],
+        bar: Bar,
+        *,
+        quiet: bool,
+        as_json: bool,
+    ) -> None:
+        self.iterations = learner.iterations
+        self.finished = 0
+        self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
+        self._tokens = sum(len(sentence) for sentence in corpus)
+        self._stages = 1 if learner.data == "online" else 1 + learner.epochs
+        self._stages_seen: list[str] = []
+        self._console = stdout()
+        self._header_printed = False
+
+    def earlier(self, passes: Sequence[Pass]) -> None:
+        """Report the passes of the run that is resumed; machines have seen them already."""
+        for row in passes:
+            self._finish(row)
+            if not self._as_json:
+                self._print_row(row)
+
+    def __call__(self, row: Pass) -> None:
+        """Report a pass."""
+        self._finish(row)
+        if self._as_json:
+            print_json({"event": "pass", **asdict(row), "tokens_per_second": self._rate(row)})
+        else:
+            self._print_row(row)
+
+    def _finish(self, row: Pass) -> None:
+        self.finished = row.iteration
+        self._stages_seen = []
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Move the bar, which spans all passes."""
+        if stage not in self._stages_seen:
+            self._stages_seen.append(stage)
+        within = (len(self._stages_seen) - 1 + done / max(total, 1)) / self._stages
+        text = f"pass {self.finished + 1} of {self.iterations}: {stage}"
+        self._bar.update(text, self.finished + min(within, 1.0), self.iterations)
+
+    def _rate(self, row: Pass) -> float:
+        return round(self._tokens / max(row.seconds, 1e-9), 1)
+
+    def _print_row(self, row: Pass) -> None:
+        if self._quiet:
+            return
+        self._bar.hide()
+        if not self._header_printed:
+            self._header_printed = True
+            score = f"dev {self._task.score}"
+            self._console.print(
+                f"[bold]{'pass':>5} {'β':>6} {'loss':>8} {score:>15}   {'tokens/s':>10} {'seconds':>8}"
+            )
+        score = "–" if row.score is None else f"{100 * row.score:.2f}"
+        best = "★" if row.best and row.score is not None else " "
+        text = f"{row.iteration:5} {row.beta:6.3f} {row.loss:8.4f} {score:>15} {best} {self._rate(row):10,.0f} {row.seconds:8.2f}"
+        self._console.print(text, style="bold" if best.strip() else None)
+
+
+def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
+    if not report.finished:
+        return "interrupted before the first pass was finished; no model was written"
+    again = shlex.join(["treewright", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
+    return (
+        f"interrupted after pass {report.finished} of {report.iterations}; no model was written. "
+        f"Pass {report.finished} is in {checkpoint}. To go on:\n  {again}"
+    )
+
+
+@contextmanager
+def _saying_so_on_interrupt() -> Iterator[None]:
+    """Answer Ctrl-C at once: compiled code may need a moment before it stops."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # not the main thread's usual one: leave it alone
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        note("stopping …")
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _summarise(task: Task, estimator: Any, out: Path, seconds: float, *, quiet: bool, as_json: bool) -> None:
+    history: list[Pass] = estimator.history_
+    best = next((row.iteration for row in reversed(history) if row.best), len(history))
+    scores = estimator.card_["scores"]
+    size = out.stat().st_size
+    if as_json:
+        done = {
+            "event": "done",
+            "model": str(out),
+            "bytes": size,
+            "pass": best,
+            "scores": scores,
+            "seconds": seconds,
+        }
+        print_json({**done, "config": estimator.resolved_config()})
+    elif not quiet:
+        said = "".join(f", {name} {100 * value:.2f}" for name, value in scores.items())
+        stdout().print(f"{out}: pass {best} of {len(history)}{said}, {size / 1e6:,.1f} MB", markup=False)
+
+
+for _task in TASKS.values():
+    _register(_task)

@@ -1,0 +1,150 @@
+"""AMR graphs: who did what to whom, as immutable triples with alignments to the words.
+
+A :class:`Graph` has *instances* (a variable and its concept), *edges* between variables, and *attributes*
+(a role whose value is a constant: a number, a string in quotes, a symbol such as ``-``).
+
+>>> graph = Graph(
+...     top="w",
+...     instances=(("w", "want-01"), ("b", "boy"), ("g", "go-02")),
+...     edges=(("w", ":ARG0", "b"), ("w", ":ARG1", "g"), ("g", ":ARG0", "b")),
+...     attributes=(("w", ":polarity", "-"),),
+...     alignments={"b": (1,), "w": (4,), "g": (6,)},
+... )
+>>> print(graph.to_penman())
+(w / want-01
+   :ARG0 (b / boy)
+   :ARG1 (g / go-02
+            :ARG0 b)
+   :polarity -)
+
+Edges are stored in their normal direction: the inverse roles of the text (``:ARG0-of``) are only a way to
+write a graph as a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from treewright.errors import CorpusError
+
+__all__ = ["Alignment", "Graph", "Triple"]
+
+Triple = tuple[str, str, str]
+"""Source, role, target. Roles are written with their colon: ``":ARG0"``."""
+
+Alignment = tuple[int, ...] | str
+"""What a concept comes from: positions of tokens, counted from 0, or the name of a construction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """An AMR graph. ``alignments`` may be empty, partial or complete; they count for equality."""
+
+    top: str
+    instances: tuple[tuple[str, str], ...]
+    edges: tuple[Triple, ...] = ()
+    attributes: tuple[Triple, ...] = ()
+    alignments: Mapping[str, Alignment] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alignments", MappingProxyType(dict(self.alignments)))
+
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
+        # A mapping proxy cannot be pickled; a dictionary can.
+        return Graph, (self.top, self.instances, self.edges, self.attributes, dict(self.alignments))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables, in the order of their instances."""
+        return tuple([variable for variable, _ in self.instances])
+
+    def triples(self) -> tuple[Triple, ...]:
+        """All triples: instances (with the role ``":instance"``), then edges, then attributes."""
+        instances = [(variable, ":instance", concept) for variable, concept in self.instances]
+        return (*instances, *self.edges, *self.attributes)
+
+    def to_penman(self) -> str:
+        """The graph in PENMAN notation, indented.
+
+        Alignments are not written. The graph must be well-formed: :meth:`validate` says what is not.
+        """
+        import penman
+
+        text: str = penman.encode(penman.Graph(list(self.triples()), top=self.top))
+        return text
+
+    @classmethod
+    def from_penman(cls, text: str) -> Graph:
+        """Read one graph in PENMAN notation. Alignments on concepts (``boy~e.1``) are kept.
+
+        >>> graph = Graph.from_penman('(d / dog~e.1 :ARG0-of (b / bark-01~e.3) :quant 2)')
+        >>> graph.edges, graph.attributes, dict(graph.alignments)
+        ((('b', ':ARG0', 'd'),), (('d', ':quant', '2'),), {'d': (1,), 'b': (3,)})
+        """
+        import penman
+        from penman.exceptions import PenmanError
+        from penman.surface import alignments
+
+        try:
+            graph = penman.decode(text)
+        except PenmanError as error:
+            raise CorpusError(f"not a graph in PENMAN notation: {error}") from error
+        nameless = [
+            source for source, role, target in graph.triples if role == ":instance" and target is None
+        ]
+        if nameless:
+            raise CorpusError(f"the variable {nameless[0]!r} has no concept: write ({nameless[0]} / concept)")
+        return cls(
+            top=graph.top,
+            instances=tuple([(source, target) for source, _, target in graph.instances()]),
+            edges=tuple([tuple(edge) for edge in graph.edges()]),
+            attributes=tuple([tuple(attribute) for attribute in graph.attributes()]),
+            alignments={
+                source: tuple(alignment.indices)
+                for (source, role, _), alignment in alignments(graph).items()
+                if role == ":instance"
+            },
+        )
+
+    def validate(self) -> None:
+        """Raise :class:`~treewright.errors.CorpusError` unless the graph is well-formed.
+
+        One instance a variable; every edge between known variables; every attribute a constant; no triple
+        twice; and everything connected to the top, whichever way the edges point.
+        """
+        known = set(self.variables)
+        if len(known) < len(self.instances):
+            twice = next(variable for variable in known if self.variables.count(variable) > 1)
+            raise CorpusError(f"the variable {twice!r} has more than one concept")
+        if self.top not in known:
+            raise CorpusError(f"the top {self.top!r} is not a variable of the graph")
+        neighbours: dict[str, list[str]] = {variable: [] for variable in self.variables}
+        for source, role, target in self.edges:
+            for end in (source, target):
+                if end not in known:
+                    raise CorpusError(f"the edge {source} {role} {target} uses an unknown variable {end!r}")
+            neighbours[source].append(target)
+            neighbours[target].append(source)
+        for source, role, constant in self.attributes:
+            if source not in known:
+                raise CorpusError(f"the attribute {source} {role} {constant} is on an unknown variable")
+            if constant in known:
+                raise CorpusError(f"the attribute {source} {role} {constant} should be an edge")
+        seen: set[Triple] = set()
+        for triple in self.triples():
+            if not triple[1].startswith(":"):
+                raise CorpusError(f"the role {triple[1]!r} of {triple[0]!r} must start with a colon")
+            if triple in seen:
+                raise CorpusError(f"the triple {' '.join(triple)} occurs twice")
+            seen.add(triple)
+        reached, stack = {self.top}, [self.top]
+        while stack:
+            fresh = [variable for variable in neighbours[stack.pop()] if variable not in reached]
+            reached.update(fresh)
+            stack.extend(fresh)
+        if lost := [variable for variable in self.variables if variable not in reached]:
+            raise CorpusError(f"not connected to the top {self.top!r}: {', '.join(lost)}")
+        if stray := [variable for variable in self.alignments if variable not in known]:
+            raise CorpusError(f"an alignment is on an unknown variable {stray[0]!r}")

@@ -1,0 +1,341 @@
+"""``check_task``: does a task keep its contract? It says in words what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config
+from numba.core.errors import NumbaError
+
+from treewright.errors import TaskError
+from treewright.search.compiling import interpreted, kernel
+from treewright.search.running import shape_of
+from treewright.search.task import Packed, Task
+
+__all__ = ["CheckReport", "check_task"]
+
+Buffer = npt.NDArray[np.int32]
+
+
+@dataclass
+class CheckReport:
+    """What :func:`check_task` found: ``problems`` to mend, and ``notes`` on what was looked at."""
+
+    task: str
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Is there nothing wrong?"""
+        return not self.problems
+
+    def __str__(self) -> str:
+        verdict = "keeps its contract" if self.ok else f"breaks its contract in {len(self.problems)} way(s)"
+        lines = [f"task {self.task!r} {verdict}", *(f"  wrong: {p}" for p in self.problems)]
+        return "\n".join([*lines, *(f"  checked: {note}" for note in self.notes)])
+
+
+class _Wrong(Exception):
+    """A breach of the contract, found on the way."""
+
+
+def check_task(
+    task: Task,
+    corpus: Iterable[Any],
+    *,
+    walks: int = 3,
+    most_sentences: int = 50,
+    most_states: int = 5_000,
+    seed: int = 0,
+) -> CheckReport:
+    """Check a task on a small corpus.
+
+    * Along random walks: every action offered is legal (can be taken, has a valid code, is offered once), only ``step``
+      changes the state and always does, features and costs are as declared, and the walk ends within ``max_steps``.
+    * By exhaustive search, on the sentences with at most ``most_states`` states: the expert reaches the least loss
+      possible; where ``oracle`` is ``"exact"`` or ``"optimal"``, this holds from every state that can be reached, the
+      actions of zero cost are just the optimal ones, and (``"exact"``) each cost is how much the least loss rises.
+    * With the compiler: compiled functions give the same as interpreted ones.
+
+    The report lists at most one problem of each kind.
+    """
+    report = CheckReport(task.name)
+    sentences = [sentence for sentence, _ in zip(corpus, range(most_sentences), strict=False)]
+    try:
+        if not sentences:
+            raise _Wrong("the corpus is empty: there is nothing to check with")
+        shape_of(task)
+        packed = _guard("encode", "the corpus", task.pack, sentences)
+        plain = task.plain()
+        rng = np.random.default_rng(seed)
+        walked = [
+            (i, _random_walk(plain, packed, i, rng)) for i in range(len(packed)) for _ in range(walks)
+        ]
+        report.notes.append(f"{len(walked)} random walks over {len(packed)} sentences")
+        searched = [i for i in range(len(packed)) if _exhaustive(plain, packed, i, most_states)]
+        if searched:
+            report.notes.append(f"exhaustive search on {len(searched)} sentences")
+        else:
+            report.notes.append(f"no exhaustive search: every sentence has more than {most_states} states")
+        if config.DISABLE_JIT:
+            report.notes.append("compiled code was not looked at: the compiler is switched off")
+        else:
+            for i, actions in walked:
+                _compare(task, plain, packed, i, actions)
+            report.notes.append("compiled and interpreted functions agree")
+    except (_Wrong, TaskError) as wrong:
+        report.problems.append(str(wrong))
+    return report
+
+
+def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
+    """Call a function of the task; what it raises becomes a sentence."""
+    try:
+        return call(*arguments)
+    except (_Wrong, TaskError):
+        raise
+    except Exception as error:
+        raise _Wrong(f"`{function}` raises {type(error).__name__} on {where}: {error}") from error
+
+
+class _Episode:
+    """One sentence of a task, interpreted, with every call checked."""
+
+    def __init__(self, task: Task, packed: Packed, i: int) -> None:
+        self.task, self.i, self.n = task, i, int(packed.lengths[i])
+        self.x = task.instance_view(packed.arrays, i)
+        self.out_actions = np.zeros(task.n_actions, np.int32)
+        self.out_costs = np.zeros(task.n_actions, np.float64)
+        self.out_features = np.zeros(task.max_features, np.int32)
+
+    def where(self, path: Sequence[int]) -> str:
+        """Where we are, in words."""
+        return f"sentence {self.i} (of length {self.n}) after the actions {[int(a) for a in path]}"
+
+    def call(self, function: str, buffer: Buffer, path: Sequence[int], *arguments: Any) -> Any:
+        """Call a function that must leave the state alone."""
+        before = buffer.copy()
+        state = self.task.state_view(buffer, self.n)
+        result = _guard(function, self.where(path), getattr(self.task, function), self.x, state, *arguments)
+        if not np.array_equal(before, buffer):
+            raise _Wrong(f"`{function}` changes the state in {self.where(path)}; only `step` and `initial` may")
+        return result
+
+    def start(self) -> Buffer:
+        """The initial state."""
+        buffer = np.zeros(self.task.state_size(self.n), np.int32)
+        _guard("initial", self.where([]), self.task.initial, self.x, self.task.state_view(buffer, self.n))
+        return buffer
+
+    def is_final(self, buffer: Buffer, path: Sequence[int]) -> bool:
+        """Is the state final?"""
+        return bool(self.call("is_final", buffer, path))
+
+    def actions(self, buffer: Buffer, path: Sequence[int]) -> list[int]:
+        """The actions offered, checked."""
+        self.out_actions[:] = -1
+        count = int(self.call("actions", buffer, path, self.out_actions))
+        if count <= 0:
+            raise _Wrong(f"`actions` offers nothing in {self.where(path)}, which is not final")
+        if count > self.task.n_actions:
+            raise _Wrong(f"`actions` says {count} in {self.where(path)}, more than n_actions = {self.task.n_actions}")
+        found = [int(a) for a in self.out_actions[:count]]
+        if len(set(found)) < count:
+            raise _Wrong(f"`actions` offers an action twice in {self.where(path)}: {found}")
+        if min(found) < 0 or (not self.task.structured and max(found) >= self.task.n_actions):
+            raise _Wrong(
+                f"`actions` offers a code outside 0 … {self.task.n_actions - 1} in {self.where(path)}: {found}"
+            )
+        return found
+
+    def step(self, buffer: Buffer, path: Sequence[int], action: int) -> Buffer:
+        """The state after an action, in a copy."""
+        after = buffer.copy()
+        state = self.task.state_view(after, self.n)
+        _guard("step", f"{self.where(path)}, action {action}", self.task.step, self.x, state, action)
+        if np.array_equal(after, buffer):
+            raise _Wrong(f"`step` does not advance: action {action} leaves the state as it was in {self.where(path)}")
+        return after
+
+    def costs(self, buffer: Buffer, path: Sequence[int], actions: list[int]) -> list[float]:
+        """What the expert says, checked."""
+        self.out_actions[: len(actions)] = actions
+        self.out_costs[:] = np.nan
+        self.call("expert_costs", buffer, path, self.out_actions, len(actions), self.out_costs)
+        costs = [float(c) for c in self.out_costs[: len(actions)]]
+        if not np.all(np.isfinite(costs)) or min(costs) < 0:
+            raise _Wrong(f"`expert_costs` must give each action a cost ≥ 0; it gives {costs} in {self.where(path)}")
+        return costs
+
+    def loss(self, buffer: Buffer, path: Sequence[int]) -> float:
+        """The loss of a final state, checked."""
+        loss = float(self.call("loss", buffer, path))
+        if not np.isfinite(loss) or loss < 0:
+            raise _Wrong(f"`loss` must be ≥ 0 and finite; it is {loss} in {self.where(path)}")
+        return loss
+
+    def features(self, buffer: Buffer, path: Sequence[int], actions: list[int]) -> None:
+        """Are the features as declared?"""
+        calls: list[tuple[str, tuple[Any, ...]]] = [("features", (self.out_features,))]
+        if self.task.structured:
+            calls += [("action_features", (action, self.out_features)) for action in actions]
+        for function, arguments in calls:
+            self.out_features[:] = 0
+            count = int(self.call(function, buffer, path, *arguments))
+            if not 0 <= count <= self.task.max_features:
+                raise _Wrong(
+                    f"`{function}` says {count} in {self.where(path)}; max_features is {self.task.max_features}"
+                )
+            if (self.out_features < 0).any():
+                raise _Wrong(f"`{function}` gives a negative feature in {self.where(path)}: features are below 2³¹")
+
+
+def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -> list[int]:
+    """Walk at random to the end, trying every action on the way; return the actions taken."""
+    episode = _Episode(task, packed, i)
+    buffer, path = episode.start(), list[int]()
+    bound = task.steps_bound(episode.n)
+    while not episode.is_final(buffer, path):
+        if len(path) >= bound:
+            raise _Wrong(
+                f"an episode is not final after {bound} steps, the declared bound `max_steps`: {episode.where(path)}"
+            )
+        actions = episode.actions(buffer, path)
+        if actions != episode.actions(buffer, path):
+            raise _Wrong(f"`actions` gives another answer when asked again in {episode.where(path)}")
+        episode.features(buffer, path, actions)
+        episode.costs(buffer, path, actions)
+        successors = [episode.step(buffer, path, action) for action in actions]
+        chosen = int(rng.integers(len(actions)))
+        buffer = successors[chosen]
+        path.append(actions[chosen])
+    episode.loss(buffer, path)
+    return path
+
+
+def _exhaustive(task: Task, packed: Packed, i: int, most_states: int) -> bool:
+    """Search the whole space of one sentence, if it is small, and hold the expert against it."""
+    episode = _Episode(task, packed, i)
+    start = episode.start()
+    best: dict[bytes, float] = {}  # the least loss reachable from a state
+    paths: dict[bytes, list[int]] = {start.tobytes(): []}
+    # depth first with an explicit stack; a state is settled when all its successors are
+    stack: list[tuple[Buffer, list[int], list[Buffer] | None]] = [(start, [], None)]
+    while stack:
+        buffer, actions, successors = stack.pop()
+        key = buffer.tobytes()
+        if key in best:
+            continue
+        path = paths[key]
+        if episode.is_final(buffer, path):
+            best[key] = episode.loss(buffer, path)
+            continue
+        if successors is None:
+            if len(paths) > most_states:
+                return False
+            actions = episode.actions(buffer, path)
+            successors = [episode.step(buffer, path, action) for action in actions]
+            stack.append((buffer, actions, successors))
+            for action, after in zip(actions, successors, strict=True):
+                if after.tobytes() not in paths:
+                    paths[after.tobytes()] = [*path, action]
+                    stack.append((after, [], None))
+                elif after.tobytes() not in best:
+                    if after.tobytes() == key:
+                        raise _Wrong(f"`step` does not advance in {episode.where(path)}")
+                    stack.append((after, [], None))
+            continue
+        values = [best[after.tobytes()] for after in successors if after.tobytes() in best]
+        best[key] = min(values, default=float("inf"))
+        if task.oracle != "static":
+            _hold_expert(episode, buffer, path, actions, best[key], [best[s.tobytes()] for s in successors])
+    _follow_expert(episode, start, best[start.tobytes()])
+    return True
+
+
+def _hold_expert(
+    episode: _Episode, buffer: Buffer, path: list[int], actions: list[int], value: float, after: list[float]
+) -> None:
+    """Does the oracle cost actions by how much the least loss rises?"""
+    costs = episode.costs(buffer, path, actions)
+    for action, cost, reachable in zip(actions, costs, after, strict=True):
+        rise = reachable - value
+        if (cost == 0) != (abs(rise) < 1e-9):
+            kind = "is optimal" if abs(rise) < 1e-9 else f"makes the least loss rise by {rise:g}"
+            raise _Wrong(
+                f"`expert_costs` says {cost:g} for action {action}, which {kind}, in {episode.where(path)} (found by "
+                "exhaustive search)"
+            )
+        if episode.task.oracle == "exact" and abs(cost - rise) > 1e-9:
+            raise _Wrong(
+                f"`expert_costs` says {cost:g} for action {action}, but the least loss rises by {rise:g}, in "
+                f"{episode.where(path)}; if it is not meant to be exact, declare oracle = 'optimal'"
+            )
+
+
+def _follow_expert(episode: _Episode, buffer: Buffer, least: float) -> None:
+    """Does the expert's own path end with the least loss?"""
+    path: list[int] = []
+    while not episode.is_final(buffer, path):
+        actions = episode.actions(buffer, path)
+        action = actions[int(np.argmin(episode.costs(buffer, path, actions)))]
+        buffer = episode.step(buffer, path, action)
+        path.append(action)
+    loss = episode.loss(buffer, path)
+    if loss > least + 1e-9:
+        raise _Wrong(
+            f"the expert ends with loss {loss:g} where {least:g} is possible, in sentence {episode.i}: its actions are {path}"
+        )
+
+
+@kernel
+def replay_pass(task: Any, corpus: Any, i: int, path: Any, states: Any, counts: Any, actions: Any, costs: Any, features: Any) -> float:
+    """Take given actions and write down all that the task says on the way."""
+    x = task.instance_view(corpus, i)
+    buffer = np.zeros(states.shape[1], np.int32)
+    state = task.state_view(buffer, np.int64(corpus.n[i]))
+    task.initial(x, state)
+    for t in range(path.shape[0] + 1):
+        states[t, :] = buffer
+        if task.is_final(x, state):
+            counts[t, 0] = -1
+            return task.loss(x, state)
+        n = task.actions(x, state, actions[t])
+        counts[t, 0] = n
+        counts[t, 1] = task.features(x, state, features[t])
+        counts[t, 2] = task.action_features(x, state, path[t], features[t, features.shape[1] // 2 :])
+        task.expert_costs(x, state, actions[t], n, costs[t])
+        task.step(x, state, path[t])
+    return -1.0
+
+
+def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -> None:
+    """Replay a walk compiled and interpreted and compare every word."""
+    steps, size = len(path) + 1, task.state_size(int(packed.lengths[i]))
+
+    def run(function: Any, which: Task) -> tuple[Any, ...]:
+        states, counts = np.zeros((steps, size), np.int32), np.zeros((steps, 3), np.int64)
+        actions, costs = np.zeros((steps, task.n_actions), np.int32), np.zeros((steps, task.n_actions))
+        features = np.zeros((steps, 2 * task.max_features), np.int32)
+        taken = np.array(path, np.int64)
+        loss = function(which, packed.arrays, i, taken, states, counts, actions, costs, features)
+        return states, counts, actions, costs, features, np.array([loss])
+
+    try:
+        compiled = run(replay_pass, task)
+    except NumbaError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise _Wrong("the task does not compile: " + "\n    ".join(lines[-8:])) from None
+    names = ("`step`", "the number of actions or features", "`actions`", "`expert_costs`", "`features`", "`loss`")
+    for name, a, b in zip(names, compiled, run(interpreted(replay_pass), plain), strict=True):
+        if not np.array_equal(a, b, equal_nan=True):
+            t = int(np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))[0])
+            raise _Wrong(
+                f"compiled and interpreted code differ in {name}, sentence {i}, after the actions {path[:t]}: cast integers "
+                "and floats explicitly, and do not read beyond arrays"
+            )
