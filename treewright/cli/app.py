@@ -50,12 +50,11 @@ def treewright(
 ) -> None:
     """Treewright: parsers that learn as apprentices.
 
-    Start with the demonstration, then train on a corpus of your own:
-
+    Examples:
       treewright demo
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
       treewright evaluate model.tw test.conllu
-      echo "Time flies ." | treewright parse model.tw -
+      echo "Time flies ." | treewright parse model.tw
     """
 
 

@@ -40,8 +40,8 @@ class Config:
 def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Config, Any]:
     """The configuration with every choice spelled out, and the estimator that it makes.
 
-    ``given`` is what the command line said (None: nothing). It wins over the file. Naming another learner or update
-    than the file does replaces that table of the file, whose settings were meant for the other one.
+    ``given`` is what the command line said (None: nothing). It wins over the file. Naming another learner or
+    update than the file does replaces that table of the file, whose settings were meant for the other one.
     """
     from treewright.learners import make_learner
 
@@ -63,8 +63,10 @@ def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Co
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
     estimator = task.estimator()(**values, learner=learner)
-    paths = [None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out")]
-    return Config(task.name, estimator.resolved_config(), *paths, jobs=jobs), estimator
+    train, dev, out = (
+        None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out")
+    )
+    return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
 
 
 def _merge(table: str, values: dict[str, Any], given: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def _merge(table: str, values: dict[str, Any], given: Mapping[str, Any], file: P
 
 
 def read_config(path: Path, task: Task) -> dict[str, Any]:
-    """Read and check a file; the learner and its update come out as dictionaries, also where they were only named."""
+    """Read and check a file; learner and update come out as tables, also where they were only named."""
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -106,11 +108,12 @@ def read_config(path: Path, task: Task) -> dict[str, Any]:
     return values
 
 
-def _underscores(value: Any) -> Any:
+def _underscores(table: dict[str, Any]) -> dict[str, Any]:
     """Keys as Python spells them: ``roll-in`` is ``roll_in``."""
-    if isinstance(value, dict):
-        return {key.replace("-", "_"): _underscores(item) for key, item in value.items()}
-    return value
+    return {
+        key.replace("-", "_"): _underscores(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+    }
 
 
 def _table(path: Path, name: str, value: Any) -> dict[str, Any]:

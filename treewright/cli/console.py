@@ -29,12 +29,17 @@ def stdout() -> Console:
 
 
 def make_table(
-    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+    title: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: int = 1,
+    header: bool = True,
 ) -> Table:
     """A table whose first ``left`` columns hold words and the others numbers."""
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold"
-    )
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
+    if title is not None:
+        table.title, table.title_justify, table.title_style = Text(title), "left", "bold"
     for k, column in enumerate(columns):
         table.add_column(column, justify="left" if k < left else "right", overflow="fold")
     for row in rows:
@@ -50,8 +55,8 @@ def print_json(value: Any, *, pretty: bool = False) -> None:
 class Bar:
     """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
 
-    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done after the
-    first second, that is Numba compiling: the bar says so, and without a terminal a line says it once.
+    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done after
+    the first second, that is Numba compiling: the bar says so, and without a terminal a line says it once.
     """
 
     def __init__(self, *, shown: bool = True) -> None:

@@ -20,16 +20,19 @@ __all__ = ["corpus"]
 
 def corpus(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where the files go; it is made if need be.", metavar="FOLDER", show_default=False)
+        Path | None, typer.Argument(help="Where the files go; it is made if need be.", show_default=False)
     ] = None,
     train: Annotated[int, typer.Option(help="Sentences for training.", min=0)] = 2000,
     dev: Annotated[int, typer.Option(help="Sentences for development.", min=0)] = 200,
     test: Annotated[int, typer.Option(help="Sentences for testing.", min=0)] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same corpus.")] = 0,
-    split: Annotated[str | None, typer.Option(help="Without FOLDER: which part to print, train, dev or test.")] = None,
-    layer: Annotated[str, typer.Option(help="Without FOLDER: conllu (words, labels, dependencies), ptb (trees) or amr "
-                                       "(graphs).")] = "conllu",
-) -> None:  # fmt: skip
+    split: Annotated[
+        str | None, typer.Option(help="Without FOLDER: which part to print, train, dev or test.")
+    ] = None,
+    layer: Annotated[
+        str, typer.Option(help="Without FOLDER: conllu (labels, dependencies), ptb (trees) or amr (graphs).")
+    ] = "conllu",
+) -> None:
     """Write the built-in corpus: English sentences with four layers of annotation.
 
     A folder gets train, dev and test, each as .conllu, .ptb (bracketed trees) and

@@ -42,8 +42,7 @@ def info(
         print(dump_toml({"task": header.task, **params}))
         return
     shapes = {name: shape for name, (_, shape) in header.layout.items()}
-    about = {
-        "model": str(model),
+    file = {
         "task": header.task,
         "bytes": model.stat().st_size,
         "weights": math.prod(shapes["weights"]) if "weights" in shapes else None,
@@ -51,20 +50,23 @@ def info(
         "treewright": header.treewright,
         "format_version": header.format_version,
         "sha256": header.sha256,
-        "params": params,
-        "card": header.card,
     }
     if as_json:
-        print_json(about, pretty=True)
+        print_json({"model": str(model), **file, "params": params, "card": header.card}, pretty=True)
         return
-    stdout().print(make_table(None, ("", ""), list(_rows(about)), left=2))
+    settings = {name: value for name, value in params.items() if name != "learner"}
+    origin = {name: value for name, value in header.card.items() if name not in settings}
+    console = stdout()
+    parts = {str(model): file, "settings": settings, "learner": params.get("learner", {}), "origin": origin}
+    for title, values in parts.items():
+        console.print(make_table(title, ("", ""), list(_rows(values)), left=2, header=False))
+        console.print()
 
 
-def _rows(about: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Name and value of everything, nested names joined: ``learner.update.name``."""
-    for name, value in about.items():
+def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Name and value of everything, nested names joined: ``update.name``."""
+    for name, value in values.items():
         if isinstance(value, Mapping):
-            inner = prefix if name in ("params", "card") else f"{prefix}{name}."
-            yield from _rows(value, inner)
+            yield from _rows(value, f"{prefix}{name}.")
         elif value is not None:
-            yield prefix + name, f"{value:,}" if name in ("bytes", "weights") else str(value)
+            yield f"  {prefix}{name}", f"{value:,}" if name in ("bytes", "weights") else str(value)

@@ -30,15 +30,23 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 trouble with the system (disk full, memory) or a bug; "
-    "2 something in the command, a file or a setting is wrong; 130 interrupted by Ctrl-C; "
-    "141 the reader of the output went away."
-)
+EXIT_CODES = """Exit codes:
+    0  done
+    1  trouble with the system, such as a full disk, or a bug
+    2  something in the command, a file or a setting is wrong
+  130  interrupted (Ctrl-C)
+  141  the reader of the output went away"""
+
+_ORDER = ("demo", "train", "parse", "evaluate", "info", "learners", "corpus")
 
 
 class Commands(TyperGroup):
     """The group of all commands; whatever they raise passes through :func:`outcomes`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order in which one meets them; new ones at the end."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -63,38 +64,46 @@ class Setting:
 #: where things are and how to run: known to every task
 RUNNING = (
     Setting("dev", Path, "Development corpus: the pass that is best on it is kept.", metavar="FILE"),
-    Setting("out", Path, "Where the model goes. Nothing is written there before training is done.", flag="--out -o",
-            metavar="FILE"),
+    Setting("out", Path, "Where the model goes, once training is done.", flag="--out -o", metavar="FILE"),
     Setting("jobs", int, "Threads. The model does not depend on it.", flag="--jobs -j", default="1", least=1),
-)  # fmt: skip
+)
+
+_learner, _update = partial(Setting, table="learner"), partial(Setting, table="update")
 
 #: the learner and its update: known to every task
 LEARNING = (
-    Setting("name", str, "The algorithm: see [bold]treewright learners[/bold].", "learner", "--learner -l", key="learner"),
-    Setting("iterations", int, "Passes over the corpus.", "learner", "--iterations -n"),
-    Setting("epochs", int, "Epochs of classifier training in each iteration.", "learner"),
-    Setting("beta", str, "The expert's share: decay:0.1, constant:0.5, linear:10 or expert-first.", "learner",
-            metavar="SCHEDULE"),
-    Setting("samples", int, "Roll-outs of each action.", "learner"),
-    Setting("focus", int, "Cut roll-outs after so many steps; 0: never.", "learner"),
-    Setting("k", int, "Exploration: follow predictions after pass k.", "learner", "-k"),
-    Setting("p", float, "Exploration: but only if a random number is above p.", "learner", "-p"),
-    Setting("interpolation", float, "SEARN's γ, the newest policy's share.", "learner"),
-    Setting("roll_in", str, "Who visits states: expert, learned, mixed-per-step, mixed-per-roll or explore.", "learner"),
-    Setting("roll_out", str, "Who finishes them: none, expert, learned, mixed-per-step, mixed-per-roll or both.",
-            "learner"),
-    Setting("cost", str, "What actions cost: action, optimal, oracle or loss.", "learner"),
-    Setting("data", str, "What to train on: first, current, all or online.", "learner"),
-    Setting("name", str, "The classifier's update: perceptron, passive-aggressive, arow or log-linear.", "update",
-            "--update -u", key="update"),
-    Setting("averaged", bool, "Average the weights over time, or not.", "update", "--averaged/--no-averaged"),
-    Setting("margin", float, "Margin of perceptron and log-linear.", "update"),
-    Setting("C", float, "Aggressiveness of passive-aggressive, caution of arow.", "update", "--C"),
-    Setting("rate", float, "Step size of log-linear.", "update"),
-)  # fmt: skip
+    _learner("name", str, "The algorithm: see `treewright learners`.", flag="--learner -l", key="learner"),
+    _learner("iterations", int, "Passes over the corpus.", flag="--iterations -n"),
+    _learner("epochs", int, "Epochs of classifier training in each iteration."),
+    _learner(
+        "beta",
+        str,
+        "The expert's share: decay:0.1, constant:0.5, linear:10, expert-first.",
+        metavar="SCHEDULE",
+    ),
+    _learner("samples", int, "Roll-outs of each action."),
+    _learner("focus", int, "Cut roll-outs after so many steps; 0: never."),
+    _learner("k", int, "Exploration: follow predictions after pass k.", flag="-k"),
+    _learner("p", float, "Exploration: but only if a random number is above p.", flag="-p"),
+    _learner("interpolation", float, "SEARN's γ, the newest policy's share."),
+    _learner("roll_in", str, "Who visits states: expert, learned, mixed-per-step, mixed-per-roll, explore."),
+    _learner("roll_out", str, "Who finishes: none, expert, learned, mixed-per-step, mixed-per-roll, both."),
+    _learner("cost", str, "What actions cost: action, optimal, oracle, loss."),
+    _learner("data", str, "What to train on: first, current, all, online."),
+    _update(
+        "name", str, "perceptron, passive-aggressive, arow, log-linear.", flag="--update -u", key="update"
+    ),
+    _update("averaged", bool, "Average the weights over time, or not.", flag="--averaged/--no-averaged"),
+    _update("margin", float, "Margin of perceptron and log-linear."),
+    _update("C", float, "Aggressiveness of passive-aggressive, caution of arow.", flag="--C"),
+    _update("rate", float, "Step size of log-linear."),
+)
 
-_PANELS = {"": "Settings of the task", "learner": "Learner (a named one has made most of these choices)",
-           "update": "Update of the classifier"}  # fmt: skip
+_PANELS = {
+    "": "Settings of the task",
+    "learner": "Learner (a named one has made most of these choices)",
+    "update": "Update of the classifier",
+}
 
 
 def option_parameters(settings: Iterable[Setting], panel: str | None = None) -> list[inspect.Parameter]:

@@ -10,8 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from treewright.corpora.files import text_lines
-
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
@@ -38,6 +36,8 @@ class Input:
         self.size = os.fstat(self._descriptor).st_size
         self.done = 0
         self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
+        from treewright.corpora.files import text_lines
+
         self._lines = text_lines(cast(IO[bytes], self))
         self._seen: list[str] = []
         self.format = format if format != "auto" else self._find_format()
@@ -101,5 +101,7 @@ def _open(path: str) -> int:
         os.read(descriptor, 0)  # a directory can be opened, but not read
         return descriptor
     except OSError:
+        from treewright.corpora.files import text_lines
+
         next(text_lines(path), None)  # raises the same, in the words of the corpus readers
         raise

@@ -160,7 +160,7 @@ def _finished_passes(checkpoint: Path, resume: bool) -> list[Pass]:
     if not resume:
         if state.exists():
             note(
-                f"note: {checkpoint}, left by an earlier training, is replaced; --resume would have gone on from it"
+                f"note: {checkpoint}, left by an earlier training, is replaced; --resume would go on from it"
             )
         return []
     if not state.exists():
@@ -237,7 +237,8 @@ class PassReport:
             )
         score = "–" if row.score is None else f"{100 * row.score:.2f}"
         best = "★" if row.best and row.score is not None else " "
-        text = f"{row.iteration:5} {row.beta:6.3f} {row.loss:8.4f} {score:>15} {best} {self._rate(row):10,.0f} {row.seconds:8.2f}"
+        text = f"{row.iteration:5} {row.beta:6.3f} {row.loss:8.4f} {score:>15} {best} "
+        text += f"{self._rate(row):10,.0f} {row.seconds:8.2f}"
         self._console.print(text, style="bold" if best.strip() else None)
 
 

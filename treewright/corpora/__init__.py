@@ -1,19 +1,26 @@
 """What goes in and out: sentences, trees, graphs, file formats, vocabularies, the built-in corpus."""
 
+from treewright.corpora.builtin import builtin_corpus, generate
 from treewright.corpora.conllu import format_conllu, read_conllu, write_conllu
+from treewright.corpora.graphs import Graph
 from treewright.corpora.reading import corpus_hash, format_sentence, formats, load_corpus, read_sentences
 from treewright.corpora.tabular import read_tabular, write_tabular
+from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
 from treewright.corpora.vocabulary import Vocabulary
 
 __all__ = [
+    "Graph",
     "Sentence",
     "Token",
+    "Tree",
     "Vocabulary",
+    "builtin_corpus",
     "corpus_hash",
     "format_conllu",
     "format_sentence",
     "formats",
+    "generate",
     "load_corpus",
     "read_conllu",
     "read_sentences",

@@ -228,7 +228,7 @@ def _visit(
 
     stage = "learning" if online else "visiting states"
     tell = None if progress is None else lambda count: progress(stage, count, len(packed))
-    parts = run_shards(work, len(packed), jobs=1 if online else jobs, progress=tell)
+    parts = run_shards(work, len(packed), packed=packed, jobs=1 if online else jobs, progress=tell)
     check_steps(packed, outcome[:, 3].astype(np.int64))
     decisions = outcome[:, 1].sum()
     return join_examples(parts), {

@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
 from treewright.search.compiling import interpreted, kernel
+from treewright.search.diagnosis import explain_compilation
 from treewright.search.running import shape_of
 from treewright.search.task import Packed, Task
 
@@ -329,8 +330,7 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
     try:
         compiled = run(replay_pass, task)
     except NumbaError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise _Wrong("the task does not compile: " + "\n    ".join(lines[-8:])) from None
+        raise _Wrong(explain_compilation(packed, error)) from None
     names = ("`step`", "the number of actions or features", "`actions`", "`expert_costs`", "`features`", "`loss`")
     for name, a, b in zip(names, compiled, run(interpreted(replay_pass), plain), strict=True):
         if not np.array_equal(a, b, equal_nan=True):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
+from treewright.search.diagnosis import explain_compilation
 from treewright.search.engine import LEARNED, TROUBLE, beam_pass, decode_pass, trajectory_pass
 from treewright.search.task import Packed, Task
 
@@ -51,13 +52,15 @@ def run_shards(
     work: Callable[[int, int, npt.NDArray[np.int64], int], Result],
     n: int,
     *,
+    packed: Packed | None = None,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[Result]:
     """Call ``work(first, last, control, slot)`` over consecutive shards of ``n`` sentences, in ``jobs`` threads.
 
     The results come in the order of the shards. The main thread only waits: it reports progress from the counters
-    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence.
+    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. Where the task in ``packed``
+    does not compile, it is said which of its functions fails.
     """
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
@@ -78,15 +81,9 @@ def run_shards(
     try:
         return [future.result() for future in futures]
     except NumbaError as error:
-        raise TaskError(f"the task does not compile.\n{_shorten(error)}") from None
-
-
-def _shorten(error: NumbaError) -> str:
-    """The lines of Numba's report that name the culprit."""
-    lines = [line.rstrip() for line in str(error).splitlines()]
-    telling = [line for line in lines if line.strip() and not line.startswith(("During:", "Failed in nopython"))]
-    hint = "Helpers need `@compiled` above them; NUMBA_DISABLE_JIT=1 runs the task as plain Python."
-    return "\n".join([*telling[-14:], hint])
+        if packed is None:
+            raise
+        raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 
 
 def shape_of(task: Task) -> tuple[int, int, bool]:
@@ -156,7 +153,7 @@ def decode(
                         steps, shape, seed, control, slot)
         # fmt: on
 
-    run_shards(work, len(packed), jobs=jobs, progress=progress)
+    run_shards(work, len(packed), packed=packed, jobs=jobs, progress=progress)
     check_steps(packed, steps)
     return Decoded(packed, states, state_at, losses, steps, totals if beam > 1 else None)
 

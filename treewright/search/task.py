@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, new_class
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,12 +195,13 @@ class Task:
         cls = type(self)
         twins = {name: staticmethod(interpreted(getattr(cls, name))) for name in PROTOCOL}
         twin = copy.copy(self)
-        twin.__class__ = type(cls.__name__, (cls,), {**twins, "__module__": cls.__module__, "name": cls.name})
+        body = {**twins, "__module__": cls.__module__, "name": cls.name}
+        twin.__class__ = new_class(cls.__name__, (cls,), {"interpreted_only": True}, lambda names: names.update(body))
         return twin
 
     # ---- the compiled side
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
+    def __init_subclass__(cls, interpreted_only: bool = False, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         for name in PROTOCOL:
             if isinstance(cls.__dict__.get(name), FunctionType):
@@ -209,6 +210,8 @@ class Task:
         cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
         for name, function in _generate(cls).items():
             setattr(cls, name, staticmethod(function))
+        if interpreted_only:
+            return
         cls.digest = source_digest(getattr(cls, name) for name in PROTOCOL)
         cls._numba_type = TaskType(f"{cls.__module__}.{cls.__qualname__}", cls.digest, _declared(cls))
         _FUNCTIONS[cls._numba_type.key] = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
@@ -294,7 +297,8 @@ _FUNCTIONS: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}
 _COMPILED: dict[tuple[tuple[str, str, str], str], Any] = {}
 
 
-def _compiled_function(key: tuple[str, str, str], name: str) -> Any:
+def compiled_function(key: tuple[str, str, str], name: str) -> Any:
+    """A function of a task as kernels call it."""
     if (key, name) not in _COMPILED:
         _COMPILED[key, name] = njit(nogil=True, error_model="numpy")(_FUNCTIONS[key][name])
     return _COMPILED[key, name]
@@ -313,7 +317,7 @@ def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
 def _register(name: str) -> None:
     @overload_method(TaskType, name)
     def resolve(task: Any, *arguments: Any) -> Any:
-        function = _compiled_function(task.key, name)
+        function = compiled_function(task.key, name)
 
         def call(task: Any, *arguments: Any) -> Any:
             return function(*arguments)

@@ -28,12 +28,13 @@ class Tagging(Task):
 
     Examples:
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
-      treewright train tagging train.tsv --learner dagger --beta decay:0.1 --update arow --C 10 -o model.tw
-      treewright train tagging train.conllu --learner imitation --roll-in learned --cost oracle -o model.tw
+      treewright train tagging train.tsv -l dagger --beta decay:0.1 -o model.tw
+      treewright train tagging train.tsv --update arow --C 10 --out model.tw
+      treewright train tagging train.tsv -l imitation --roll-in learned -o model.tw
       treewright train tagging --config tagger.toml --seed 2 --out second.tw
-      treewright train tagging train.conllu --learner lols --print-config > lols.toml
+      treewright train tagging train.tsv -l lols --print-config > lols.toml
 
-    After Ctrl-C, the same command with --resume goes on after the last finished pass."""
+    After Ctrl-C, the same command with --resume goes on where it was."""
     settings = (
         Setting(
             "column",
@@ -85,7 +86,7 @@ class Tagging(Task):
     def evaluate(
         self, estimator: Any, gold: Sequence[Sentence], jobs: int
     ) -> tuple[dict[str, Any], list[RenderableType]]:
-        """Accuracy with its interval, unknown words, whole sentences; each label; the most frequent confusions."""
+        """Accuracy with its interval, unknown words, whole sentences; each label; frequent confusions."""
         scores = estimator.evaluate(gold, jobs=jobs)
         known = set(estimator.labels_)
         unseen = [
@@ -116,7 +117,8 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
             ", …" if len(scores["unseen_labels"]) > 10 else ""
         )
         parts.append(
-            f"{scores['unseen_label_tokens']:,} gold labels were never seen in training and count as errors: {labels}"
+            f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw; "
+            f"they count as errors: {labels}"
         )
     by_label = [
         (s["label"], _percent(s["precision"]), _percent(s["recall"]), _percent(s["f1"]), f"{s['gold']:,}")
@@ -133,7 +135,7 @@ def _slashes(sentence: Sentence, column: str) -> str:
     for form in sentence.forms:
         if " " in form:
             raise CorpusError(
-                f"the word {form!r} has a space in it, so it cannot be written as text; choose --format conllu",
+                f"the word {form!r} has a space in it and cannot be written as text; choose --format conllu",
                 path=sentence.path,
                 line=sentence.line,
             )

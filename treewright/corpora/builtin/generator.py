@@ -35,6 +35,9 @@ def generate(n: int, seed: int = 0) -> list[Sentence]:
 
     >>> for sentence in generate(3, seed=1):
     ...     print(sentence)
+    This happy sailor does not decide to paint the table with the brushes .
+    May 's father 's friend is bringing 22 sandwiches and 31 oranges to many angry singers .
+    We 're never very kind .
     """
     if n < 0:
         raise ConfigError(f"the number of sentences must be 0 or more, not {n}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treewright.corpora.builtin.clauses import TENSES, Clauses, auxiliary, join
 from treewright.corpora.builtin.derivation import HEAD, Node, Part, Phrase, Word, combine, coordinate
-from treewright.corpora.builtin.lexicon import nouns, verbs, weighted
+from treewright.corpora.builtin.lexicon import verbs, weighted
 from treewright.corpora.builtin.nominals import place_under
 
 __all__ = ["Grammar"]
@@ -87,25 +87,24 @@ class Grammar(Clauses):
 
     def _whom(self) -> Phrase:
         verb = verbs("transitive").draw(self.random)
-        kind = nouns(verb.objects).draw(self.random).kind
-        wh = self._unknown(kind)
+        wh = self._unknown(verb.objects)
         meaning, parts = self.gapped(verb, wh.meaning, inverted=True)
         inside = combine("SQ", meaning, *parts)
         return combine("SBARQ", meaning, ("obj", wh), (HEAD, inside), ("punct", mark("?")))
 
-    def _unknown(self, kind: str) -> Phrase:
+    def _unknown(self, kinds: str) -> Phrase:
         """*who* or *what* or *which book*."""
+        entry = self._draw(kinds)
         if self.chance(0.25):
-            entry = nouns(kind).draw(self.random)
             which, word = Word("which", "which", "DET", "WDT"), Word(entry.lemma, entry.lemma, "NOUN", "NN")
             node, *_ = self._concept(entry, word)
             node.add(":mod", Node("amr-unknown", which))
             phrase = combine("WHNP", node, ("det", which), (HEAD, word))
         else:
-            form = "who" if kind in ("person", "kin") else "what"
+            form = "who" if entry.kind in ("person", "kin") else "what"
             word = Word(form, form, "PRON", "WP")
             phrase = combine("WHNP", Node("amr-unknown", word), (HEAD, word))
-        phrase.kind = kind
+        phrase.kind = entry.kind
         return phrase
 
     def _command(self) -> Phrase:

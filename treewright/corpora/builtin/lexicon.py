@@ -206,7 +206,7 @@ night      train bus guard
 VERBS = """
 [transitive]        # extra: how strongly the verb draws a phrase after its object; "with" these tools
 see/saw/seen      | see-01!      | ARG0 | animate       | visible event      | .25 telescope
-watch             | watch-01     | ARG0 | animate       | person show dance game match play animal | .3 telescope
+watch             | watch-01     | ARG0 | animate       | person animal show dance game match | .3 telescope
 like              | like-01!     | ARG0 | person        | person visible text event idea plant | .1
 plan              | plan-01      | ARG0 | person organization | event              | .5
 find/found/found  | find-01      | ARG0 | animate organization | visible idea       | .7
@@ -345,7 +345,7 @@ hand              | hand-01      | ARG0 | person        | tool text         | to
 pick              | pick-up-04   | ARG0 | person        | thing text tool   | up
 turn              | turn-on-13   | ARG0 | person        | light lamp        | on
 turn              | turn-off-05  | ARG0 | person        | light lamp        | off
-put/put/put       | put-on-08    | ARG0 | person        | wear              | on
+put/put/put       | put-on-08    | ARG0 | person        | hat coat scarf uniform | on
 throw/threw/thrown| throw-away-03| ARG0 | person        | text food thing   | away
 call              | call-off-03  | ARG0 | person        | event             | off
 cut/cut/cut       | cut-down-02  | ARG0 | person        | plant             | down

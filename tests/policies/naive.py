@@ -1,0 +1,119 @@
+"""Slow, obvious twins of the updates: on dense vectors φ(s, a), in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treewright.policies import AROW, LogLinear, PassiveAggressive, Perceptron, Update
+from treewright.policies.updates import Model, learn_pass
+from treewright.search import mix
+from treewright.search.examples import Examples
+from treewright.search.task import ENGINE
+
+Vector = Any
+
+
+@dataclass(frozen=True)
+class Example:
+    """A state's features, its actions, their costs and, where actions carry structure, their own features."""
+
+    features: list[int]
+    actions: list[int]
+    costs: list[float]
+    extra: list[list[int]] = field(default_factory=list)
+
+    def vectors(self, rows: int, width: int) -> list[Vector]:
+        """φ(s, a) for each action, over all rows × width weights."""
+        found = []
+        for k, action in enumerate(self.actions):
+            φ = np.zeros((rows, width))
+            if width > 1:
+                for feature in self.features:
+                    φ[feature % rows, action] += 1.0
+            else:
+                for feature in self.features:
+                    φ[mix(feature, action) % rows, 0] += 1.0
+                for feature in self.extra[k] if self.extra else []:
+                    φ[feature % rows, 0] += 1.0
+            found.append(φ.ravel())
+        return found
+
+
+def as_examples(examples: list[Example], structured: bool) -> Examples:
+    """The examples in the flat arrays that kernels take."""
+    own = [features for e in examples for features in (e.extra or [[]] * len(e.actions))] if structured else []
+    return Examples(
+        np.array([f for e in examples for f in e.features], np.int32),
+        np.cumsum([0, *(len(e.features) for e in examples)], dtype=np.int64),
+        np.array([a for e in examples for a in e.actions], np.int32),
+        np.array([c for e in examples for c in e.costs], np.float32),
+        np.cumsum([0, *(len(e.actions) for e in examples)], dtype=np.int64),
+        np.array([f for features in own for f in features], np.int32),
+        np.cumsum([0, *(len(features) for features in own)], dtype=np.int64),
+    )
+
+
+def learn(update: Update, model: Model, examples: list[Example], order: list[int] | None = None) -> float:
+    """Let the kernel learn from examples, in order; the sum of the costs of what it would have done."""
+    structured = model.weights.shape[1] == 1
+    most = max(len(e.actions) for e in examples)
+    numbers = np.array(range(len(examples)) if order is None else order, np.int64)
+    flat, control = as_examples(examples, structured), np.zeros(2, np.int64)
+    return learn_pass(ENGINE, flat, numbers, update.rule(), model, most, control, 1)
+
+
+def naive_pair(update: Update, scores: Vector, costs: Vector) -> tuple[int, int, float] | None:
+    """The correct action, its rival, and how much the rival violates the margin; None where all actions cost the same."""
+    regrets = np.array(costs) - min(costs)
+    margin = update.margin if isinstance(update, Perceptron) else 1.0
+    right, wrong = np.flatnonzero(regrets == 0.0), np.flatnonzero(regrets > 0.0)
+    if len(wrong) == 0:
+        return None
+    violations = scores + margin * np.sqrt(regrets)
+    correct, rival = right[np.argmax(scores[right])], wrong[np.argmax(violations[wrong])]
+    return int(correct), int(rival), float(violations[rival] - scores[correct])
+
+
+def naive_probabilities(w: Vector, vectors: list[Vector], costs: list[float], margin: float) -> Vector:
+    """p(a) ∝ exp(w·φ(s, a) + margin·c(a))."""
+    exponents = np.array([φ @ w for φ in vectors]) + margin * (np.array(costs) - min(costs))
+    p = np.exp(exponents - exponents.max())
+    return p / p.sum()
+
+
+def naive_log_loss(w: Vector, vectors: list[Vector], costs: list[float], margin: float) -> float:
+    """−log Σ{p(a) : c(a) = 0}."""
+    p = naive_probabilities(w, vectors, costs, margin)
+    return float(-np.log(p[np.array(costs) == min(costs)].sum()))
+
+
+def naive_update(
+    update: Update, w: Vector, spread: Vector, vectors: list[Vector], costs: list[float]
+) -> tuple[Vector, Vector]:
+    """The weights and their spread after one example."""
+    scores = np.array([φ @ w for φ in vectors])
+    found = naive_pair(update, scores, costs)
+    if found is None:
+        return w, spread
+    correct, rival, loss = found
+    x = vectors[correct] - vectors[rival]
+    match update:
+        case Perceptron():
+            return (w + np.sqrt(costs[rival] - min(costs)) * x if loss >= 0.0 else w), spread
+        case PassiveAggressive(C=C):
+            return (w + min(C, loss / (x @ x)) * x if loss > 0.0 else w), spread
+        case AROW(C=C):
+            if loss <= 0.0:
+                return w, spread
+            return w + loss / (x @ (spread * x) + C) * spread * x, spread * C / (C + spread * x**2)
+        case LogLinear(rate=rate, margin=margin):
+            right = np.array(costs) == min(costs)
+            p = naive_probabilities(w, vectors, costs, margin)
+            target = np.where(right, p, 0.0) / p[right].sum()
+            gradient = sum(weight * φ for weight, φ in zip(p - target, vectors, strict=True))
+            spread = spread + gradient**2
+            return w - rate * gradient / np.sqrt(spread + 1e-8), spread
+    raise TypeError(update)

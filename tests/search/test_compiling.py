@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from tests.toys import Picking, Track, random_picking, random_track
+from treewright.search import compiled, interpreted, mix
+from treewright.search import hashing as helpers
+from treewright.search.compiling import kernel
+
+
+@compiled
+def triple(n):
+    return n + n + n
+
+
+@compiled
+def with_helper(n):
+    return triple(n) + 1
+
+
+@compiled
+def with_module(n):
+    return helpers.mix(n, 1) + np.int64(triple(n))
+
+
+@compiled
+def down_to_zero(n):
+    if n <= 0:
+        return 0
+    return down_to_zero(n - 1)
+
+
+@kernel
+def entry(n):
+    return with_helper(n)
+
+
+def is_compiled(function):
+    return hasattr(function, "py_func")
+
+
+def test_the_interpreted_twin_calls_no_compiled_helper():
+    twin = interpreted(entry)
+    assert twin(5) == entry(5) == 16
+    assert not is_compiled(twin)
+    assert not is_compiled(twin.__globals__["with_helper"])
+    assert not is_compiled(twin.__globals__["with_helper"].__globals__["triple"])
+
+
+def test_helpers_that_are_attributes_of_a_module_are_interpreted_too():
+    twin = interpreted(with_module)
+    assert twin(5) == with_module(5) == mix(5, 1) + 15
+    assert not is_compiled(twin.__globals__["helpers"].mix)
+    assert not is_compiled(twin.__globals__["triple"])
+    assert twin.__globals__["np"].int64 is np.int64
+
+
+def test_a_function_that_calls_itself_has_a_twin_that_calls_itself():
+    twin = interpreted(down_to_zero)
+    assert twin(3) == 0
+    assert twin.__globals__["down_to_zero"] is twin
+
+
+def test_the_twin_leaves_the_original_alone():
+    interpreted(with_helper)
+    assert with_helper.__globals__["triple"] is triple if not is_compiled(with_helper) else is_compiled(triple)
+
+
+def test_plain_functions_are_their_own_twins_in_effect():
+    def double(n, times=2):
+        return n * times
+
+    assert interpreted(double)(4) == 8
+
+
+@pytest.mark.jit
+def test_helpers_are_compiled_unless_the_compiler_is_off():
+    assert not numba.config.DISABLE_JIT
+    assert is_compiled(triple)
+    assert is_compiled(entry)
+
+
+@pytest.mark.parametrize(
+    ("task", "corpus"),
+    [(Track(), random_track(np.random.default_rng(0), 2, 4)), (Picking(), random_picking(np.random.default_rng(0), 2, 4))],
+    ids=["track", "picking"],
+)
+def test_a_plain_task_has_the_same_data_and_interpreted_functions(task, corpus):
+    plain, packed = task.plain(), task.pack(corpus)
+    assert (plain.name, plain.n_actions, plain.__dict__) == (task.name, task.n_actions, task.__dict__)
+    assert not any(is_compiled(value) for value in plain.features.__globals__.values() if value is plain.features)
+    out, twin = np.zeros(task.max_features, np.int32), np.zeros(task.max_features, np.int32)
+    state = task.state_view(np.zeros(task.state_size(int(packed.lengths[0])), np.int32), int(packed.lengths[0]))
+    n = task.features(packed.instance(0), state, out)
+    assert plain.features(packed.instance(0), state, twin) == n
+    assert out.tolist() == twin.tolist()
+    assert not is_compiled(plain.features.__globals__["cross2"])

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.search.naive import naive_scores
+from treewright.search.scoring import argmax, argmin, column, row, score_actions
+
+FEATURES = st.lists(st.integers(0, 2**31 - 1), max_size=6)
+
+
+def kernel_scores(weights, features, actions, extra):
+    own = [feature for of_action in extra for feature in of_action]
+    extra_at = np.cumsum([0, *(len(of_action) for of_action in extra)], dtype=np.int64)
+    sums, out = np.full(weights.shape[1] + 1, 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
+    score_actions(
+        weights,
+        np.array([*features, 0], np.int32),
+        len(features),
+        np.array(actions, np.int32),
+        len(actions),
+        np.array([*own, 0], np.int32),
+        extra_at,
+        sums,
+        out,
+    )
+    return out.tolist()
+
+
+@given(FEATURES, st.permutations(range(5)), st.integers(0, 5), st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_a_feature_owns_a_row_over_a_fixed_set_of_actions(features, actions, n, seed):
+    weights = np.random.default_rng(seed).normal(size=(16, 5)).astype(np.float32)
+    actions, none = list(actions[:n]), [[]] * n
+    assert kernel_scores(weights, features, actions, none) == naive_scores(weights, features, actions, none)
+
+
+@given(FEATURES, st.lists(st.tuples(st.integers(0, 99), FEATURES), max_size=5), st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_a_feature_is_crossed_with_an_action_that_has_features_of_its_own(features, offered, seed):
+    weights = np.random.default_rng(seed).normal(size=(64, 1)).astype(np.float32)
+    actions, extra = [action for action, _ in offered], [own for _, own in offered]
+    assert kernel_scores(weights, features, actions, extra) == naive_scores(weights, features, actions, extra)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_weight_lives_where_scoring_looks_for_it(width):
+    for feature in (0, 5, 12345, 2**31 - 1):
+        for action in range(4):
+            weights = np.zeros((32, width), np.float32)
+            weights[row(feature, action, 32, width), column(action, width)] = 1.0
+            assert kernel_scores(weights, [feature], [action], [[]]) == [1.0]
+
+
+def test_the_first_of_equals_wins():
+    values = np.array([1.0, 3.0, 0.0, 3.0, 0.0, 9.0], np.float32)
+    assert (argmax(values, 5), argmin(values, 5)) == (1, 2)
+    assert (argmax(values, 1), argmin(values, 1)) == (0, 0)
+    assert argmax(values, 6) == 5

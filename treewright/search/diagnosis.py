@@ -1,0 +1,51 @@
+"""When a task does not compile: which function is it, and what does the compiler say about it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import typeof
+from numba.core.errors import NumbaError
+
+from treewright.search.task import PROTOCOL, Packed, compiled_function
+
+__all__ = ["explain_compilation"]
+
+_NOISE = ("During:", "Failed in nopython", "This error may have been", "Overload of function", "There are", "- Of which")
+_HINT = (
+    "Functions of a task are restricted to what Numba compiles, and their helpers need `@compiled`; with "
+    "NUMBA_DISABLE_JIT=1 everything runs as plain Python."
+)
+
+
+def explain_compilation(packed: Packed, error: NumbaError) -> str:
+    """Compile the functions of the task one by one, and say which one fails and why."""
+    task = packed.task
+    i = int(np.argmax(packed.lengths))
+    n = int(packed.lengths[i])
+    x = packed.instance(i)
+    actions, costs = np.zeros(task.n_actions, np.int32), np.zeros(task.n_actions, np.float64)
+    features = np.zeros(task.max_features, np.int32)
+    arguments: dict[str, tuple[Any, ...]] = {
+        "actions": (actions,),
+        "step": (np.int64(0),),
+        "features": (features,),
+        "action_features": (np.int64(0), features),
+        "expert_costs": (actions, np.int64(1), costs),
+    }
+    for name in PROTOCOL:
+        state = task.state_view(np.zeros(task.state_size(n), np.int32), n)
+        function = compiled_function(type(task)._numba_type.key, name)
+        try:
+            function.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
+        except NumbaError as found:
+            return f"`{name}` does not compile.\n{_telling(found)}\n{_HINT}"
+    return f"the task does not compile.\n{_telling(error)}\n{_HINT}"
+
+
+def _telling(error: NumbaError) -> str:
+    """The lines of Numba's report that name the culprit: the message, the place, the source."""
+    lines = [line.rstrip() for line in str(error).splitlines()]
+    kept = [line for line in lines if line.strip() and not line.strip().startswith(_NOISE)]
+    return "\n".join(kept[:16])
