@@ -49,7 +49,7 @@ class Track(Task):
         self.tells_partial_loss = tells_partial_loss
 
     def encode(self, sentence: list[Token]) -> dict[str, Any]:
-        return {name: [getattr(token, name) for token in sentence] for name in self.instance}
+        return {name: np.array([getattr(token, name) for token in sentence], np.int32) for name in self.instance}
 
     def shared_arrays(self) -> dict[str, Any]:
         return {"options": np.array([int(self.tells_partial_loss)], np.int32)}
@@ -158,7 +158,7 @@ class Picking(Task):
     max_features = 3
 
     def encode(self, sentence: list[int]) -> dict[str, Any]:
-        return {"shape": sentence}
+        return {"shape": np.array(sentence, np.int32)}
 
     @staticmethod
     def is_final(x, state):

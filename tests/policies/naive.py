@@ -104,7 +104,7 @@ def naive_update(
         case Perceptron():
             return (w + np.sqrt(costs[rival] - min(costs)) * x if loss >= 0.0 else w), spread
         case PassiveAggressive(C=C):
-            return (w + min(C, loss / (x @ x)) * x if loss > 0.0 else w), spread
+            return (w + min(C, loss / (x @ x)) * x if loss > 0.0 and x.any() else w), spread
         case AROW(C=C):
             if loss <= 0.0:
                 return w, spread

@@ -78,7 +78,7 @@ def test_the_expert_has_no_loss(packed):
 
 def test_policies_act_as_often_as_their_shares_say():
     mixture, n = (0.5, 0.6, 1.0), 2000
-    packed = Track().pack([[(0, 1, 0)]] * n) if False else Track().pack(random_track(np.random.default_rng(1), n, 1))
+    packed = Track().pack(random_track(np.random.default_rng(1), n, 1))
     weights = np.zeros((2, 256, 4), np.float32)
     weights[0, :, 1], weights[1, :, 2] = 1.0, 1.0  # policy 0 always says 1, policy 1 always 2
     choosy = np.array([len(Episode(packed, i).actions()) > 1 for i in range(n)])
@@ -227,7 +227,7 @@ BROKEN = [
 @pytest.mark.parametrize(("broken", "message"), BROKEN, ids=[broken.name for broken, _ in BROKEN])
 def test_a_task_that_breaks_the_contract_is_told_so(broken, message, beam):
     task = broken()
-    packed = task.pack([[2, 1]] if task.structured else [[*random_track(np.random.default_rng(3), 1, 2, 2)[0]]])
+    packed = task.pack([[2, 1]] if task.structured else random_track(np.random.default_rng(3), 1, 2, 2))
     with pytest.raises(TaskError, match=message):
         decode(packed, random_weights(packed, 0), beam=beam, passes=PLAIN)
 
@@ -252,7 +252,7 @@ def test_a_task_must_say_how_to_encode_what_it_declares():
         EncodesHalf().pack(corpus)
 
 
-def test_a_task_must_declare_actions(track):
+def test_a_task_must_declare_actions():
     class Idle(Track):
         n_actions = 0
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +18,7 @@ from rich.text import Text
 
 from treewright.cli.outcomes import note
 
-__all__ = ["COMPILING", "Bar", "make_table", "print_json", "stdout"]
+__all__ = ["COMPILING", "Bar", "make_table", "patience_while_compiling", "print_json", "stdout"]
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
 COMPILING = "compiling: about 20 s, once"
@@ -50,6 +52,21 @@ def make_table(
 def print_json(value: Any, *, pretty: bool = False) -> None:
     """One JSON value on stdout: on a line of its own, or spread out."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
+
+
+@contextmanager
+def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
+    """Say why nothing happens while code runs for the first time."""
+    if not shown or "NUMBA_DISABLE_JIT" in os.environ:
+        yield
+        return
+    timer = threading.Timer(_PATIENCE, note, [COMPILING])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Bar:

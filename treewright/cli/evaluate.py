@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treewright.cli.console import print_json, stdout
+from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
+from treewright.cli.streams import batched, load
 from treewright.cli.tasks import load_model
+
+if TYPE_CHECKING:
+    from treewright.corpora import Sentence
 
 __all__ = ["evaluate"]
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
-    test: Annotated[Path, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
+    test: Annotated[str, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
     input_format: Annotated[
         str, typer.Option("--input-format", help="auto, conllu, tabular or text.")
     ] = "auto",
@@ -30,12 +34,19 @@ def evaluate(
       treewright evaluate model.tw test.conllu
       treewright evaluate model.tw test.conllu --json | jq .accuracy
     """
-    from treewright.corpora import load_corpus
-
     task, estimator = load_model(model)
-    scores, shown = task.evaluate(estimator, load_corpus(test, input_format), jobs)
+    gold = load(test, input_format, shown=not as_json)
+    task.check_gold(estimator, gold)
+    with patience_while_compiling(shown=not as_json):
+        task.parse(estimator, gold[:1], 1)
+    parsed: list[Sentence] = []
+    with Bar(shown=not as_json) as bar:
+        for batch in batched(gold):
+            parsed += task.parse(estimator, batch, jobs)
+            bar.update("parsing", len(parsed), len(gold))
+    scores, shown = task.score(estimator, gold, parsed)
     if as_json:
-        print_json({"model": str(model), "test": str(test), "task": task.name, **scores})
+        print_json({"model": str(model), "test": test, "task": task.name, **scores})
         return
     console = stdout()
     for part in shown:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli.console import Bar
+from treewright.cli.console import Bar, patience_while_compiling
 from treewright.cli.streams import Input
 from treewright.cli.tasks import Task, load_model
 from treewright.errors import ConfigError
@@ -66,8 +66,10 @@ def parse(
     sentence_text = task.writer(estimator, chosen)
     shown = not quiet and source.size > 0 and (out is not None or not sys.stdout.isatty())
     with Bar(shown=shown) as bar, text_writer(out or sys.stdout.buffer) as write:
-        for batch in source.batches():
-            for sentence in task.parse(estimator, batch, jobs):
+        for number, batch in enumerate(source.batches()):
+            with patience_while_compiling(shown=number == 0 and not quiet):
+                parsed = task.parse(estimator, batch, jobs)
+            for sentence in parsed:
                 write(sentence_text(sentence))
             if out is None:
                 sys.stdout.buffer.flush()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+from treewright.cli.console import Bar
+
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["Input"]
+__all__ = ["Input", "batched", "load"]
 
 _CHUNK = 1 << 16
 _BATCH = 20_000  # words
@@ -31,13 +34,13 @@ class Input:
     """
 
     def __init__(self, path: str, format: str = "auto") -> None:
-        self._descriptor = _open(path)
-        self.name = "<stdin>" if path == "-" else path
-        self.size = os.fstat(self._descriptor).st_size
-        self.done = 0
-        self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
         from treewright.corpora.files import text_lines
 
+        self._descriptor, self._read = _open(path)
+        self.name = "<stdin>" if path == "-" else path
+        self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
+        self.done = 0
+        self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
         self._lines = text_lines(cast(IO[bytes], self))
         self._seen: list[str] = []
         self.format = format if format != "auto" else self._find_format()
@@ -73,7 +76,7 @@ class Input:
     def __iter__(self) -> Iterator[bytes]:
         """The lines as bytes, each with its end."""
         rest = b""
-        while chunk := os.read(self._descriptor, _CHUNK):
+        while chunk := self._read(_CHUNK):
             self.done += len(chunk)
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()
@@ -84,7 +87,7 @@ class Input:
             yield rest
 
     def _would_wait(self) -> bool:
-        if self._left:
+        if self._left or self._descriptor is None:
             return False
         try:
             readable, _, _ = select.select([self._descriptor], [], [], 0)
@@ -93,15 +96,40 @@ class Input:
         return not readable
 
 
-def _open(path: str) -> int:
+def load(path: str, format: str = "auto", *, shown: bool = True) -> list[Sentence]:
+    """All sentences of a file, with a progress bar where that takes long."""
+    source = Input(path, format)
+    sentences: list[Sentence] = []
+    with Bar(shown=shown and source.size > 0) as bar:
+        for batch in source.batches():
+            sentences += batch
+            bar.update(f"reading {source.name}", source.done, source.size)
+    return sentences
+
+
+def batched(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
+    """Sentences that are all there already, in batches of some 20,000 words."""
+    first = words = 0
+    for k, sentence in enumerate(sentences, 1):
+        words += len(sentence)
+        if words >= _BATCH or k == len(sentences):
+            yield sentences[first:k]
+            first, words = k, 0
+
+
+def _open(path: str) -> tuple[int | None, Callable[[int], bytes]]:
+    """The descriptor of a file, if it has one, and how to read from it what is there."""
     if path == "-":
-        return sys.stdin.fileno()
+        try:
+            descriptor = sys.stdin.fileno()
+        except OSError:  # not a real file: somebody put another object there
+            return None, sys.stdin.buffer.read
+        return descriptor, partial(os.read, descriptor)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        os.read(descriptor, 0)  # a directory can be opened, but not read
-        return descriptor
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed together with its last reader
     except OSError:
         from treewright.corpora.files import text_lines
 
         next(text_lines(path), None)  # raises the same, in the words of the corpus readers
         raise
+    return file.fileno(), lambda size: file.read(size) or b""

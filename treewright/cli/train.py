@@ -24,6 +24,7 @@ from treewright.cli.config import Config, resolve
 from treewright.cli.console import Bar, print_json, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.settings import LEARNING, RUNNING, option_parameters, with_parameters
+from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task
 from treewright.errors import ConfigError
 
@@ -96,8 +97,10 @@ def train(
         return
     train_file, out = _check_files(settings)
     checkpoint = out.with_name(out.name + ".checkpoint")
-    with Bar(shown=not (quiet or as_json)) as bar:
-        corpus, dev = _load(train_file, settings.dev)
+    shown = not (quiet or as_json)
+    corpus = load(str(train_file), shown=shown)
+    dev = None if settings.dev is None else load(str(settings.dev), shown=shown)
+    with Bar(shown=shown) as bar:
         report = PassReport(task, _learner(settings), corpus, bar, quiet=quiet, as_json=as_json)
         report.earlier(_finished_passes(checkpoint, resume))
         started = time.perf_counter()
@@ -144,12 +147,6 @@ def _check_files(settings: Config) -> tuple[Path, Path]:
     if not os.access(folder, os.W_OK):
         raise ConfigError(f"{out}: you may not write to the folder {folder}")
     return settings.train, out
-
-
-def _load(train: Path, dev: Path | None) -> tuple[list[Sentence], list[Sentence] | None]:
-    from treewright.corpora import load_corpus
-
-    return load_corpus(train), None if dev is None else load_corpus(dev)
 
 
 def _finished_passes(checkpoint: Path, resume: bool) -> list[Pass]:
@@ -231,7 +228,7 @@ class PassReport:
         self._bar.hide()
         if not self._header_printed:
             self._header_printed = True
-            score = f"dev {self._task.score}"
+            score = f"dev {self._task.score_name}"
             self._console.print(
                 f"[bold]{'pass':>5} {'β':>6} {'loss':>8} {score:>15}   {'tokens/s':>10} {'seconds':>8}"
             )

@@ -48,9 +48,9 @@ def source_digest(functions: Iterable[FunctionType]) -> str:
         file = Path(str(seen[name].__file__))
         parts.append(file.read_bytes())
         parts.append(repr(sorted(_constants(seen[name]))).encode())
-    for function in functions:  # a function typed into a notebook has no file: take its byte code
-        if function.__module__ not in seen:
-            parts.append(repr(_code(function.__code__)).encode())
+    for function in functions:  # one file can make several classes of one name, and a notebook has no file
+        held = [cell.cell_contents for cell in function.__closure__ or ()]
+        parts.append(repr((_code(function.__code__), held)).encode())
     return _sha(parts)
 
 

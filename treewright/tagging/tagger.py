@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,7 +20,7 @@ from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.tagging.scores import TaggingScores, score_tagging
 from treewright.tagging.task import SequenceLabelling
-from treewright.tagging.words import WordTable, ambiguity_classes
+from treewright.tagging.words import WordTable
 
 __all__ = ["Tagger"]
 
@@ -37,7 +38,7 @@ class Tagger(Estimator):
         learner: a row of the table of imitation learners, by name, as settings, or as an object.
         bits: the size of the table of hashed features, 2^bits rows.
         beam: how many hypotheses to keep while tagging; 1 is greedy.
-        min_count: words rarer than this are treated as unknown when the usual labels of words are collected.
+        min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -57,7 +58,7 @@ class Tagger(Estimator):
         learner: str | Imitation | dict[str, Any] = "exploration",
         bits: int = 18,
         beam: int = 1,
-        min_count: int = 3,
+        min_count: int = 1,
         seed: int = 0,
     ) -> None:
         self.column = column
@@ -68,7 +69,7 @@ class Tagger(Estimator):
         self.seed = seed
 
     labels_: list[str]
-    classes_: dict[str, str]
+    vocabulary_: dict[str, int]
     policy_: LinearPolicy
     history_: list[Pass]
     _table: WordTable
@@ -89,10 +90,9 @@ class Tagger(Estimator):
         self._check_settings()
         sentences = _sentences(corpus)
         self.labels_ = self._collect_labels(sentences)
-        self.classes_ = {
-            token.form.lower(): "" for sentence in sentences for token in sentence.tokens
-        } | ambiguity_classes(sentences, self.column, self.min_count)
-        self._table = WordTable(self.classes_)
+        counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
+        self.vocabulary_ = {word: count for word, count in counts.items() if count >= self.min_count}
+        self._table = WordTable(self.vocabulary_)
         packed = self._pack_gold(sentences)
         dev_sentences = None if dev is None else _sentences(dev)
         evaluate = None if dev_sentences is None else self._accuracy_on(self._pack_gold(dev_sentences), jobs)
@@ -153,7 +153,7 @@ class Tagger(Estimator):
 
     def knows(self, form: str) -> bool:
         """Was this word seen in training (in upper or lower case)?"""
-        return form.lower() in self.classes_
+        return form.lower() in self.vocabulary_
 
     def _check_settings(self) -> None:
         known = [name for name in Sentence.from_words(["x"]).tokens[0]._fields if name not in ("form", "head")]
@@ -184,7 +184,7 @@ class Tagger(Estimator):
     def _pack(self, forms: Sequence[Sequence[str]], labels: Iterable[str] | None = None) -> Packed:
         """Words as rows of the table and gold labels as numbers, −1 for one that is not known."""
         if len(self._table) > _MOST_FORMS:
-            self._table = WordTable(self.classes_)
+            self._table = WordTable(self.vocabulary_)
         lengths = np.array([len(words) for words in forms], np.int32)
         at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
         words = np.array(self._table.numbers([form for words in forms for form in words]), np.int32)
@@ -200,23 +200,16 @@ class Tagger(Estimator):
         return self._pack([sentence.forms for sentence in sentences], labels)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        classes = sorted(set(self.classes_.values()))
-        numbers = {name: number for number, name in enumerate(classes)}
-        words = sorted(self.classes_)
-        arrays = {
-            **self.policy_.to_arrays(),
-            **pack_strings(words, "words"),
-            "word_classes": np.array([numbers[self.classes_[word]] for word in words], np.int32),
-        }
-        return {"labels": self.labels_, "classes": classes}, arrays
+        words = sorted(self.vocabulary_)
+        counts = np.array([self.vocabulary_[word] for word in words], np.int32)
+        arrays = {**self.policy_.to_arrays(), **pack_strings(words, "words"), "word_counts": counts}
+        return {"labels": self.labels_}, arrays
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.labels_ = list(settings["labels"])
         words = unpack_strings(arrays, "words")
-        self.classes_ = {
-            word: settings["classes"][number] for word, number in zip(words, arrays["word_classes"], strict=True)
-        }
-        self._table = WordTable(self.classes_)
+        self.vocabulary_ = dict(zip(words, arrays["word_counts"].tolist(), strict=True))
+        self._table = WordTable(self.vocabulary_)
         self.policy_ = LinearPolicy.from_arrays(arrays)
 
 

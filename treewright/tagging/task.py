@@ -15,7 +15,7 @@ from treewright.tagging.words import ATTRIBUTES
 
 __all__ = ["SequenceLabelling"]
 
-(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX5, PREFIX1, PREFIX2, PREFIX3, PREFIX4, SHAPE, USUAL) = range(
+(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX5, PREFIX1, PREFIX2, PREFIX3, PREFIX4, SHAPE) = range(
     len(ATTRIBUTES)
 )
 
@@ -51,7 +51,7 @@ class SequenceLabelling(Task):
     instance = ("words", "gold")
     shared = ("table",)
     max_steps = "n"
-    max_features = 48
+    max_features = 36
 
     def __init__(self, n_labels: int, table: Any) -> None:
         self.n_actions = n_labels
@@ -90,7 +90,7 @@ class SequenceLabelling(Task):
 
     @staticmethod
     def features(x: Any, state: Any, out: Any) -> int:
-        """Words, affixes, shapes, neighbours, what labels a word usually has, the last two labels, and crosses."""
+        """The word, its affixes and shape, its neighbours, the last two labels, and crosses of these."""
         i = state.position[0]
         t1 = state.labels[i - 1] if i > 0 else -1
         t2 = state.labels[i - 2] if i > 1 else -1
@@ -104,42 +104,38 @@ class SequenceLabelling(Task):
         out[4] = _feature(5, w[SUFFIX2])
         out[5] = _feature(6, w[SUFFIX3])
         out[6] = _feature(7, w[SUFFIX4])
-        out[7] = _feature(8, w[PREFIX1])
-        out[8] = _feature(9, w[PREFIX2])
-        out[9] = _feature(10, w[PREFIX3])
-        out[10] = _pair(11, w[SHAPE], 1 if i == 0 else 0)
-        out[11] = _feature(12, w[USUAL])
-        out[12] = _feature(13, before[LOWER])
-        out[13] = _feature(14, before2[LOWER])
-        out[14] = _feature(15, after[LOWER])
-        out[15] = _feature(16, after2[LOWER])
-        out[16] = _feature(17, before[SUFFIX3])
-        out[17] = _feature(18, after[SUFFIX3])
-        out[18] = _pair(19, after[SHAPE], w[SHAPE])
-        out[19] = _feature(20, after[USUAL])
-        out[20] = _pair(21, w[USUAL], after[USUAL])
-        out[21] = _feature(22, t1)
-        out[22] = _pair(23, t1, t2)
-        out[23] = _pair(24, t1, w[LOWER])
-        out[24] = _pair(25, t1, w[SUFFIX3])
-        out[25] = _pair(26, t1, after[LOWER])
-        out[26] = _triple(27, t1, t2, w[USUAL])
-        out[27] = _pair(28, w[LOWER], before[LOWER])
-        out[28] = _pair(29, w[LOWER], after[LOWER])
-        out[29] = _pair(30, before[LOWER], after[LOWER])
-        out[30] = _pair(31, t1, after[USUAL])
-        out[31] = _triple(32, t1, w[USUAL], after[USUAL])
-        out[32] = _pair(33, t1, w[SHAPE])
-        out[33] = _pair(34, after[USUAL], after2[USUAL])
-        out[34] = _feature(35, w[SUFFIX5])
-        out[35] = _feature(36, w[PREFIX4])
-        out[36] = _triple(37, before[USUAL], w[USUAL], after[USUAL])
-        out[37] = _pair(38, t1, w[SUFFIX2])
-        out[38] = _triple(39, t1, t2, w[LOWER])
-        out[39] = _pair(40, w[SHAPE], w[SUFFIX2])
-        out[40] = _feature(41, after[SUFFIX2])
-        out[41] = _pair(42, before[SHAPE], w[SHAPE])
-        return 42
+        out[7] = _feature(8, w[SUFFIX5])
+        out[8] = _feature(9, w[PREFIX1])
+        out[9] = _feature(10, w[PREFIX2])
+        out[10] = _feature(11, w[PREFIX3])
+        out[11] = _feature(12, w[PREFIX4])
+        out[12] = _pair(13, w[SHAPE], 1 if i == 0 else 0)
+        out[13] = _pair(14, w[SHAPE], w[SUFFIX2])
+        # neighbours
+        out[14] = _feature(15, before[LOWER])
+        out[15] = _feature(16, before2[LOWER])
+        out[16] = _feature(17, after[LOWER])
+        out[17] = _feature(18, after2[LOWER])
+        out[18] = _feature(19, before[SUFFIX3])
+        out[19] = _feature(20, after[SUFFIX3])
+        out[20] = _feature(21, after[SUFFIX2])
+        out[21] = _pair(22, w[SHAPE], after[SHAPE])
+        out[22] = _pair(23, w[SHAPE], before[SHAPE])
+        out[23] = _pair(24, w[LOWER], before[LOWER])
+        out[24] = _pair(25, w[LOWER], after[LOWER])
+        out[25] = _pair(26, w[LOWER], before[SUFFIX3])
+        out[26] = _pair(27, w[LOWER], after[SUFFIX3])
+        out[27] = _pair(28, before[LOWER], after[LOWER])
+        # the labels before
+        out[28] = _feature(29, t1)
+        out[29] = _pair(30, t1, t2)
+        out[30] = _pair(31, t1, w[LOWER])
+        out[31] = _triple(32, t1, t2, w[LOWER])
+        out[32] = _pair(33, t1, w[SUFFIX3])
+        out[33] = _pair(34, t1, w[SUFFIX2])
+        out[34] = _pair(35, t1, w[SHAPE])
+        out[35] = _pair(36, t1, after[LOWER])
+        return 36
 
     def shared_arrays(self) -> dict[str, Any]:
         """The table of word attributes."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.corpora import Sentence
 from treewright.search import string_hash
 
-__all__ = ["ATTRIBUTES", "WordTable", "ambiguity_classes", "word_shape"]
+__all__ = ["ATTRIBUTES", "WordTable", "word_shape"]
 
 #: the columns of the table
 ATTRIBUTES = (
@@ -27,8 +25,9 @@ ATTRIBUTES = (
     "prefix3",
     "prefix4",
     "shape",
-    "usual",
 )
+
+_RARE = "<rare>"
 
 
 def word_shape(form: str) -> str:
@@ -45,29 +44,15 @@ def word_shape(form: str) -> str:
     return shape
 
 
-def ambiguity_classes(corpus: Iterable[Sentence], column: str, min_count: int, share: float = 0.05) -> dict[str, str]:
-    """For each lower-cased word of at least ``min_count`` occurrences: its labels, the usual ones, the most frequent first.
-
-    Rarer words get none, so that the tagger learns on them how to do without, as it must on words it has not seen.
-    """
-    counts: dict[str, Counter[str]] = {}
-    for sentence in corpus:
-        for token in sentence.tokens:
-            counts.setdefault(token.form.lower(), Counter())[getattr(token, column)] += 1
-    classes = {}
-    for word, labels in counts.items():
-        total = labels.total()
-        if total >= min_count:
-            usual = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
-            classes[word] = "|".join(label for label, count in usual if count >= share * total)
-    return classes
-
-
 class WordTable:
-    """Attributes of forms, a row each; rows are added as new forms come. Row 0 stands for what is beyond the sentence."""
+    """Attributes of forms, a row each; rows are added as new forms come. Row 0 stands for what is beyond the sentence.
 
-    def __init__(self, classes: Mapping[str, str]) -> None:
-        self.classes = classes
+    Words whose lower-case form is not in ``vocabulary`` are rare or new: all of them have the same form, and only their
+    affixes and shape tell them apart.
+    """
+
+    def __init__(self, vocabulary: Container[str]) -> None:
+        self.vocabulary = vocabulary
         self._numbers: dict[str, int] = {}
         self._rows = np.zeros((1024, len(ATTRIBUTES)), np.int32)
 
@@ -99,6 +84,5 @@ class WordTable:
     def _attributes(self, form: str) -> list[int]:
         lower = form.lower()
         suffixes, prefixes = [lower[-k:] for k in range(1, 6)], [lower[:k] for k in range(1, 5)]
-        usual = self.classes.get(lower, "")
-        texts = (form, lower, *suffixes, *prefixes, word_shape(form), usual)
-        return [string_hash(text) for text in texts]
+        words = [form, lower] if lower in self.vocabulary else [_RARE, _RARE]
+        return [string_hash(text) for text in (*words, *suffixes, *prefixes, word_shape(form))]

@@ -25,7 +25,7 @@ class Task(ABC):
     settings: ClassVar[tuple[Setting, ...]]
     """The estimator's settings, all but the learner."""
     default_learner: ClassVar[str]
-    score: ClassVar[str]
+    score_name: ClassVar[str]
     """What the score on development data is called."""
     formats: ClassVar[tuple[str, ...]]
     """The formats that ``parse`` can write."""
@@ -39,11 +39,15 @@ class Task(ABC):
         """Annotate some sentences."""
 
     @abstractmethod
+    def check_gold(self, estimator: Any, gold: Sequence[Sentence]) -> None:
+        """Raise :class:`~treewright.errors.CorpusError` if a corpus lacks what scores are computed from."""
+
+    @abstractmethod
     def writer(self, estimator: Any, format: str) -> Callable[[Sentence], str]:
         """How annotated sentences become text, in one of ``formats``."""
 
     @abstractmethod
-    def evaluate(
-        self, estimator: Any, gold: Sequence[Sentence], jobs: int
+    def score(
+        self, estimator: Any, gold: Sequence[Sentence], parsed: Sequence[Sentence]
     ) -> tuple[dict[str, Any], list[RenderableType]]:
-        """The scores on a corpus, as plain values and as what to show."""
+        """The scores of parsed sentences, as plain values and as what to show."""

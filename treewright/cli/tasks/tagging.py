@@ -55,7 +55,7 @@ class Tagging(Task):
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
     default_learner = "exploration"
-    score = "accuracy"
+    score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
 
     def estimator(self) -> type[Any]:
@@ -83,17 +83,26 @@ class Tagging(Task):
                 return partial(_slashes, column=estimator.column)
         return partial(_json, column=estimator.column)
 
-    def evaluate(
-        self, estimator: Any, gold: Sequence[Sentence], jobs: int
+    def check_gold(self, estimator: Any, gold: Sequence[Sentence]) -> None:
+        """There must be a label somewhere."""
+        column = estimator.column
+        if all(label == "_" for sentence in gold for label in sentence.column(column)):
+            raise CorpusError(
+                f"the column {column} is empty (_) everywhere: there is nothing to compare with",
+                path=gold[0].path,
+            )
+
+    def score(
+        self, estimator: Any, gold: Sequence[Sentence], parsed: Sequence[Sentence]
     ) -> tuple[dict[str, Any], list[RenderableType]]:
         """Accuracy with its interval, unknown words, whole sentences; each label; frequent confusions."""
-        scores = estimator.evaluate(gold, jobs=jobs)
-        known = set(estimator.labels_)
-        unseen = [
-            label for sentence in gold for label in sentence.column(estimator.column) if label not in known
-        ]
+        from treewright.tagging import score_tagging
+
+        column, known = estimator.column, set(estimator.labels_)
+        scores = score_tagging(gold, parsed, column, known=estimator.knows, seed=estimator.seed)
+        unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
         plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
-        return plain, _show(plain, estimator.column)
+        return plain, _show(plain, column)
 
 
 def _percent(value: float | None) -> str:

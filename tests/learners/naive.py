@@ -1,0 +1,117 @@
+"""Slow, obvious twin of a pass of Goodman's Algorithm 6 that collects examples."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.search.naive import THE_EXPERT, Dice, Episode, naive_deviation_costs
+from treewright.learners.passes import (
+    COST_OF_ACTION,
+    COST_OF_OPTIMAL,
+    COST_OF_ORACLE,
+    imitate_pass,
+)
+from treewright.policies import Perceptron
+from treewright.policies.updates import new_model
+from treewright.search import Packed
+from treewright.search.engine import MIX_PER_STEP, NO_ROLL_OUT
+from treewright.search.examples import Examples
+from treewright.search.running import check_steps, shape_of
+
+
+class Seen(NamedTuple):
+    """One example: a state's features, its actions, what they cost, and their own features."""
+
+    features: list[int]
+    actions: list[int]
+    costs: list[float]
+    extra: list[list[int]]
+
+
+def naive_costs(expert_costs: list[float], cost: int) -> list[float]:
+    """What actions cost where nothing is rolled out."""
+    if cost == COST_OF_ORACLE:
+        return expert_costs
+    best = int(np.argmin(expert_costs))
+    if cost == COST_OF_OPTIMAL:
+        return [0.0 if c == expert_costs[best] else 1.0 for c in expert_costs]
+    return [0.0 if k == best else 1.0 for k in range(len(expert_costs))]
+
+
+def naive_imitate(
+    packed: Packed,
+    weights: Any,
+    mixture: list[float],
+    roll_in: int,
+    roll_out: int = NO_ROLL_OUT,
+    *,
+    cost: int = COST_OF_ACTION,
+    samples: int = 1,
+    cut: int = 0,
+    seed: int = 0,
+    iteration: int = 1,
+) -> list[Seen]:
+    """The examples of all states that a roll-in visits and that ask for a decision."""
+    seen = []
+    for i in range(len(packed)):
+        episode, dice = Episode(packed, i), Dice(seed, iteration, i)
+        actor, t = dice.actor(mixture, roll_in), 0
+        while not episode.is_final():
+            actions = episode.actions()
+            if len(actions) > 1:
+                if t > 0 and roll_in == MIX_PER_STEP:
+                    actor = dice.actor(mixture, roll_in)
+                if roll_out == NO_ROLL_OUT:
+                    costs = naive_costs(episode.expert_costs(), cost)
+                else:
+                    costs = naive_deviation_costs(episode, weights, mixture, roll_out, dice, samples, cut)
+                seen.append(Seen(episode.features(), actions, costs, episode.action_features()))
+            episode = episode.after(episode.decision(weights, THE_EXPERT if actor < 0 else actor))
+            t += 1
+    return seen
+
+
+def imitate(
+    packed: Packed,
+    weights: Any,
+    mixture: list[float],
+    roll_in: int,
+    roll_out: int = NO_ROLL_OUT,
+    *,
+    cost: int = COST_OF_ACTION,
+    samples: int = 1,
+    cut: int = 0,
+    seed: int = 0,
+    iteration: int = 1,
+    run: Any = imitate_pass,
+) -> list[Seen]:
+    """The same by the kernel."""
+    n, task, update = len(packed), packed.task, Perceptron()
+    outcome, control = np.zeros((n, 4)), np.zeros(2, np.int64)
+    sizes = np.diff(packed.state_offsets())
+    bounds = task.steps_bound(packed.lengths.astype(np.int64))
+    model = new_model(update, *weights.shape[1:])
+    # fmt: off
+    collected = run(task, packed.arrays, np.arange(n, dtype=np.int64), 0, n, weights, np.array(mixture), roll_in,
+                    roll_out, samples, cut, cost, False, 0.1, False, update.rule(), model, sizes, bounds,
+                    shape_of(task), seed, iteration, outcome, control, 1)
+    # fmt: on
+    check_steps(packed, outcome[:, 3].astype(np.int64))
+    return unpack(collected)
+
+
+def unpack(examples: Examples) -> list[Seen]:
+    """Examples one by one."""
+    found = []
+    for e in range(len(examples.feature_at) - 1):
+        first, last = examples.action_at[e], examples.action_at[e + 1]
+        extra: list[list[int]] = [[] for _ in range(last - first)]
+        if len(examples.extra_at) > 1:
+            at = examples.extra_at[first : last + 1]
+            extra = [examples.extra[at[k] : at[k + 1]].tolist() for k in range(last - first)]
+        features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
+        actions, costs = examples.actions[first:last], examples.costs[first:last]
+        found.append(Seen(features.tolist(), actions.tolist(), costs.tolist(), extra))
+    return found

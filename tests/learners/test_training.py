@@ -1,0 +1,251 @@
+"""The outer loop: histories, mixtures, the best policy, checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.toys import Track, random_track
+from treewright.errors import ConfigError
+from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, VDAgger, make_learner, train
+
+BITS = 10
+
+
+@pytest.fixture(scope="module")
+def packed():
+    return Track().pack(random_track(np.random.default_rng(51), 12, 5))
+
+
+def accuracy(packed):
+    """A score to choose the best policy by."""
+    return lambda policy: -float(policy.decode(packed).losses.sum())
+
+
+def without_time(history):
+    return [replace(row, seconds=0.0) for row in history]
+
+
+def assert_same_training(one, other):
+    np.testing.assert_array_equal(one.policy.weights, other.policy.weights)
+    assert one.policy.probabilities == other.policy.probabilities
+    assert without_time(one.history) == without_time(other.history)
+
+
+# ---- histories
+
+
+def test_the_share_of_the_expert_is_in_the_history(packed):
+    trained = train(VDAgger(iterations=4), packed, bits=BITS)
+    assert [row.beta for row in trained.history] == pytest.approx([1.0, 0.7, 0.49, 0.343])
+    assert [row.beta for row in train(DAgger(iterations=3), packed, bits=BITS).history] == [1.0, 0.0, 0.0]
+
+
+def test_examples_accumulate_as_the_choice_of_data_says(packed):
+    def count(**settings):
+        history = train(Imitation(iterations=3, **settings), packed, bits=BITS).history
+        return [row.examples for row in history], [row.decisions for row in history]
+
+    examples, decisions = count(data="all")
+    assert examples == np.cumsum(decisions).tolist()
+    examples, decisions = count(data="current", roll_in="learned")
+    assert examples == decisions
+    examples, decisions = count(data="first")
+    assert examples == [decisions[0]] * 3
+    assert decisions[1:] == [0, 0]
+    examples, decisions = count(data="online")
+    assert examples == decisions
+
+
+def test_reports_and_progress_come_as_training_goes_on(packed):
+    rows, stages = [], []
+    learner = DAgger(iterations=2, epochs=2)
+    trained = train(learner, packed, bits=BITS, report=rows.append, progress=lambda *told: stages.append(told))
+    assert rows == trained.history
+    assert [row.iteration for row in rows] == [1, 2]
+    names = [*dict.fromkeys(stage for stage, _, _ in stages)]
+    assert names == ["visiting states", "learning, epoch 1 of 2", "learning, epoch 2 of 2"]
+    assert all(done <= total for _, done, total in stages)
+    assert ("visiting states", len(packed), len(packed)) in stages
+
+
+def test_training_stops_being_costly(packed):
+    history = train(Supervised(iterations=8), packed, bits=BITS).history
+    assert history[0].loss > history[-1].loss == 0.0
+
+
+def test_the_best_policy_on_development_data_is_kept(packed):
+    scores = iter([1.0, 3.0, 3.0, 2.0])
+    seen = []
+
+    def evaluate(policy):
+        seen.append(policy)
+        return next(scores)
+
+    trained = train(DAgger(iterations=4), packed, bits=BITS, evaluate=evaluate)
+    assert trained.policy is seen[1]
+    assert [row.best for row in trained.history] == [True, True, False, False]
+    assert [row.score for row in trained.history] == [1.0, 3.0, 3.0, 2.0]
+
+
+def test_without_development_data_the_last_policy_is_kept(packed):
+    longer = train(DAgger(iterations=3), packed, bits=BITS)
+    assert all(row.best for row in longer.history)
+    assert not np.array_equal(longer.policy.weights, train(DAgger(iterations=1), packed, bits=BITS).policy.weights)
+
+
+# ---- mixtures
+
+
+def test_searn_mixes_its_policies_with_falling_shares_and_leaves_the_expert_out(packed):
+    trained = train(SEARN(iterations=4, interpolation=0.6), packed, bits=BITS)
+    raw = np.array([0.6 * 0.4**k for k in (3, 2, 1, 0)])
+    assert trained.policy.probabilities == pytest.approx(raw / raw.sum())
+    assert len(trained.policy.weights) == 4
+    assert trained.policy.mixture[0] == 0.0
+
+
+def test_searn_trains_each_policy_anew_and_keeps_the_earlier_ones(packed):
+    shorter, longer = (train(SEARN(iterations=n), packed, bits=BITS).policy for n in (2, 3))
+    np.testing.assert_array_equal(shorter.weights, longer.weights[:2])
+
+
+def test_searn_of_one_iteration_is_aggravate_of_one(packed):
+    first = train(SEARN(iterations=1), packed, bits=BITS)
+    same = train(make_learner({"name": "aggravate", "iterations": 1, "epochs": 5}), packed, bits=BITS)
+    np.testing.assert_array_equal(first.policy.weights, same.policy.weights)
+
+
+def test_the_first_iteration_follows_the_expert_where_nothing_is_learned_yet(packed):
+    """So all learners that take the loss of roll-outs begin alike (Goodman: π̂₁ = π*)."""
+    names = ("aggravate", "v-dagger", "batch-lols", "det-lols", "di-lo", "di-dlo", "li-do")
+    policies = [train(make_learner({"name": n, "iterations": 1}), packed, bits=BITS).policy for n in names]
+    for policy in policies[1:]:
+        np.testing.assert_array_equal(policy.weights, policies[0].weights)
+
+
+def test_det_lols_with_beta_1_is_aggravate_with_learned_roll_ins(packed):
+    deterministic = train(DetLOLS(iterations=3, beta=1.0), packed, bits=BITS)
+    rolled = Imitation(roll_in="learned", roll_out="expert", cost="loss", iterations=3)
+    np.testing.assert_array_equal(deterministic.policy.weights, train(rolled, packed, bits=BITS).policy.weights)
+
+
+def test_dagger_with_beta_1_is_imitation_of_the_expert_alone(packed):
+    mixed = train(DAgger(iterations=3, beta=1.0), packed, bits=BITS)
+    np.testing.assert_array_equal(
+        mixed.policy.weights, train(Imitation(iterations=3), packed, bits=BITS).policy.weights
+    )
+
+
+def test_exploration_without_exploring_never_leaves_the_track(packed):
+    """With p = 1 no wrong prediction is followed, so only states on the track are visited: as with k beyond the end."""
+    never, later = (
+        train(make_learner({"name": "exploration", "iterations": 3, **settings}), packed, bits=BITS)
+        for settings in ({"p": 1.0, "k": 0}, {"p": 0.0, "k": 3})
+    )
+    followed = train(make_learner({"name": "exploration", "iterations": 3, "p": 0.0, "k": 0}), packed, bits=BITS)
+    seen_on_track = np.count_nonzero(never.policy.weights.any(axis=2))
+    assert np.count_nonzero(later.policy.weights.any(axis=2)) == seen_on_track
+    assert np.count_nonzero(followed.policy.weights.any(axis=2)) > seen_on_track
+
+
+# ---- checkpoints
+
+RESUMABLE = {
+    "online": {"name": "lols"},
+    "explore": {"name": "exploration"},
+    "all": {"name": "v-dagger"},
+    "first": {"name": "supervised"},
+    "current": {"name": "imitation", "roll_in": "learned", "data": "current"},
+    "current and SEARN": {"name": "searn"},
+    "AROW": {"name": "dagger", "update": "arow"},
+    "log-linear": {"name": "lols", "update": "log-linear"},
+}
+
+
+@pytest.fixture(params=RESUMABLE.values(), ids=RESUMABLE.keys())
+def settings(request):
+    return request.param
+
+
+def test_resumed_training_is_the_same_to_the_bit(packed, settings, tmp_path):
+    def trained(iterations, **options):
+        learner = make_learner({**settings, "iterations": iterations})
+        return train(learner, packed, bits=BITS, seed=5, evaluate=accuracy(packed), **options)
+
+    whole = trained(4)
+    trained(2, checkpoint=tmp_path / "state")
+    reported = []
+    resumed = trained(4, checkpoint=tmp_path / "state", resume=True, report=reported.append)
+    assert [row.iteration for row in reported] == [3, 4]
+    assert_same_training(whole, resumed)
+    assert_same_training(whole, trained(4, checkpoint=tmp_path / "state", resume=True))
+
+
+def test_training_interrupted_in_an_iteration_goes_on_from_the_one_before(packed, settings, tmp_path):
+    learner = make_learner({**settings, "iterations": 3})
+    told = []
+
+    def interrupt(stage, done, total):
+        told.append(stage)
+        if iterations == 2:
+            raise KeyboardInterrupt
+
+    iterations = 0
+
+    def count(row):
+        nonlocal iterations
+        iterations = row.iteration
+
+    with pytest.raises(KeyboardInterrupt):
+        train(learner, packed, bits=BITS, checkpoint=tmp_path, progress=interrupt, report=count)
+    resumed = train(learner, packed, bits=BITS, checkpoint=tmp_path, resume=True)
+    assert_same_training(train(learner, packed, bits=BITS), resumed)
+
+
+def test_training_interrupted_between_iterations_goes_on_from_there(packed, tmp_path):
+    learner = DAgger(iterations=3)
+
+    def interrupt(row):
+        if row.iteration == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(learner, packed, bits=BITS, checkpoint=tmp_path, report=interrupt)
+    reported = []
+    resumed = train(learner, packed, bits=BITS, checkpoint=tmp_path, resume=True, report=reported.append)
+    assert [row.iteration for row in reported] == [3]
+    assert_same_training(train(learner, packed, bits=BITS), resumed)
+
+
+def test_resuming_where_nothing_was_saved_begins_at_the_start(packed, tmp_path):
+    fresh = train(DAgger(iterations=2), packed, bits=BITS)
+    assert_same_training(
+        fresh, train(DAgger(iterations=2), packed, bits=BITS, checkpoint=tmp_path / "new", resume=True)
+    )
+
+
+@pytest.mark.parametrize("other", ["settings", "seed", "bits", "data", "learner"])
+def test_training_with_other_settings_or_data_cannot_be_resumed(packed, tmp_path, other):
+    train(DAgger(iterations=1), packed, bits=BITS, checkpoint=tmp_path)
+    learner = {"settings": DAgger(iterations=2, epochs=2), "learner": VDAgger(iterations=2)}.get(
+        other, DAgger(iterations=2)
+    )
+    corpus = Track().pack(random_track(np.random.default_rng(52), 12, 5)) if other == "data" else packed
+    bits, seed = BITS + (other == "bits"), int(other == "seed")
+    with pytest.raises(ConfigError, match="belongs to a training with other data or settings"):
+        train(learner, corpus, bits=bits, seed=seed, checkpoint=tmp_path, resume=True)
+
+
+def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_folder(packed, tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    train(DAgger(iterations=3), packed, bits=BITS, checkpoint=tmp_path)
+    train(VDAgger(iterations=1), packed, bits=BITS, checkpoint=tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["examples-1.npz", "state.npz", "thesis.tex"]
+
+
+def test_a_checkpoint_holds_no_half_written_file(packed, tmp_path):
+    train(DAgger(iterations=2), packed, bits=BITS, checkpoint=tmp_path)
+    assert not [*tmp_path.glob("*.part")]
