@@ -1,8 +1,10 @@
 """A task of your own, whole: put the spaces back into text that was written without any.
 
-Run it with ``python examples/segmentation.py``. The state is how far we have read and where the current word began; at each
-letter there are two actions, go on or start a new word; the loss counts the boundaries that are wrong.
+Run it with ``python examples/segmentation.py``. The state is how far we have read and where the current word began;
+at each letter there are two actions, go on or start a new word; the loss counts the boundaries that are wrong.
 """
+
+from itertools import pairwise
 
 from treewright import builtin_corpus, check_task
 from treewright.learners import DAgger, train
@@ -75,7 +77,7 @@ def segment(task, policy, text):
     """The words of a text without spaces."""
     starts = policy.decode(task.pack([[text]])).state(0).starts
     cuts = [0, *(i for i in range(1, len(text)) if starts[i]), len(text)]
-    return [text[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(cuts)]
 
 
 def main():

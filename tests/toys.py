@@ -132,7 +132,9 @@ def random_track(rng: np.random.Generator, sentences: int, longest: int, shortes
     for _ in range(sentences):
         kinds = rng.integers(0, 5, rng.integers(shortest, longest + 1))
         values = rng.integers(0, LABELS, len(kinds))
-        corpus.append([Token(int(k), int(v), 1 + int(v) if k == FORK else 0) for k, v in zip(kinds, values, strict=True)])
+        corpus.append(
+            [Token(int(k), int(v), 1 + int(v) if k == FORK else 0) for k, v in zip(kinds, values, strict=True)]
+        )
     return corpus
 
 

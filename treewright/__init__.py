@@ -1,7 +1,8 @@
 """Treewright: parsers that learn as apprentices.
 
-A sentence is parsed by a sequence of decisions, a treebank is an expert's behaviour, and imitation learning is the way to
-learn from it. The most used names are here; they are imported when they are first asked for, so ``import treewright`` is quick.
+A sentence is parsed by a sequence of decisions, a treebank is an expert's behaviour, and imitation learning is the way
+to learn from it. The most used names are here; each is imported when it is first asked for, so that
+``import treewright`` is quick.
 """
 
 from __future__ import annotations

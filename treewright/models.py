@@ -150,9 +150,7 @@ def write_model(
             file.write(_bytes(array))
 
 
-def read_model(
-    path: str | os.PathLike[str], *, arrays: bool = True, expect_task: str | None = None
-) -> ModelFile:
+def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task: str | None = None) -> ModelFile:
     """Read a model file and check every byte of it; no code in it is run, for there is none.
 
     With ``arrays=False`` only the header is read and checked, which takes no time however large the file is.

@@ -61,8 +61,8 @@ def test_every_learner_repeats_itself_under_one_seed_whatever_the_number_of_thre
     assert [p.loss for p in first.history] == [p.loss for p in threaded.history]
 
 
-@pytest.mark.parametrize("name", ["exploration", "lols", "v-dagger", "searn"])
-def test_seeds_matter_where_there_is_chance(name):
+@pytest.mark.parametrize("name", ["supervised", "exploration", "dagger", "lols", "v-dagger", "searn"])
+def test_another_seed_gives_other_weights_where_the_data_are_noisy(name):
     packed = Track().pack(treacherous_track(np.random.default_rng(1), 20, 6))
     one, other = (train(learner_for(name, iterations=2), packed, bits=10, seed=seed).policy for seed in (0, 1))
     assert not np.array_equal(one.weights, other.weights)

@@ -7,9 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.toys import Track, random_track
+from tests.learners.naive import unpack
+from tests.policies.naive import Example, learn
+from tests.toys import Track, random_track, treacherous_track
 from treewright.errors import ConfigError
 from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, VDAgger, make_learner, train
+from treewright.policies.updates import final_weights, new_model
+from treewright.search.examples import Examples
 
 BITS = 10
 
@@ -107,9 +111,23 @@ def test_searn_mixes_its_policies_with_falling_shares_and_leaves_the_expert_out(
     assert trained.policy.mixture[0] == 0.0
 
 
-def test_searn_trains_each_policy_anew_and_keeps_the_earlier_ones(packed):
+def test_searn_keeps_its_earlier_policies(packed):
     shorter, longer = (train(SEARN(iterations=n), packed, bits=BITS).policy for n in (2, 3))
     np.testing.assert_array_equal(shorter.weights, longer.weights[:2])
+
+
+def test_searn_trains_each_policy_anew_on_the_examples_of_its_own_iteration(packed, tmp_path):
+    learner = SEARN(iterations=2, epochs=3)
+    policy = train(learner, packed, bits=BITS, seed=6, checkpoint=tmp_path).policy
+    for iteration in (1, 2):
+        with np.load(tmp_path / f"examples-{iteration}.npz") as arrays:
+            seen = unpack(Examples(**arrays))
+        examples = [Example(features, actions, costs) for features, actions, costs, _ in seen]
+        model = new_model(learner.update, 1 << BITS, packed.task.n_actions)
+        for epoch in (1, 2, 3):
+            order = np.random.default_rng([6, iteration, epoch]).permutation(len(examples))
+            learn(learner.update, model, examples, order.tolist())
+        np.testing.assert_array_equal(policy.weights[iteration - 1], final_weights(model, learner.update))
 
 
 def test_searn_of_one_iteration_is_aggravate_of_one(packed):
@@ -121,7 +139,9 @@ def test_searn_of_one_iteration_is_aggravate_of_one(packed):
 def test_the_first_iteration_follows_the_expert_where_nothing_is_learned_yet(packed):
     """So all learners that take the loss of roll-outs begin alike (Goodman: π̂₁ = π*)."""
     names = ("aggravate", "v-dagger", "batch-lols", "det-lols", "di-lo", "di-dlo", "li-do")
-    policies = [train(make_learner({"name": n, "iterations": 1}), packed, bits=BITS).policy for n in names]
+    learners = [make_learner({"name": n, "iterations": 1}) for n in names]
+    learners.append(Imitation(roll_in="learned", roll_out="learned", cost="loss", iterations=1))
+    policies = [train(learner, packed, bits=BITS).policy for learner in learners]
     for policy in policies[1:]:
         np.testing.assert_array_equal(policy.weights, policies[0].weights)
 
@@ -139,16 +159,30 @@ def test_dagger_with_beta_1_is_imitation_of_the_expert_alone(packed):
     )
 
 
-def test_exploration_without_exploring_never_leaves_the_track(packed):
-    """With p = 1 no wrong prediction is followed, so only states on the track are visited: as with k beyond the end."""
-    never, later = (
-        train(make_learner({"name": "exploration", "iterations": 3, **settings}), packed, bits=BITS)
-        for settings in ({"p": 1.0, "k": 0}, {"p": 0.0, "k": 3})
-    )
-    followed = train(make_learner({"name": "exploration", "iterations": 3, "p": 0.0, "k": 0}), packed, bits=BITS)
-    seen_on_track = np.count_nonzero(never.policy.weights.any(axis=2))
-    assert np.count_nonzero(later.policy.weights.any(axis=2)) == seen_on_track
-    assert np.count_nonzero(followed.policy.weights.any(axis=2)) > seen_on_track
+def test_exploration_leaves_the_track_from_pass_k_plus_1_on_unless_p_forbids():
+    treacherous = Track().pack(treacherous_track(np.random.default_rng(53), 20, 4))
+
+    def features_learned(**settings):
+        learner = make_learner({"name": "exploration", "iterations": 2, **settings})
+        return np.count_nonzero(train(learner, treacherous, bits=BITS).policy.weights.any(axis=2))
+
+    on_track = features_learned(k=2, p=0.0)  # there is no pass 3
+    assert features_learned(k=0, p=1.0) == on_track
+    assert features_learned(k=1, p=1.0) == on_track
+    assert features_learned(k=1, p=0.0) > on_track
+    assert features_learned(k=0, p=0.0) > on_track
+
+
+def test_beta_also_counts_for_roll_outs_while_exploring(packed):
+    def weights(**settings):
+        learner = Imitation(roll_in="explore", cost="loss", data="online", iterations=3, p=0.0, k=0, **settings)
+        return train(learner, packed, bits=BITS).policy.weights
+
+    by_expert = weights(roll_out="expert")
+    np.testing.assert_array_equal(weights(roll_out="both", beta=1.0), by_expert)
+    np.testing.assert_array_equal(weights(roll_out="mixed-per-roll", beta=1.0), by_expert)
+    np.testing.assert_array_equal(weights(roll_out="both", beta=0.0), weights(roll_out="learned"))
+    assert not np.array_equal(weights(roll_out="both", beta=0.0), by_expert)
 
 
 # ---- checkpoints

@@ -17,7 +17,8 @@ ROWS, WIDTH = 16, 5  # a fixed set of actions
 HASHED = 1024  # rows where actions carry structure, and there is one column
 COSTS = (0.0, 0.25, 1.0, 2.0, 3.0, 4.0)
 
-UPDATE = st.sampled_from(
+every_update = pytest.mark.parametrize(
+    "update",
     [
         Perceptron(),
         Perceptron(margin=1.0),
@@ -28,9 +29,10 @@ UPDATE = st.sampled_from(
         AROW(C=0.5),
         LogLinear(),
         LogLinear(rate=0.5, margin=0.0),
-    ]
+    ],
+    ids=repr,
 )
-fast = settings(max_examples=60, deadline=None)
+fast = settings(max_examples=40, deadline=None)
 
 
 @st.composite
@@ -62,7 +64,9 @@ def structured_examples(draw):
     crossed = [[mix(feature, action) % HASHED for action in actions] for feature in pool[:9]]
     features = take(pool[:9], crossed, draw(st.integers(0, 4)))
     extra = [
-        take(pool[9 + 4 * k : 13 + 4 * k], [[f % HASHED] for f in pool[9 + 4 * k : 13 + 4 * k]], draw(st.integers(0, 3)))
+        take(
+            pool[9 + 4 * k : 13 + 4 * k], [[f % HASHED] for f in pool[9 + 4 * k : 13 + 4 * k]], draw(st.integers(0, 3))
+        )
         for k in range(len(actions))
     ]
     return Example(features, actions, costs, extra)
@@ -96,20 +100,23 @@ def check_against_twin(update, example, rows, width, seed):
     assert model.clock[0] == 1
 
 
-@given(UPDATE, fixed_examples(), st.integers(0, 1000))
+@every_update
+@given(example=fixed_examples(), seed=st.integers(0, 1000))
 @fast
 def test_update_equals_its_twin_with_a_fixed_set_of_actions(update, example, seed):
     check_against_twin(update, example, ROWS, WIDTH, seed)
 
 
-@given(UPDATE, structured_examples(), st.integers(0, 1000))
+@every_update
+@given(example=structured_examples(), seed=st.integers(0, 1000))
 @fast
 def test_update_equals_its_twin_where_actions_have_features_of_their_own(update, example, seed):
     check_against_twin(update, example, HASHED, 1, seed)
 
 
-@given(UPDATE, fixed_examples(), st.sampled_from(COSTS), st.integers(0, 1000))
-@fast
+@every_update
+@given(example=fixed_examples(), cost=st.sampled_from(COSTS), seed=st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
 def test_nothing_is_learned_where_all_actions_cost_the_same(update, example, cost, seed):
     model = random_model(update, ROWS, WIDTH, seed)
     before = [array.copy() for array in (model.weights, model.spread)]
@@ -120,8 +127,9 @@ def test_nothing_is_learned_where_all_actions_cost_the_same(update, example, cos
     assert model.clock[0] == 1
 
 
-@given(UPDATE, fixed_examples(2), st.integers(0, 1000))
-@fast
+@every_update
+@given(example=fixed_examples(2), seed=st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
 def test_only_differences_between_costs_matter(update, example, seed):
     shifted = Example(example.features, example.actions, [cost + 2.0 for cost in example.costs])
     one, other = (random_model(update, ROWS, WIDTH, seed) for _ in range(2))
@@ -334,8 +342,9 @@ def test_log_linear_survives_scores_that_would_overflow():
 # ---- averaging
 
 
-@given(UPDATE, st.lists(fixed_examples(), min_size=1, max_size=6), st.integers(0, 3))
-@settings(max_examples=30, deadline=None)
+@every_update
+@given(examples=st.lists(fixed_examples(), min_size=1, max_size=6), repeats=st.integers(0, 3))
+@settings(max_examples=15, deadline=None)
 def test_averaged_weights_are_the_mean_of_all_weights_over_time(update, examples, repeats):
     update = make_update({**update.params(), "averaged": True})
     model = new_model(update, ROWS, WIDTH)

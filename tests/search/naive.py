@@ -22,7 +22,9 @@ def naive_scores(weights: Any, features: list[int], actions: list[int], extra: l
         if width > 1:
             places = [(feature % rows, action) for feature in features]
         else:
-            places = [(mix(feature, action) % rows, 0) for feature in features] + [(feature % rows, 0) for feature in own]
+            places = [(mix(feature, action) % rows, 0) for feature in features] + [
+                (feature % rows, 0) for feature in own
+            ]
         total = np.float32(0.0)
         for place in places:
             total += weights[place]
@@ -147,9 +149,7 @@ def naive_decode(
         yield naive_finish(Episode(packed, i), weights, mixture or [0.0, 1.0], who, Dice(seed, 0, i))
 
 
-def naive_rollout(
-    episode: Episode, weights: Any, mixture: list[float], who: int, dice: Dice, cut: int = 0
-) -> float:
+def naive_rollout(episode: Episode, weights: Any, mixture: list[float], who: int, dice: Dice, cut: int = 0) -> float:
     """The loss of the episode when ``who`` has finished it, or the least still reachable at the cut."""
     last, _ = naive_finish(episode, weights, mixture, who, dice, cut)
     return last.loss() if last.is_final() else last.partial_loss()

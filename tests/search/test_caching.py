@@ -1,7 +1,7 @@
 """Compiled code is kept across processes, also where the package folder cannot be written, and is never stale.
 
-Each process here is a real one. It works on a copy of the package in which ``__pycache__`` is a file, so that nobody, not even
-root, can write the cache there: it must go to the user's cache folder.
+Each process here is a real one. It works on a copy of the package in which ``__pycache__`` is a file, so that nobody,
+not even root, can write the cache there: it must go to the user's cache folder.
 """
 
 import json

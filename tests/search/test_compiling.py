@@ -85,7 +85,10 @@ def test_helpers_are_compiled_unless_the_compiler_is_off():
 
 @pytest.mark.parametrize(
     ("task", "corpus"),
-    [(Track(), random_track(np.random.default_rng(0), 2, 4)), (Picking(), random_picking(np.random.default_rng(0), 2, 4))],
+    [
+        (Track(), random_track(np.random.default_rng(0), 2, 4)),
+        (Picking(), random_picking(np.random.default_rng(0), 2, 4)),
+    ],
     ids=["track", "picking"],
 )
 def test_a_plain_task_has_the_same_data_and_interpreted_functions(task, corpus):

@@ -54,10 +54,14 @@ def print_json(value: Any, *, pretty: bool = False) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
 
 
+def _compiles() -> bool:
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+
+
 @contextmanager
 def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
     """Say why nothing happens while code runs for the first time."""
-    if not shown or "NUMBA_DISABLE_JIT" in os.environ:
+    if not shown or not _compiles():
         yield
         return
     timer = threading.Timer(_PATIENCE, note, [COMPILING])
@@ -73,7 +77,7 @@ class Bar:
     """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
 
     It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done after
-    the first second, that is Numba compiling: the bar says so, and without a terminal a line says it once.
+    two seconds, that is Numba compiling: the bar says so, and without a terminal a line says it once.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -83,6 +87,7 @@ class Bar:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task = TaskID(0)
+        self._asked: float | None = None  # when it was first asked how far the work is
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
 
     def __enter__(self) -> Bar:
@@ -94,14 +99,14 @@ class Bar:
     def update(self, stage: str, done: float, total: float) -> None:
         """Say how far the work is."""
         now = time.monotonic()
-        elapsed = now - self._started
         if self._first is None and done > 0:
             self._first = now, done
-        compiling = self._first is None and elapsed > 1.0 and "NUMBA_DISABLE_JIT" not in os.environ
+        self._asked = self._asked or now
+        compiling = self._first is None and now - self._asked > _PATIENCE and _compiles()
         if compiling and self._shown and not self._drawn:
             note(COMPILING)
             self._shown = False
-        if not self._drawn or (elapsed < _PATIENCE and not compiling):
+        if not self._drawn or now - self._started < _PATIENCE:
             return
         if self._progress is None:
             columns = (

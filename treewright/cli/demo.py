@@ -18,11 +18,11 @@ _SENTENCE = "She can fish near the can ."
 _NEXT = """
 What to try next:
   treewright demo "The dogs watch the watch ."
-  treewright corpus data                                                     the corpus as files
-  treewright train tagging data/train.conllu --dev data/dev.conllu --learner dagger --out model.tw
+  treewright corpus data
+  treewright train tagging data/train.conllu --dev data/dev.conllu --out model.tw
   treewright evaluate model.tw data/test.conllu
   echo "She can see the can ." | treewright parse model.tw
-  treewright learners                                                        the algorithms
+  treewright learners
 """
 
 
@@ -52,7 +52,7 @@ def demo(
         raise ConfigError('there are no words in the sentence: try treewright demo "She can see the can ."')
     console = stdout()
     corpus = builtin_corpus(train=train)
-    sizes = " ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())
+    sizes = ", ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())
     console.print(
         f"A tagger for the built-in corpus ({sizes} sentences), learned by {learner}:\n", markup=False
     )

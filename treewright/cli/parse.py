@@ -60,20 +60,20 @@ def parse(
 
     task, estimator = load_model(model)
     _check_format(task, format)
-    source = Input(file, input_format)
-    chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or source.format
-    _check_format(task, chosen)
-    sentence_text = task.writer(estimator, chosen)
-    shown = not quiet and source.size > 0 and (out is not None or not sys.stdout.isatty())
-    with Bar(shown=shown) as bar, text_writer(out or sys.stdout.buffer) as write:
-        for number, batch in enumerate(source.batches()):
-            with patience_while_compiling(shown=number == 0 and not quiet):
-                parsed = task.parse(estimator, batch, jobs)
-            for sentence in parsed:
-                write(sentence_text(sentence))
-            if out is None:
-                sys.stdout.buffer.flush()
-            bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
+    with Input(file, input_format) as source:
+        chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or source.format
+        _check_format(task, chosen)
+        sentence_text = task.writer(estimator, chosen)
+        shown = not quiet and source.size > 0 and (out is not None or not sys.stdout.isatty())
+        with Bar(shown=shown) as bar, text_writer(out or sys.stdout.buffer) as write:
+            for number, batch in enumerate(source.batches()):
+                with patience_while_compiling(shown=number == 0 and not quiet):
+                    parsed = task.parse(estimator, batch, jobs)
+                for sentence in parsed:
+                    write(sentence_text(sentence))
+                if out is None:
+                    sys.stdout.buffer.flush()
+                bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
 
 
 def _check_format(task: Task, format: str | None) -> None:

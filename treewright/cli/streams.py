@@ -28,22 +28,32 @@ class Input:
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:
     ...     _ = file.write(b"Time flies .\\n"), file.flush()
-    ...     source = Input(file.name)
-    ...     source.format, [[str(sentence) for sentence in batch] for batch in source.batches()]
+    ...     with Input(file.name) as source:
+    ...         source.format, [[str(sentence) for sentence in batch] for batch in source.batches()]
     ('text', [['Time flies .']])
     """
 
     def __init__(self, path: str, format: str = "auto") -> None:
         from treewright.corpora.files import text_lines
 
-        self._descriptor, self._read = _open(path)
+        self._descriptor, self._read, self._close = _open(path)
         self.name = "<stdin>" if path == "-" else path
         self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self.done = 0
         self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
         self._lines = text_lines(cast(IO[bytes], self))
         self._seen: list[str] = []
-        self.format = format if format != "auto" else self._find_format()
+        try:
+            self.format = format if format != "auto" else self._find_format()
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> Input:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
     def _find_format(self) -> str:
         from treewright.corpora import reading
@@ -98,9 +108,8 @@ class Input:
 
 def load(path: str, format: str = "auto", *, shown: bool = True) -> list[Sentence]:
     """All sentences of a file, with a progress bar where that takes long."""
-    source = Input(path, format)
     sentences: list[Sentence] = []
-    with Bar(shown=shown and source.size > 0) as bar:
+    with Input(path, format) as source, Bar(shown=shown and source.size > 0) as bar:
         for batch in source.batches():
             sentences += batch
             bar.update(f"reading {source.name}", source.done, source.size)
@@ -117,19 +126,23 @@ def batched(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
             first, words = k, 0
 
 
-def _open(path: str) -> tuple[int | None, Callable[[int], bytes]]:
-    """The descriptor of a file, if it has one, and how to read from it what is there."""
+def _open(path: str) -> tuple[int | None, Callable[[int], bytes], Callable[[], None]]:
+    """The descriptor of a file, if it has one, how to read from it what is there, and how to close it."""
     if path == "-":
         try:
             descriptor = sys.stdin.fileno()
         except OSError:  # not a real file: somebody put another object there
-            return None, sys.stdin.buffer.read
-        return descriptor, partial(os.read, descriptor)
+            return None, sys.stdin.buffer.read, _stay_open
+        return descriptor, partial(os.read, descriptor), _stay_open
     try:
-        file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed together with its last reader
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by `Input`
     except OSError:
         from treewright.corpora.files import text_lines
 
         next(text_lines(path), None)  # raises the same, in the words of the corpus readers
         raise
-    return file.fileno(), lambda size: file.read(size) or b""
+    return file.fileno(), lambda size: file.read(size) or b"", file.close
+
+
+def _stay_open() -> None:
+    """Standard input is not ours to close."""

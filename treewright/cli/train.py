@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -253,7 +254,8 @@ def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
 def _saying_so_on_interrupt() -> Iterator[None]:
     """Answer Ctrl-C at once: compiled code may need a moment before it stops."""
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # not the main thread's usual one: leave it alone
+    usual = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if not usual:  # somebody else is in charge of it
         yield
         return
 

@@ -32,18 +32,18 @@ from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule
 from treewright.policies.updates import Perceptron, Update, make_update
 
 __all__ = [
+    "DI_DLO",
+    "DI_LO",
     "LEARNERS",
+    "LI_DO",
     "LOLS",
     "SEARN",
     "AggraVaTe",
     "BatchLOLS",
     "DAgger",
-    "DI_DLO",
-    "DI_LO",
     "DetLOLS",
     "Exploration",
     "Imitation",
-    "LI_DO",
     "Supervised",
     "VDAgger",
     "make_learner",
@@ -65,13 +65,13 @@ class Imitation:
       Algorithm 3.
     * ``roll_out``: who finishes the sentence after each action that could be taken: as above; ``both`` takes the
       expert's and the learned policy's loss, weighted by β; ``none`` asks the oracle instead.
-    * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0 for
-      the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's own costs.
+    * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
+      for the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's costs.
     * ``data``: what the classifier is trained on: the ``first`` iteration's examples, those of the ``current`` one, of
       ``all`` so far, or each at once as it is met (``online``).
     * ``beta``: the schedule of β; see :mod:`treewright.learners.schedules`.
-    * ``iterations``, and ``epochs`` of classifier training in each; ``samples`` of each roll-out; ``focus``: roll-outs are
-      cut after so many steps (focused costing), 0 for never; ``update``: the classifier's update;
+    * ``iterations``, and ``epochs`` of classifier training in each; ``samples`` of each roll-out; ``focus``: roll-outs
+      are cut after so many steps (focused costing), 0 for never; ``update``: the classifier's update;
       ``interpolation``: SEARN's γ: train a fresh policy each time and add it to a stochastic mixture.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
@@ -101,8 +101,8 @@ class Imitation:
                 raise ConfigError(f"{setting} cannot be {getattr(self, setting)!r}; it is one of: {', '.join(known)}")
         if (self.cost == "loss") != (self.roll_out != "none"):
             raise ConfigError(
-                f"cost {self.cost!r} does not go with roll-out {self.roll_out!r}: costs are losses exactly where there are "
-                "roll-outs"
+                f"cost {self.cost!r} does not go with roll-out {self.roll_out!r}: costs are losses exactly where there "
+                "are roll-outs"
             )
         for setting in ("iterations", "epochs", "samples"):
             if getattr(self, setting) < 1:
@@ -125,7 +125,7 @@ class Imitation:
 
 @dataclass(frozen=True, kw_only=True)
 class Supervised(Imitation):
-    """Simple imitation: learn what the expert does where the expert goes (lecture, Algorithm 43; Goodman, Algorithm 1)."""
+    """Simple imitation: learn what the expert does where the expert goes (lecture, Alg. 43; Goodman, Alg. 1)."""
 
     name: ClassVar[str] = "supervised"
     source: ClassVar[str] = "lecture, Alg. 43; Goodman, Alg. 1"
@@ -149,7 +149,7 @@ class Exploration(Imitation):
 
 @dataclass(frozen=True, kw_only=True)
 class DAgger(Imitation):
-    """Data aggregation: visit the states of the learned policy, label them with the expert's action, train on all so far.
+    """Data aggregation: visit the learned policy's states, label them with the expert's action, train on all so far.
 
     (Lecture, Algorithm 45; Ross et al. 2011.) The expert acts with probability β at each step: by default in the first
     iteration only.
@@ -175,8 +175,8 @@ class AggraVaTe(Imitation):
 class SEARN(Imitation):
     """Search and learn: a stochastic mixture of policies that drifts away from the expert (Goodman, Table 5.1).
 
-    Each iteration trains a fresh policy on its own data; the newest acts with probability γ (``interpolation``), the one
-    before with γ(1 − γ), and so on; the expert keeps the rest, and is left out in the end.
+    Each iteration trains a fresh policy on its own data; the newest acts with probability γ (``interpolation``), the
+    one before with γ(1 − γ), and so on; the expert keeps the rest, and is left out in the end.
     """
 
     name: ClassVar[str] = "searn"
@@ -209,8 +209,8 @@ class VDAgger(Imitation):
 class LOLS(Imitation):
     """Locally optimal learning to search, online (Goodman, Algorithm 3; Chang et al. 2015).
 
-    The learned policy rolls in; each roll-out is the expert's with probability β and the learned policy's otherwise, from
-    its first step to its last.
+    The learned policy rolls in; each roll-out is the expert's with probability β and the learned policy's otherwise,
+    from its first step to its last.
     """
 
     name: ClassVar[str] = "lols"
@@ -322,5 +322,3 @@ def table() -> list[dict[str, str]]:
         }
         for name, row in ((name, make()) for name, make in LEARNERS.items() if make is not Imitation)
     ]
-
-

@@ -1,4 +1,4 @@
-"""One pass of Goodman's Algorithm 6 over a corpus: roll in, deviate, roll out, and learn at once or collect examples."""
+"""One pass of Goodman's Algorithm 6 over a corpus: roll in, deviate, roll out; learn at once or collect examples."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ class Schedule:
     """A function from the iteration, 1, 2, …, to β in [0, 1]."""
 
     def __call__(self, iteration: int) -> float:
+        """β in this iteration."""
         raise NotImplementedError
 
 
@@ -36,6 +37,7 @@ class Decay(Schedule):
         _check("decay", self.δ)
 
     def __call__(self, iteration: int) -> float:
+        """β in this iteration."""
         return float((1.0 - self.δ) ** (iteration - 1))
 
     def __str__(self) -> str:
@@ -52,6 +54,7 @@ class Constant(Schedule):
         _check("share", self.β)
 
     def __call__(self, iteration: int) -> float:
+        """β in this iteration."""
         return float(self.β)
 
     def __str__(self) -> str:
@@ -67,6 +70,7 @@ class ExpertFirst(Schedule):
     """
 
     def __call__(self, iteration: int) -> float:
+        """β in this iteration."""
         return 1.0 if iteration == 1 else 0.0
 
     def __str__(self) -> str:
@@ -88,6 +92,7 @@ class Linear(Schedule):
             raise ConfigError(f"a linear schedule needs at least 2 iterations, not {self.last}")
 
     def __call__(self, iteration: int) -> float:
+        """β in this iteration."""
         return max(0.0, 1.0 - (iteration - 1) / (self.last - 1))
 
     def __str__(self) -> str:
@@ -95,7 +100,7 @@ class Linear(Schedule):
 
 
 def make_schedule(schedule: str | float | Schedule) -> Schedule:
-    """A schedule as it is, from a number (constant), or from words: ``"decay:0.1"``, ``"linear:5"``, ``"expert-first"``.
+    """A schedule as it is, from a number, or from words: ``decay:0.1``, ``constant:0.5``, ``linear:5``, ``expert-first``.
 
     >>> make_schedule("decay:0.02")(2)
     0.98
@@ -119,6 +124,4 @@ def make_schedule(schedule: str | float | Schedule) -> Schedule:
                 return ExpertFirst()
     except ValueError:
         pass
-    raise ConfigError(
-        f"{schedule!r} is not a schedule for β: write decay:0.1, constant:0.5, linear:10 or expert-first"
-    )
+    raise ConfigError(f"{schedule!r} is not a schedule for β: write decay:0.1, constant:0.5, linear:10 or expert-first")

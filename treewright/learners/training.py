@@ -101,9 +101,9 @@ def train(
     """Train a policy for a task by imitation.
 
     ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
-    better) and the best is returned. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along.
-    With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it: the result
-    is the same to the bit as without the interruption. The result does not depend on ``jobs``.
+    better) and the best is returned. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all
+    along. With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it:
+    the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
     """
     if not 1 <= bits <= 30:
         raise ConfigError(f"bits must lie between 1 and 30, not {bits}")
@@ -208,8 +208,6 @@ def _visit(
         roll_in = EXPERT
     if untrained and roll_out == LEARNED:
         roll_out = EXPERT
-    if roll_in == EXPLORE:
-        mixture = [0.0, 1.0]
     order = np.arange(len(packed), dtype=np.int64)
     if online:
         np.random.default_rng([seed, iteration]).shuffle(order)

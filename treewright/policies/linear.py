@@ -39,9 +39,7 @@ class LinearPolicy:
         cumulative[-1] = 1.0
         return cumulative
 
-    def decode(
-        self, packed: Packed, *, beam: int = 1, seed: int = 0, jobs: int = 1, progress: Any = None
-    ) -> Decoded:
+    def decode(self, packed: Packed, *, beam: int = 1, seed: int = 0, jobs: int = 1, progress: Any = None) -> Decoded:
         """Decode sentences greedily, or with a beam (which needs a single policy)."""
         return decode(
             packed,

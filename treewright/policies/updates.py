@@ -2,8 +2,8 @@
 
 Every rule sees one example: the features of a state, its admissible actions, their scores s(a) = w·φ(s, a) under the
 current weights, and their costs c(a) ≥ 0, of which the smallest is 0. The *correct* action a* is the best-scoring one
-among those of the least cost; its *rival* a is the costly action that violates the margin most. With costs of 0 and 1 all
-rules are the textbook ones for classification.
+among those of the least cost; its *rival* a is the costly action that violates the margin most. With costs of 0 and 1
+all rules are the textbook ones for classification.
 
 Features are indicators: φ(s, a) has the value 1 in one place for each feature of the state crossed with a.
 """
@@ -209,7 +209,7 @@ def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
 
 @compiled
 def _row_of(i: int, features: Any, n_features: int, action: int, extra: Any, start: int, rows: int, width: int) -> int:
-    """The row of the i-th feature of (s, a): first those of the state crossed with the action, then the action's own."""
+    """The row of the i-th feature of (s, a): those of the state crossed with the action, then the action's own."""
     if i < n_features:
         return row(features[i], action, rows, width)
     return np.int64(extra[start + i - n_features]) & (np.int64(rows) - np.int64(1))

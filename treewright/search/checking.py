@@ -74,9 +74,7 @@ def check_task(
         packed = _guard("encode", "the corpus", task.pack, sentences)
         plain = task.plain()
         rng = np.random.default_rng(seed)
-        walked = [
-            (i, _random_walk(plain, packed, i, rng)) for i in range(len(packed)) for _ in range(walks)
-        ]
+        walked = [(i, _random_walk(plain, packed, i, rng)) for i in range(len(packed)) for _ in range(walks)]
         report.notes.append(f"{len(walked)} random walks over {len(packed)} sentences")
         searched = [i for i in range(len(packed)) if _exhaustive(plain, packed, i, most_states)]
         if searched:
@@ -290,12 +288,15 @@ def _follow_expert(episode: _Episode, buffer: Buffer, least: float) -> None:
     loss = episode.loss(buffer, path)
     if loss > least + 1e-9:
         raise _Wrong(
-            f"the expert ends with loss {loss:g} where {least:g} is possible, in sentence {episode.i}: its actions are {path}"
+            f"the expert ends with loss {loss:g} where {least:g} is possible, in sentence {episode.i}: "
+            f"its actions are {path}"
         )
 
 
 @kernel
-def replay_pass(task: Any, corpus: Any, i: int, path: Any, states: Any, counts: Any, actions: Any, costs: Any, features: Any) -> float:
+def replay_pass(
+    task: Any, corpus: Any, i: int, path: Any, states: Any, counts: Any, actions: Any, costs: Any, features: Any
+) -> float:
     """Take given actions and write down all that the task says on the way."""
     x = task.instance_view(corpus, i)
     buffer = np.zeros(states.shape[1], np.int32)
@@ -336,6 +337,6 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
         if not np.array_equal(a, b, equal_nan=True):
             t = int(np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))[0])
             raise _Wrong(
-                f"compiled and interpreted code differ in {name}, sentence {i}, after the actions {path[:t]}: cast integers "
-                "and floats explicitly, and do not read beyond arrays"
+                f"compiled and interpreted code differ in {name}, sentence {i}, after the actions {path[:t]}: "
+                "cast integers and floats explicitly, and do not read beyond arrays"
             )

@@ -58,9 +58,7 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
-    twin = python_types.FunctionType(
-        plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__
-    )
+    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
     done[plain] = twin
     for name in plain.__code__.co_names:
         value = names.get(name)

@@ -12,7 +12,14 @@ from treewright.search.task import PROTOCOL, Packed, compiled_function
 
 __all__ = ["explain_compilation"]
 
-_NOISE = ("During:", "Failed in nopython", "This error may have been", "Overload of function", "There are", "- Of which")
+_NOISE = (
+    "During:",
+    "Failed in nopython",
+    "This error may have been",
+    "Overload of function",
+    "There are",
+    "- Of which",
+)
 _HINT = (
     "Functions of a task are restricted to what Numba compiles, and their helpers need `@compiled`; with "
     "NUMBA_DISABLE_JIT=1 everything runs as plain Python."

@@ -168,8 +168,10 @@ def draw_policy(mixture: Any, who: int, random: Any) -> int:
 
 
 @compiled
-def finish(task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch) -> int:
-    """Run an episode to its end; after ``cut`` steps (if ``cut`` > 0) the expert takes over. Returns the steps taken."""
+def finish(
+    task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch
+) -> int:
+    """Run an episode to its end; after ``cut`` > 0 steps the expert takes over. Returns the number of steps."""
     policy = draw_policy(mixture, who, scratch.random)
     for steps in range(bound + 1):
         if task.is_final(x, state):

@@ -17,6 +17,7 @@ class Size(NamedTuple):
     constant: int
 
     def __call__(self, n: Any) -> Any:
+        """The size for a length, or an array of them for an array of lengths."""
         return self.per_token * n + self.constant
 
 
@@ -44,9 +45,7 @@ def parse_size(size: int | str) -> Size:
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 a, b = walk(left), walk(right)
                 if a.per_token == 0 or b.per_token == 0:
-                    return Size(
-                        a.per_token * b.constant + b.per_token * a.constant, a.constant * b.constant
-                    )
+                    return Size(a.per_token * b.constant + b.per_token * a.constant, a.constant * b.constant)
         raise ValueError
 
     try:

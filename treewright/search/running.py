@@ -59,8 +59,8 @@ def run_shards(
     """Call ``work(first, last, control, slot)`` over consecutive shards of ``n`` sentences, in ``jobs`` threads.
 
     The results come in the order of the shards. The main thread only waits: it reports progress from the counters
-    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. Where the task in ``packed``
-    does not compile, it is said which of its functions fails.
+    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. Where the task in
+    ``packed`` does not compile, it is said which of its functions fails.
     """
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
@@ -179,5 +179,3 @@ def trajectory(
         raise_trouble(packed, i, steps)
     views = [task.state_view(states[t], n) for t in range(steps + 1)]
     return Trajectory([int(a) for a in actions[:steps]], views)
-
-

@@ -53,8 +53,8 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
     * ``max_features``: the most features that a state (or an action) has.
-    * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"`` actions in
-      every state, or something on the expert's own path only (``"static"``). ``check_task`` holds it to this.
+    * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
+      actions in every state, or something on the expert's own path only (``"static"``). ``check_task`` holds it to it.
 
     In the functions, ``x`` is the instance, with ``x.n`` the length of the sentence and one attribute a field;
     ``state`` is the state. They are plain functions without ``self``, restricted to what Numba compiles; a helper of
@@ -158,7 +158,8 @@ class Task:
             for name, column in columns.items():
                 if name not in arrays:
                     raise TaskError(
-                        f"task {self.name!r}: encode(sentence {number}) gives no array {name!r}, which `instance` declares"
+                        f"task {self.name!r}: encode(sentence {number}) gives no array {name!r}, "
+                        "which `instance` declares"
                     )
                 column.append(np.asarray(arrays[name]))
         flat: dict[str, npt.NDArray[Any]] = {}
@@ -252,13 +253,11 @@ def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
-    """Write the two functions that give names to flat arrays: ``state_view`` of a state, ``instance_view`` of a sentence."""
+    """Write the functions that give names to flat arrays: ``state_view`` (states), ``instance_view`` (sentences)."""
     parts, start = [], Size(0, 0)
     for size in cls._state_sizes.values():
         end = Size(start.per_token + size.per_token, start.constant + size.constant)
-        parts.append(
-            f"buffer[{start.per_token} * n + {start.constant} : {end.per_token} * n + {end.constant}]"
-        )
+        parts.append(f"buffer[{start.per_token} * n + {start.constant} : {end.per_token} * n + {end.constant}]")
         start = end
     state = f"def state_view(buffer, n):\n    return State({', '.join(parts)})\n"
     fields = [f"corpus.{f}[corpus.{f}_at[i] : corpus.{f}_at[i + 1]]" for f in cls.instance]
@@ -304,18 +303,18 @@ def compiled_function(key: tuple[str, str, str], name: str) -> Any:
     return _COMPILED[key, name]
 
 
-@typeof_impl.register(Task)
+@typeof_impl.register(Task)  # type: ignore[untyped-decorator]
 def _typeof(task: Task, context: Any) -> TaskType:
     return task._numba_type
 
 
-@unbox(TaskType)
+@unbox(TaskType)  # type: ignore[untyped-decorator]
 def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
 def _register(name: str) -> None:
-    @overload_method(TaskType, name)
+    @overload_method(TaskType, name)  # type: ignore[untyped-decorator]
     def resolve(task: Any, *arguments: Any) -> Any:
         function = compiled_function(task.key, name)
 

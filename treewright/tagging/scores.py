@@ -110,9 +110,7 @@ def _by_label(pairs: Counter[tuple[str, str]]) -> tuple[LabelScore, ...]:
     return tuple(scores)
 
 
-def majority_baseline(
-    train: Iterable[Sentence], sentences: Iterable[Sentence], column: str = "upos"
-) -> list[Sentence]:
+def majority_baseline(train: Iterable[Sentence], sentences: Iterable[Sentence], column: str = "upos") -> list[Sentence]:
     """Label each word as it is labelled most often in training, and unknown words with the most frequent label."""
     counts: dict[str, Counter[str]] = {}
     overall: Counter[str] = Counter()

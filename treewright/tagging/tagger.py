@@ -216,7 +216,7 @@ class Tagger(Estimator):
 def _sentences(corpus: Corpus) -> Sequence[Sentence]:
     if isinstance(corpus, (str, os.PathLike)):
         return load_corpus(corpus)
-    return corpus if isinstance(corpus, Sequence) else list(corpus)
+    return list(corpus)
 
 
 def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence | Sequence[str]]]:
@@ -224,7 +224,9 @@ def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sen
     tokens = 0
     for sentence in sentences:
         if isinstance(sentence, str):
-            raise ConfigError(f"a sentence is a list of words or a Sentence, not a string: try {sentence[:20]!r}.split()")
+            raise ConfigError(
+                f"a sentence is a list of words or a Sentence, not a string: try {sentence[:20]!r}.split()"
+            )
         batch.append(sentence)
         tokens += len(sentence)
         if tokens >= _BATCH:

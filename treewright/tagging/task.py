@@ -1,7 +1,7 @@
 """Sequence labelling as a search space: label the words from left to right, one action a label.
 
-The expert is exact: whatever was labelled before, the gold label of the next word costs nothing and every other label one
-error of Hamming loss (the lecture's "sequence labelling via imitation learning").
+The expert is exact: whatever was labelled before, the gold label of the next word costs nothing and every other label
+one error of Hamming loss (the lecture's "sequence labelling via imitation learning").
 """
 
 from __future__ import annotations

@@ -46,12 +46,7 @@ class Tagging(Task):
             "bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"
         ),
         Setting("beam", int, "Hypotheses kept while tagging; 1 is greedy.", default="1"),
-        Setting(
-            "min_count",
-            int,
-            "Words rarer than this count as unknown when usual labels are collected.",
-            default="3",
-        ),
+        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
     default_learner = "exploration"

@@ -1,0 +1,20 @@
+"""``python -m benchmarks [tagging] [learners] [engine] [report]``: all of them, or the ones that are named."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+PARTS = ("engine", "tagging", "learners", "report")
+
+
+def main() -> None:
+    parts = sys.argv[1:] or list(PARTS)
+    for part in parts:
+        if part not in PARTS:
+            sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")
+    for part in parts:
+        import_module(f"benchmarks.{part}").main()
+
+
+main()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import penman
+import pytest
+
+import treewright
+from treewright.corpora import load_corpus
+from treewright.learners import table
+
+VERBS = ["demo", "train", "train tagging", "parse", "evaluate", "info", "learners", "corpus"]
+
+
+def test_version(run):
+    assert run("--version").stdout == f"treewright {treewright.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_examples(run, verb):
+    assert "Example" in run(*verb.split(), "--help").stdout
+
+
+def test_help_says_the_exit_codes(run):
+    text = run("--help").stdout
+    assert "130  interrupted" in text
+    assert [verb for verb in VERBS if " " not in verb] == [
+        line.split()[1] for line in text.splitlines() if line[:1] == "│" and line.split()[1] in VERBS
+    ]
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, treewright.cli; print([m for m in ('numba', 'numpy', 'penman') if m in sys.modules])"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("args", [["nix"], ["train", "nix"], ["parse"], ["info", "--nix"], ["learners", "x"]])
+def test_usage_errors(run, args):
+    assert "Traceback" not in run(*args, code=2).stderr
+
+
+def test_learners(run):
+    assert json.loads(run("learners", "--json").stdout) == table()
+    text = run("learners").stdout
+    assert all(row["learner"] in text and row["source"] in text for row in table())
+
+
+def test_info(run, model):
+    about = json.loads(run("info", model, "--json").stdout)
+    assert about["task"] == "tagging"
+    assert about["bytes"] == model.stat().st_size
+    assert about["weights"] > 0
+    assert about["params"]["learner"]["roll_in"] == "explore"
+    assert set(about["card"]) >= {"seed", "corpora", "scores", "libraries", "date"}
+    text = run("info", model).stdout
+    for word in (
+        "explore",
+        "numba",
+        "corpora.train",
+        "dev accuracy",
+        "seed",
+        about["card"]["corpora"]["train"],
+    ):
+        assert word in text
+
+
+class TestCorpus:
+    def test_files(self, data):
+        assert len(list(data.iterdir())) == 9
+        for name, size in (("train", 30), ("dev", 10), ("test", 10)):
+            sentences = load_corpus(data / f"{name}.conllu")
+            assert len(sentences) == size
+            trees = (data / f"{name}.ptb").read_text().splitlines()
+            assert [tree[0] for tree in trees] == ["("] * size
+            graphs = penman.load(data / f"{name}.amr")
+            assert [graph.metadata["snt"] for graph in graphs] == [str(sentence) for sentence in sentences]
+            assert graphs[0].metadata["id"] == f"{name}.1"
+
+    @pytest.mark.parametrize("layer", ["conllu", "ptb", "amr"])
+    def test_to_stdout(self, run, data, layer):
+        text = run("corpus", "--split", "dev", "--dev", 10, "--layer", layer).stdout
+        assert text == (data / f"dev.{layer}").read_text()
+
+    def test_seed(self, run):
+        assert run("corpus", "--split", "dev", "--seed", 1).stdout != run("corpus", "--split", "dev").stdout
+
+    @pytest.mark.parametrize(
+        "args", [[], ["x", "--split", "dev"], ["--split", "nix"], ["--split", "dev", "--layer", "x"]]
+    )
+    def test_mistakes(self, run, args):
+        assert run("corpus", *args, code=2).stderr.startswith("error: ")
+
+    def test_a_file_is_in_the_way(self, run, tmp_path):
+        (tmp_path / "file").touch()
+        assert run(
+            "corpus", tmp_path / "file", "--train", 1, "--dev", 1, "--test", 1, code=1
+        ).stderr.startswith("error: ")
+
+
+def test_demo(run):
+    text = run("demo", "The [b]dog sleeps .", "--train", 40, "-n", 1).stdout
+    for word in ("most frequent label", "dagger", "[b]dog", "the same labels", "treewright train tagging"):
+        assert word in text
+
+
+def test_demo_without_words(run):
+    assert "no words" in run("demo", " ", code=2).stderr

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from treewright.tagging import Tagger
+
+
+def test_table(run, model, data):
+    text = run("evaluate", model, data / "test.conllu").stdout
+    for word in (
+        "accuracy",
+        "95% interval",
+        "unknown words",
+        "exact match",
+        "precision",
+        "recall",
+        "F1",
+        "NOUN",
+    ):
+        assert word in text
+
+
+def test_json_agrees_with_the_library(run, model, data):
+    scores = json.loads(run("evaluate", model, data / "test.conllu", "--json").stdout)
+    expected = Tagger.load(model).evaluate(data / "test.conllu")
+    assert scores["accuracy"] == expected.accuracy
+    assert scores["interval"] == list(expected.interval)
+    assert scores["unseen_labels"] == []
+    assert scores["task"] == "tagging"
+
+
+def test_labels_that_training_never_saw(run, model, data, tmp_path):
+    file = tmp_path / "odd.conllu"
+    file.write_text((data / "test.conllu").read_text().replace("\tDET\t", "\t[b]ODD\t"))
+    scores = json.loads(run("evaluate", model, file, "--json").stdout)
+    before = json.loads(run("evaluate", model, data / "test.conllu", "--json").stdout)
+    assert scores["unseen_labels"] == ["[b]ODD"]
+    assert scores["unseen_label_tokens"] > 0
+    assert scores["accuracy"] < before["accuracy"]
+    text = run("evaluate", model, file).stdout
+    assert f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw" in text
+    assert "[b]ODD" in text
+
+
+def test_nothing_to_compare_with(run, model, tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("Time flies\n")
+    assert "nothing to compare with" in run("evaluate", model, file, code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["info", "evaluate"])
+def test_model_cut_in_half(run, model, data, tmp_path, name):
+    cut = tmp_path / "cut.tw"
+    cut.write_bytes(model.read_bytes()[: model.stat().st_size // 2])
+    message = run(*((name, cut) if name == "info" else (name, cut, data / "test.conllu")), code=2).stderr
+    assert message.startswith(f"error: {cut}: truncated")

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from treewright.cli.train import PassReport
+from treewright.models import read_model
+
+SMALL = ["--bits", "12", "--iterations", "2"]
+
+EVERYTHING = """
+--column xpos --bits 11 --beam 2 --min-count 2 --seed 5
+--learner imitation --roll-in learned --roll-out expert --cost loss --data all --iterations 1 --epochs 2
+--samples 2 --focus 1 --beta decay:0.1 -k 2 -p 0.2 --update log-linear --margin 0.5 --rate 0.2 --averaged
+"""
+
+
+def same_model(a: Path, b: Path) -> bool:
+    one, other = read_model(a), read_model(b)
+    assert one.config == other.config
+    assert one.arrays.keys() == other.arrays.keys()
+    return all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+
+
+def test_a_row_a_pass_and_a_model(run, data, tmp_path):
+    out = tmp_path / "m.tw"
+    result = run("train", "tagging", data / "train.conllu", "--dev", data / "dev.conllu", "-o", out, *SMALL)
+    header, first, second, summary = result.stdout.splitlines()
+    assert header.split() == ["pass", "β", "loss", "dev", "accuracy", "tokens/s", "seconds"]
+    assert first.split()[0] == "1"
+    assert "★" in first
+    assert second.split()[0] == "2"
+    assert summary.startswith(f"{out}: pass ")
+    assert sorted(os.listdir(tmp_path)) == ["m.tw"]
+
+
+def test_without_development_data(run, data, tmp_path):
+    result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", *SMALL)
+    assert "pass 2 of 2" in result.stdout
+    assert "★" not in result.stdout
+
+
+def test_json_is_one_object_a_line(run, data, tmp_path):
+    out = tmp_path / "m.tw"
+    result = run(
+        "train", "tagging", data / "train.conllu", "--dev", data / "dev.conllu", "-o", out, "--json", *SMALL
+    )
+    first, second, done = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (first["event"], first["iteration"], second["iteration"]) == ("pass", 1, 2)
+    assert {"beta", "loss", "score", "best", "seconds", "tokens_per_second"} <= first.keys()
+    assert done["event"] == "done"
+    assert done["model"] == str(out)
+    assert done["bytes"] == out.stat().st_size
+    assert done["scores"]["dev accuracy"] == max(first["score"], second["score"])
+    assert done["config"]["bits"] == 12
+    assert result.stderr == ""
+
+
+def test_quiet(run, data, tmp_path):
+    result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "-q", *SMALL)
+    assert result.output == ""
+
+
+def test_jobs_do_not_change_the_model(run, data, tmp_path):
+    for jobs in (1, 2):
+        run(
+            "train",
+            "tagging",
+            data / "train.conllu",
+            "-l",
+            "dagger",
+            "-j",
+            jobs,
+            "-o",
+            tmp_path / f"{jobs}",
+            *SMALL,
+        )
+    one, two = tmp_path / "1", tmp_path / "2"
+    assert same_model(one, two)
+
+
+def test_every_setting_reaches_the_model(run, data, tmp_path):
+    out = tmp_path / "m.tw"
+    run("train", "tagging", data / "train.conllu", "-o", out, *EVERYTHING.split())
+    params = json.loads(run("info", out, "--json").stdout)["params"]
+    assert {name: params[name] for name in ("column", "bits", "beam", "min_count", "seed")} == {
+        "column": "xpos", "bits": 11, "beam": 2, "min_count": 2, "seed": 5,
+    }  # fmt: skip
+    assert params["learner"] == {
+        "name": "imitation", "roll_in": "learned", "roll_out": "expert", "cost": "loss", "data": "all",
+        "iterations": 1, "epochs": 2, "samples": 2, "focus": 1, "beta": "decay:0.1", "k": 2, "p": 0.2,
+        "interpolation": 0.0,
+        "update": {"name": "log-linear", "margin": 0.5, "rate": 0.2, "averaged": True},
+    }  # fmt: skip
+
+
+class TestOutput:
+    def test_folder_must_exist_before_training_starts(self, run, data, tmp_path):
+        out = tmp_path / "nowhere" / "m.tw"
+        result = run("train", "tagging", data / "train.conllu", "-o", out, code=2)
+        assert "does not exist" in result.stderr
+        assert result.stdout == ""
+
+    def test_folder_is_no_model(self, run, data, tmp_path):
+        assert "folder" in run("train", "tagging", data / "train.conllu", "-o", tmp_path, code=2).stderr
+
+    def test_missing(self, run, data):
+        assert "--out" in run("train", "tagging", data / "train.conllu", code=2).stderr
+
+    def test_failure_leaves_the_old_model(self, run, data, tmp_path):
+        out = tmp_path / "m.tw"
+        out.write_text("precious")
+        bad = tmp_path / "bad.conllu"
+        bad.write_text((data / "train.conllu").read_text() + "1\tbroken\n")
+        run("train", "tagging", bad, "-o", out, *SMALL, code=2)
+        run("train", "tagging", data / "train.conllu", "-o", out, "--column", "misc2", code=2)
+        assert out.read_text() == "precious"
+        assert sorted(os.listdir(tmp_path)) == ["bad.conllu", "m.tw"]
+
+    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+    def test_folder_without_permission(self, run, data, tmp_path):
+        tmp_path.chmod(0o500)
+        assert (
+            "may not write"
+            in run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m", code=2).stderr
+        )
+
+
+class TestInterruption:
+    SETTINGS = ("--bits", 12, "--iterations", 3)
+
+    @pytest.mark.parametrize(
+        "learner", ["exploration", "dagger", pytest.param("searn", marks=pytest.mark.jit)]
+    )
+    def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch, learner):
+        settings = ("--dev", data / "dev.conllu", "-l", learner, *self.SETTINGS)
+        whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
+        run("train", "tagging", data / "train.conllu", "-o", whole, *settings)
+        report = PassReport.__call__
+
+        def interrupt(self, row):
+            report(self, row)
+            if row.iteration == 2:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PassReport, "__call__", interrupt)
+            result = run("train", "tagging", data / "train.conllu", "-o", out, *settings, code=130)
+        assert "interrupted after pass 2 of 3" in result.stderr
+        assert "--resume" in result.stderr
+        assert not out.exists()
+        assert (tmp_path / "m.tw.checkpoint").is_dir()
+        result = run("train", "tagging", data / "train.conllu", "-o", out, *settings, "--resume")
+        assert [line.split()[0] for line in result.stdout.splitlines()[1:4]] == ["1", "2", "3"]
+        assert same_model(whole, out)
+        assert not (tmp_path / "m.tw.checkpoint").exists()
+
+    def test_nothing_to_resume(self, run, data, tmp_path):
+        result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--resume", *SMALL)
+        assert "nothing to resume" in result.stderr
+        assert (tmp_path / "m.tw").exists()
+
+    def test_other_settings_cannot_be_resumed(self, run, data, tmp_path, monkeypatch):
+        def interrupt(self, row):
+            self.finished = row.iteration
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PassReport, "__call__", interrupt)
+            run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", *SMALL, code=130)
+        again = ("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", *SMALL)
+        assert "other data or settings" in run(*again, "--seed", 9, "--resume", code=2).stderr
+        state = tmp_path / "m.tw.checkpoint" / "state.npz"
+        state.write_bytes(state.read_bytes()[:100])
+        assert "damaged" in run(*again, "--resume", code=2).stderr
+        assert "is replaced" in run(*again).stderr
+
+    @pytest.mark.jit
+    @pytest.mark.skipif(os.name == "nt", reason="needs signals")
+    def test_control_c(self, start, run, data, tmp_path):
+        """The real thing: a signal in the middle of a long training, in a process of its own."""
+        settings = ("--bits", 12, "-l", "lols", "--iterations", 120, "--json")
+        whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
+        run("train", "tagging", data / "train.conllu", "-o", whole, *settings)
+        process = start("train", "tagging", data / "train.conllu", "-o", out, *settings)
+        assert json.loads(process.stdout.readline())["iteration"] == 1
+        process.send_signal(signal.SIGINT)
+        rows, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130, stderr
+        assert b"To go on:" in stderr
+        assert b"Traceback" not in stderr
+        assert len(rows.splitlines()) < 119
+        assert sorted(os.listdir(tmp_path)) == ["m.tw.checkpoint", "whole.tw"]
+        run("train", "tagging", data / "train.conllu", "-o", out, *settings, "--resume")
+        assert same_model(whole, out)
+        assert sorted(os.listdir(tmp_path)) == ["m.tw", "whole.tw"]

@@ -1,0 +1,39 @@
+"""What the README and the documentation print works as printed."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.jit
+def test_the_five_lines_of_the_readme_work_as_printed():
+    code = re.search(r"```python\n(from treewright import .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 5
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+    accuracy, labels = out.getvalue().split(" ", 1)
+    assert float(accuracy.rstrip("%")) > 95
+    assert labels.strip() == "[['PRON', 'AUX', 'VERB', 'DET', 'NOUN']]"
+
+
+def test_importing_the_package_does_not_import_numba():
+    code = "import sys, treewright; sys.exit('numba' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.jit
+def test_the_example_of_a_users_task_runs():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "segmentation.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "keeps its contract" in done.stdout
+    assert "the dog saw the cat near the house ." in done.stdout
