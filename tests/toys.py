@@ -1,4 +1,4 @@
-"""Two small tasks that the tests share: :class:`Track`, with a fixed set of actions, and :class:`Picking`, with structured ones.
+"""Two small tasks that the tests share: :class:`Track` has a fixed set of actions, :class:`Picking` structured ones.
 
 Every kernel is compiled once for each class, which takes seconds: a test that needs something new adds a kind of token
 rather than a class.
@@ -28,7 +28,7 @@ class Token(NamedTuple):
 
 
 class Track(Task):
-    """Follow a track: give each token its label, 0, 1 or 2. After an error one is off the track until the next right label.
+    """Follow a track: label each token 0, 1 or 2. After an error one is off the track until the next right label.
 
     The right label of a token is its ``value``; off the track it is one more (modulo 3), except at a FORK. At a FREE
     token two labels are right, at a FORCED one only the right label is offered, and at an OPEN one there is also

@@ -65,9 +65,7 @@ def test_no_model(run, model, data, tmp_path, verb, what):
         path.mkdir()
     elif what != "missing":
         middle = content[:40] + bytes([content[40] ^ 1]) + content[41:]
-        path.write_bytes(
-            {"empty": b"", "text": b"hello", "cut": content[: len(content) // 2]}.get(what, middle)
-        )
+        path.write_bytes({"empty": b"", "text": b"hello", "cut": content[: len(content) // 2]}.get(what, middle))
     args = (verb, path) if verb == "info" else (verb, path, data / "test.conllu")
     message = run(*args, code=2).stderr
     assert message.startswith(f"error: {path}: ")

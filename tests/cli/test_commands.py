@@ -97,9 +97,9 @@ class TestCorpus:
 
     def test_a_file_is_in_the_way(self, run, tmp_path):
         (tmp_path / "file").touch()
-        assert run(
-            "corpus", tmp_path / "file", "--train", 1, "--dev", 1, "--test", 1, code=1
-        ).stderr.startswith("error: ")
+        assert run("corpus", tmp_path / "file", "--train", 1, "--dev", 1, "--test", 1, code=1).stderr.startswith(
+            "error: "
+        )
 
 
 def test_demo(run):

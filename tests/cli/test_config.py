@@ -22,11 +22,8 @@ CHOICES = [("-l", name) for name in LEARNERS] + [
 
 def test_the_table_of_settings_is_that_of_the_library():
     named = {
-        "learner": {"name"}
-        | {field.name for field in dataclasses.fields(LEARNERS["imitation"])} - {"update"},
-        "update": {"name"}.union(
-            *({field.name for field in dataclasses.fields(u)} for u in UPDATES.values())
-        ),
+        "learner": {"name"} | {field.name for field in dataclasses.fields(LEARNERS["imitation"])} - {"update"},
+        "update": {"name"}.union(*({field.name for field in dataclasses.fields(u)} for u in UPDATES.values())),
     }
     for table, names in named.items():
         assert {setting.name for setting in LEARNING if setting.table == table} == names
@@ -41,9 +38,7 @@ def test_the_settings_of_a_task_are_those_of_its_estimator(task):
 
 @pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
 def test_printed_configuration_gives_itself_back(run, tmp_path, choices):
-    text = run(
-        "train", "tagging", "a.conllu", "--dev", 'b"\\é.conllu', "-j", 2, *choices, "--print-config"
-    ).stdout
+    text = run("train", "tagging", "a.conllu", "--dev", 'b"\\é.conllu', "-j", 2, *choices, "--print-config").stdout
     file = tmp_path / "config.toml"
     file.write_text(text)
     assert run("train", "tagging", "--config", file, "--print-config").stdout == text
@@ -54,9 +49,7 @@ def test_printed_configuration_gives_itself_back(run, tmp_path, choices):
 
 
 def test_print_config_resolves(run):
-    learner = tomllib.loads(run("train", "tagging", "-l", "lols", "-n", 3, "--print-config").stdout)[
-        "learner"
-    ]
+    learner = tomllib.loads(run("train", "tagging", "-l", "lols", "-n", 3, "--print-config").stdout)["learner"]
     assert learner["name"] == "lols"
     assert (learner["roll_in"], learner["roll_out"], learner["cost"]) == ("learned", "mixed-per-roll", "loss")
     assert (learner["data"], learner["beta"], learner["iterations"]) == ("online", "constant:0.5", 3)
@@ -68,9 +61,7 @@ def resolved(run, file, *args):
 
 def test_the_command_line_wins(run, tmp_path):
     file = tmp_path / "c.toml"
-    file.write_text(
-        'bits = 13\nseed = 3\ntrain = "a"\n[learner]\nname = "dagger"\niterations = 7\nepochs = 2\n'
-    )
+    file.write_text('bits = 13\nseed = 3\ntrain = "a"\n[learner]\nname = "dagger"\niterations = 7\nepochs = 2\n')
     config = resolved(run, file, "b", "--seed", 4, "-n", 8)
     assert (config["bits"], config["seed"], config["train"]) == (13, 4, "b")
     learner = config["learner"]

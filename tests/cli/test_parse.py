@@ -56,8 +56,7 @@ def test_words_that_text_cannot_hold(run, model):
 
 def test_jobs(run, model, data):
     assert (
-        run("parse", model, data / "train.conllu", "-j", 3).stdout
-        == run("parse", model, data / "train.conllu").stdout
+        run("parse", model, data / "train.conllu", "-j", 3).stdout == run("parse", model, data / "train.conllu").stdout
     )
 
 
@@ -122,16 +121,16 @@ def test_memory_does_not_grow(start, model):
     """A thousand times the input needs the same memory, but for what the allocator likes to keep."""
 
     def peak(repeat: int) -> int:
-        process = start("parse", model, "-", "-f", "tabular")
-        reader = threading.Thread(target=process.stdout.read)
-        reader.start()
-        for _ in range(repeat):
-            process.stdin.write(b"Time flies like an arrow .\n" * 100)
-        process.stdin.close()
-        reader.join(timeout=120)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0
+        with start("parse", model, "-", "-f", "tabular") as process:
+            reader = threading.Thread(target=process.stdout.read)
+            reader.start()
+            for _ in range(repeat):
+                process.stdin.write(b"Time flies like an arrow .\n" * 100)
+            process.stdin.close()
+            reader.join(timeout=120)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 0
         return usage.ru_maxrss
 
     assert peak(1000) < 1.25 * peak(1)

@@ -47,9 +47,7 @@ def test_without_development_data(run, data, tmp_path):
 
 def test_json_is_one_object_a_line(run, data, tmp_path):
     out = tmp_path / "m.tw"
-    result = run(
-        "train", "tagging", data / "train.conllu", "--dev", data / "dev.conllu", "-o", out, "--json", *SMALL
-    )
+    result = run("train", "tagging", data / "train.conllu", "--dev", data / "dev.conllu", "-o", out, "--json", *SMALL)
     first, second, done = [json.loads(line) for line in result.stdout.splitlines()]
     assert (first["event"], first["iteration"], second["iteration"]) == ("pass", 1, 2)
     assert {"beta", "loss", "score", "best", "seconds", "tokens_per_second"} <= first.keys()
@@ -125,18 +123,13 @@ class TestOutput:
     @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
     def test_folder_without_permission(self, run, data, tmp_path):
         tmp_path.chmod(0o500)
-        assert (
-            "may not write"
-            in run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m", code=2).stderr
-        )
+        assert "may not write" in run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m", code=2).stderr
 
 
 class TestInterruption:
     SETTINGS = ("--bits", 12, "--iterations", 3)
 
-    @pytest.mark.parametrize(
-        "learner", ["exploration", "dagger", pytest.param("searn", marks=pytest.mark.jit)]
-    )
+    @pytest.mark.parametrize("learner", ["exploration", "dagger", pytest.param("searn", marks=pytest.mark.jit)])
     def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch, learner):
         settings = ("--dev", data / "dev.conllu", "-l", learner, *self.SETTINGS)
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"

@@ -66,7 +66,7 @@ def learn(update: Update, model: Model, examples: list[Example], order: list[int
 
 
 def naive_pair(update: Update, scores: Vector, costs: Vector) -> tuple[int, int, float] | None:
-    """The correct action, its rival, and how much the rival violates the margin; None where all actions cost the same."""
+    """The correct action, its rival, and by how much the margin is violated; None where all actions cost the same."""
     regrets = np.array(costs) - min(costs)
     margin = update.margin if isinstance(update, Perceptron) else 1.0
     right, wrong = np.flatnonzero(regrets == 0.0), np.flatnonzero(regrets > 0.0)
@@ -104,7 +104,7 @@ def naive_update(
         case Perceptron():
             return (w + np.sqrt(costs[rival] - min(costs)) * x if loss >= 0.0 else w), spread
         case PassiveAggressive(C=C):
-            return (w + min(C, loss / (x @ x)) * x if loss > 0.0 and x.any() else w), spread
+            return (w + min(C, loss / (x @ x)) * x if loss > 0.0 else w), spread
         case AROW(C=C):
             if loss <= 0.0:
                 return w, spread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.policies.naive import Example, learn, naive_log_loss, naive_pair, naive_update
@@ -62,7 +62,8 @@ def structured_examples(draw):
         return chosen
 
     crossed = [[mix(feature, action) % HASHED for action in actions] for feature in pool[:9]]
-    features = take(pool[:9], crossed, draw(st.integers(0, 4)))
+    features = take(pool[:9], crossed, draw(st.integers(1, 4)))
+    assume(features)
     extra = [
         take(
             pool[9 + 4 * k : 13 + 4 * k], [[f % HASHED] for f in pool[9 + 4 * k : 13 + 4 * k]], draw(st.integers(0, 3))

@@ -64,7 +64,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             with suppress(OSError, ValueError):
-                stream.reconfigure(
-                    errors="replace"
-                )  # a terminal that lacks a character shows a question mark
+                stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     app(prog_name="treewright")

@@ -63,18 +63,12 @@ def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Co
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
     estimator = task.estimator()(**values, learner=learner)
-    train, dev, out = (
-        None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out")
-    )
+    train, dev, out = (None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out"))
     return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
 
 
 def _merge(table: str, values: dict[str, Any], given: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
-    new = {
-        s.name: given[s.parameter]
-        for s in LEARNING
-        if s.table == table and given.get(s.parameter) is not None
-    }
+    new = {s.name: given[s.parameter] for s in LEARNING if s.table == table and given.get(s.parameter) is not None}
     if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
         note(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}")
         values = {}
@@ -111,8 +105,7 @@ def read_config(path: Path, task: Task) -> dict[str, Any]:
 def _underscores(table: dict[str, Any]) -> dict[str, Any]:
     """Keys as Python spells them: ``roll-in`` is ``roll_in``."""
     return {
-        key.replace("-", "_"): _underscores(value) if isinstance(value, dict) else value
-        for key, value in table.items()
+        key.replace("-", "_"): _underscores(value) if isinstance(value, dict) else value for key, value in table.items()
     }
 
 
@@ -139,9 +132,7 @@ def _check(
             names = ", ".join([*known, *tables])
             raise ConfigError(f"{path}: there is no setting {where}{key}; known here: {names}")
         if not _fits(value, known[key]):
-            kind = {int: "a whole number", float: "a number", bool: "true or false"}.get(
-                known[key].type, "a string"
-            )
+            kind = {int: "a whole number", float: "a number", bool: "true or false"}.get(known[key].type, "a string")
             raise ConfigError(f"{path}: {where}{key} must be {kind}, not {value!r}")
 
 

@@ -26,9 +26,7 @@ def corpus(
     dev: Annotated[int, typer.Option(help="Sentences for development.", min=0)] = 200,
     test: Annotated[int, typer.Option(help="Sentences for testing.", min=0)] = 200,
     seed: Annotated[int, typer.Option(help="The same seed gives the same corpus.")] = 0,
-    split: Annotated[
-        str | None, typer.Option(help="Without FOLDER: which part to print, train, dev or test.")
-    ] = None,
+    split: Annotated[str | None, typer.Option(help="Without FOLDER: which part to print, train, dev or test.")] = None,
     layer: Annotated[
         str, typer.Option(help="Without FOLDER: conllu (labels, dependencies), ptb (trees) or amr (graphs).")
     ] = "conllu",

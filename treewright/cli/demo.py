@@ -27,9 +27,7 @@ What to try next:
 
 
 def demo(
-    sentence: Annotated[
-        str, typer.Argument(help="A sentence to label, words separated by spaces.")
-    ] = _SENTENCE,
+    sentence: Annotated[str, typer.Argument(help="A sentence to label, words separated by spaces.")] = _SENTENCE,
     learner: Annotated[str, typer.Option("--learner", "-l", help="See treewright learners.")] = "dagger",
     train: Annotated[int, typer.Option(help="Sentences to learn from.", min=1)] = 2000,
     iterations: Annotated[int, typer.Option("--iterations", "-n", help="Passes over them.", min=1)] = 5,
@@ -53,9 +51,7 @@ def demo(
     console = stdout()
     corpus = builtin_corpus(train=train)
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())
-    console.print(
-        f"A tagger for the built-in corpus ({sizes} sentences), learned by {learner}:\n", markup=False
-    )
+    console.print(f"A tagger for the built-in corpus ({sizes} sentences), learned by {learner}:\n", markup=False)
     settings = make_learner({"name": learner, "iterations": iterations})
     with Bar() as bar:
         report = PassReport(TASKS["tagging"], settings, corpus.train, bar, quiet=False, as_json=False)
@@ -80,9 +76,7 @@ def demo(
     console.print("\nYour sentence:\n")
     labels = labelled[0].column("upos")
     unknown = ["" if tagger.knows(word) else "not in the corpus" for word in words]
-    console.print(
-        make_table(None, ("word", "label", ""), list(zip(words, labels, unknown, strict=True)), left=3)
-    )
+    console.print(make_table(None, ("word", "label", ""), list(zip(words, labels, unknown, strict=True)), left=3))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "demo.tw")
         tagger.save(path)

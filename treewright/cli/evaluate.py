@@ -20,9 +20,7 @@ __all__ = ["evaluate"]
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
     test: Annotated[str, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
-    input_format: Annotated[
-        str, typer.Option("--input-format", help="auto, conllu, tabular or text.")
-    ] = "auto",
+    input_format: Annotated[str, typer.Option("--input-format", help="auto, conllu, tabular or text.")] = "auto",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:
@@ -35,7 +33,7 @@ def evaluate(
       treewright evaluate model.tw test.conllu --json | jq .accuracy
     """
     task, estimator = load_model(model)
-    gold = load(test, input_format, shown=not as_json)
+    gold = load(test, input_format, column=getattr(estimator, "column", "upos"), shown=not as_json)
     task.check_gold(estimator, gold)
     with patience_while_compiling(shown=not as_json):
         task.parse(estimator, gold[:1], 1)

@@ -19,9 +19,7 @@ def info(
     model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
     print_config: Annotated[
         bool,
-        typer.Option(
-            "--print-config", help="Print the settings as TOML for `train TASK --config`, and exit."
-        ),
+        typer.Option("--print-config", help="Print the settings as TOML for `train TASK --config`, and exit."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ) -> None:

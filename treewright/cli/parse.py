@@ -34,9 +34,7 @@ def parse(
         str | None,
         typer.Option("--format", "-f", help="Output: conllu, tabular, text or json (an object a line)."),
     ] = None,
-    input_format: Annotated[
-        str, typer.Option("--input-format", help="Input: auto, conllu, tabular or text.")
-    ] = "auto",
+    input_format: Annotated[str, typer.Option("--input-format", help="Input: auto, conllu, tabular or text.")] = "auto",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write to this file, whole or not at all.", metavar="FILE"),
@@ -78,6 +76,4 @@ def parse(
 
 def _check_format(task: Task, format: str | None) -> None:
     if format is not None and format not in task.formats:
-        raise ConfigError(
-            f"{task.name} cannot be written as {format!r}; choose one of {', '.join(task.formats)}"
-        )
+        raise ConfigError(f"{task.name} cannot be written as {format!r}; choose one of {', '.join(task.formats)}")

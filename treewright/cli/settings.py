@@ -90,9 +90,7 @@ LEARNING = (
     _learner("roll_out", str, "Who finishes: none, expert, learned, mixed-per-step, mixed-per-roll, both."),
     _learner("cost", str, "What actions cost: action, optimal, oracle, loss."),
     _learner("data", str, "What to train on: first, current, all, online."),
-    _update(
-        "name", str, "perceptron, passive-aggressive, arow, log-linear.", flag="--update -u", key="update"
-    ),
+    _update("name", str, "perceptron, passive-aggressive, arow, log-linear.", flag="--update -u", key="update"),
     _update("averaged", bool, "Average the weights over time, or not.", flag="--averaged/--no-averaged"),
     _update("margin", float, "Margin of perceptron and log-linear."),
     _update("C", float, "Aggressiveness of passive-aggressive, caution of arow.", flag="--C"),
@@ -111,9 +109,7 @@ def option_parameters(settings: Iterable[Setting], panel: str | None = None) -> 
     return [setting.option(panel or _PANELS[setting.table]) for setting in settings]
 
 
-def with_parameters(
-    function: Callable[..., None], parameters: Iterable[inspect.Parameter]
-) -> Callable[..., None]:
+def with_parameters(function: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> Callable[..., None]:
     """A function of ``**given`` that takes exactly these parameters, so that typer makes options of them."""
 
     def command(**given: Any) -> None:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from treewright.cli.console import Bar
@@ -33,11 +32,12 @@ class Input:
     ('text', [['Time flies .']])
     """
 
-    def __init__(self, path: str, format: str = "auto") -> None:
+    def __init__(self, path: str, format: str = "auto", *, column: str = "upos") -> None:
         from treewright.corpora.files import text_lines
 
         self._descriptor, self._read, self._close = _open(path)
         self.name = "<stdin>" if path == "-" else path
+        self.column = column
         self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self.done = 0
         self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
@@ -58,17 +58,14 @@ class Input:
     def _find_format(self) -> str:
         from treewright.corpora import reading
 
-        suffix = Path(self.name).suffix.lower()
-        for name, known in reading._FORMATS.items():
-            if suffix in known.suffixes:
-                return name
-        return reading._guess_format(self._lines, self._seen)
+        return reading.format_of(self.name) or reading.guess_format(self._lines, self._seen)
 
     def sentences(self) -> Iterator[Sentence]:
         """The sentences, one at a time."""
         from treewright.corpora import reading
 
-        return reading._format(self.format).parse(chain(self._seen, self._lines), self.name)
+        lines = chain(self._seen, self._lines)
+        return reading.parse_sentences(lines, self.name, self.format, column=self.column)
 
     def batches(self) -> Iterator[list[Sentence]]:
         """The sentences in batches: those that are there, up to 20,000 words, and never waiting for more."""
@@ -106,10 +103,10 @@ class Input:
         return not readable
 
 
-def load(path: str, format: str = "auto", *, shown: bool = True) -> list[Sentence]:
+def load(path: str, format: str = "auto", *, column: str = "upos", shown: bool = True) -> list[Sentence]:
     """All sentences of a file, with a progress bar where that takes long."""
     sentences: list[Sentence] = []
-    with Input(path, format) as source, Bar(shown=shown and source.size > 0) as bar:
+    with Input(path, format, column=column) as source, Bar(shown=shown and source.size > 0) as bar:
         for batch in source.batches():
             sentences += batch
             bar.update(f"reading {source.name}", source.done, source.size)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import shlex
-import shutil
 import signal
 import sys
 import threading
@@ -43,22 +41,16 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Train = Annotated[
-    Path | None, typer.Argument(help="The corpus to learn from.", metavar="TRAIN", show_default=False)
-]
+Train = Annotated[Path | None, typer.Argument(help="The corpus to learn from.", metavar="TRAIN", show_default=False)]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option(
-        "--config", "-c", metavar="FILE", help="Settings from a TOML file; the command line wins over it."
-    ),
+    typer.Option("--config", "-c", metavar="FILE", help="Settings from a TOML file; the command line wins over it."),
 ]
 PrintConfig = Annotated[
     bool,
     typer.Option("--print-config", help="Print every setting, resolved, as TOML for --config, and exit."),
 ]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on after the last pass that an earlier run finished.")
-]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on after the last pass that an earlier run finished.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one a pass, and one at the end.")]
 
@@ -76,9 +68,7 @@ def _register(task: Task) -> None:
         *option_parameters(task.settings),
         *option_parameters(LEARNING),
     ]
-    app.command(task.name, help=inspect.cleandoc(task.help))(
-        with_parameters(partial(train, task), parameters)
-    )
+    app.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(train, task), parameters))
 
 
 def train(
@@ -92,6 +82,8 @@ def train(
     **given: Any,
 ) -> None:
     """Train a model for a task, as the command line and a file say."""
+    from treewright.learners import checkpoints
+
     settings, estimator = resolve(task, given, config)
     if print_config:
         print(settings.to_toml())
@@ -99,8 +91,9 @@ def train(
     train_file, out = _check_files(settings)
     checkpoint = out.with_name(out.name + ".checkpoint")
     shown = not (quiet or as_json)
-    corpus = load(str(train_file), shown=shown)
-    dev = None if settings.dev is None else load(str(settings.dev), shown=shown)
+    column = str(settings.params.get("column", "upos"))
+    corpus = load(str(train_file), column=column, shown=shown)
+    dev = None if settings.dev is None else load(str(settings.dev), column=column, shown=shown)
     with Bar(shown=shown) as bar:
         report = PassReport(task, _learner(settings), corpus, bar, quiet=quiet, as_json=as_json)
         report.earlier(_finished_passes(checkpoint, resume))
@@ -121,7 +114,7 @@ def train(
             note(_how_to_resume(report, checkpoint))
             raise typer.Exit(INTERRUPTED) from None
         estimator.save(out)
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    checkpoints.clear(checkpoint)
     _summarise(task, estimator, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 
 
@@ -134,9 +127,7 @@ def _learner(settings: Config) -> Imitation:
 def _check_files(settings: Config) -> tuple[Path, Path]:
     """What would be a pity to find out after training."""
     if settings.train is None:
-        raise ConfigError(
-            'there is no corpus to learn from: name one, or write train = "…" into the configuration'
-        )
+        raise ConfigError('there is no corpus to learn from: name one, or write train = "…" into the configuration')
     if settings.out is None:
         raise ConfigError("where should the model go? Add --out model.tw")
     out = settings.out
@@ -157,18 +148,12 @@ def _finished_passes(checkpoint: Path, resume: bool) -> list[Pass]:
     state = checkpoint / "state.npz"
     if not resume:
         if state.exists():
-            note(
-                f"note: {checkpoint}, left by an earlier training, is replaced; --resume would go on from it"
-            )
+            note(f"note: {checkpoint}, left by an earlier training, is replaced; --resume would go on from it")
         return []
     if not state.exists():
         note(f"note: there is nothing to resume in {checkpoint}; training begins with the first pass")
         return []
-    try:
-        arrays = checkpoints.load_arrays(checkpoint, "state") or {}
-        return [Pass(**row) for row in json.loads(arrays["about"].tobytes())["history"]]
-    except Exception:  # whatever a damaged archive makes of itself
-        raise ConfigError(f"{checkpoint} is damaged and cannot be resumed: train without --resume") from None
+    return [Pass(**row) for row in checkpoints.history(checkpoint)]
 
 
 class PassReport:
@@ -230,9 +215,7 @@ class PassReport:
         if not self._header_printed:
             self._header_printed = True
             score = f"dev {self._task.score_name}"
-            self._console.print(
-                f"[bold]{'pass':>5} {'β':>6} {'loss':>8} {score:>15}   {'tokens/s':>10} {'seconds':>8}"
-            )
+            self._console.print(f"[bold]{'pass':>5} {'β':>6} {'loss':>8} {score:>15}   {'tokens/s':>10} {'seconds':>8}")
         score = "–" if row.score is None else f"{100 * row.score:.2f}"
         best = "★" if row.best and row.score is not None else " "
         text = f"{row.iteration:5} {row.beta:6.3f} {row.loss:8.4f} {score:>15} {best} "

@@ -30,14 +30,23 @@ from treewright.corpora.tabular import format_tabular, parse_tabular
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 
-__all__ = ["corpus_hash", "format_sentence", "formats", "load_corpus", "read_sentences"]
+__all__ = [
+    "corpus_hash",
+    "format_of",
+    "format_sentence",
+    "formats",
+    "guess_format",
+    "load_corpus",
+    "parse_sentences",
+    "read_sentences",
+]
 
 _WORD = re.compile(r"[^ \t\r\n]+")  # not str.split(): other scripts have white space inside words
 
 
 class _Format(NamedTuple):
     suffixes: tuple[str, ...]
-    parse: Callable[[Iterable[str], str], Iterator[Sentence]]
+    parse: Callable[..., Iterator[Sentence]]
     format: Callable[[Sentence], str]
 
 
@@ -91,36 +100,49 @@ def formats() -> list[str]:
     return list(_FORMATS)
 
 
-def read_sentences(source: Source, format: str = "auto") -> Iterator[Sentence]:
+def read_sentences(source: Source, format: str = "auto", *, column: str = "upos") -> Iterator[Sentence]:
     """The sentences of a file or stream, one at a time, in any of :func:`formats`.
+
+    ``column`` says which column the tags of a tabular file are.
 
     >>> read_sentences("train.conllu", format="conlu")
     Traceback (most recent call last):
     treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text
     """
     if format != "auto":
-        return _format(format).parse(text_lines(source), source_name(source))
-    return _read_unknown(source)
+        return parse_sentences(text_lines(source), source_name(source), format, column=column)
+    return _read_unknown(source, column)
 
 
-def _read_unknown(source: Source) -> Iterator[Sentence]:
+def _read_unknown(source: Source, column: str) -> Iterator[Sentence]:
     name, lines = source_name(source), text_lines(source)
-    if isinstance(source, str | os.PathLike):
-        suffix = Path(source).suffix.lower()
-        for known in _FORMATS.values():
-            if suffix in known.suffixes:
-                yield from known.parse(lines, name)
-                return
     seen: list[str] = []
-    guess = _guess_format(lines, seen)
-    yield from _FORMATS[guess].parse(chain(seen, lines), name)
+    known = format_of(source) if isinstance(source, str | os.PathLike) else None
+    format = known or guess_format(lines, seen)
+    yield from parse_sentences(chain(seen, lines), name, format, column=column)
+
+
+def parse_sentences(lines: Iterable[str], path: str, format: str, *, column: str = "upos") -> Iterator[Sentence]:
+    """The sentences in lines of a known format; ``path`` is for error messages."""
+    arguments = {"column": column} if format == "tabular" else {}
+    return _format(format).parse(lines, path, **arguments)
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """The format that the suffix of a file tells, if it tells one.
+
+    >>> format_of("train.conllu"), format_of("README")
+    ('conllu', None)
+    """
+    suffix = Path(path).suffix.lower()
+    return next((name for name, known in _FORMATS.items() if suffix in known.suffixes), None)
 
 
 _UD_COMMENT = re.compile(r"#\s*([\w.:-]+\s*=|new(doc|par)\b)")
 _LINES_TO_GUESS_FROM = 50
 
 
-def _guess_format(lines: Iterator[str], seen: list[str]) -> str:
+def guess_format(lines: Iterator[str], seen: list[str]) -> str:
     """Guess the format from the first lines; those that were taken are put into ``seen``.
 
     No more lines are taken than are needed, so that somebody at a keyboard gets answers line by line.
@@ -144,9 +166,9 @@ def _guess_format(lines: Iterator[str], seen: list[str]) -> str:
     return "conllu" if only_comments else "tabular"
 
 
-def load_corpus(source: Source, format: str = "auto") -> list[Sentence]:
+def load_corpus(source: Source, format: str = "auto", *, column: str = "upos") -> list[Sentence]:
     """All sentences of a file or stream at once, as a list."""
-    return list(read_sentences(source, format))
+    return list(read_sentences(source, format, column=column))
 
 
 def format_sentence(sentence: Sentence, format: str = "conllu") -> str:

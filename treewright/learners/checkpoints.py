@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 
-__all__ = ["clear", "load_arrays", "load_state", "save_arrays", "save_state"]
+__all__ = ["clear", "history", "load_arrays", "load_state", "save_arrays", "save_state"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -42,14 +44,23 @@ def load_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | None:
     file = folder / f"{name}.npz"
     if not file.is_file():
         return None
-    with np.load(file, allow_pickle=False) as arrays:
-        return {key: arrays[key] for key in arrays.files}
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+        raise ConfigError(f"{file} is damaged and cannot be resumed from: train without resuming") from None
 
 
 def save_state(folder: Path, fingerprint: str, history: list[dict[str, Any]], arrays: Arrays) -> None:
     """Write the state after an iteration."""
     about = json.dumps({"fingerprint": fingerprint, "history": history})
     save_arrays(folder, "state", {**arrays, "about": np.frombuffer(about.encode(), np.uint8)})
+
+
+def history(folder: Path) -> list[dict[str, Any]]:
+    """The passes that a checkpoint has finished."""
+    arrays = load_arrays(folder, "state")
+    return [] if arrays is None else list(json.loads(arrays["about"].tobytes())["history"])
 
 
 def load_state(folder: Path, fingerprint: str) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]] | None:

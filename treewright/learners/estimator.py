@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from treewright.errors import ConfigError, TreewrightError
+from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.learners.imitation import Imitation, make_learner
 from treewright.models import ModelFile, library_versions, read_model, write_model
 
@@ -88,8 +88,14 @@ class Estimator:
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:
         """The estimator that a model file holds."""
-        estimator = cls(**model.config["params"])
-        estimator._restore(model.config["learned"], model.arrays)
+        try:
+            estimator = cls(**model.config["params"])
+            estimator._restore(model.config["learned"], model.arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "
+                f"by Treewright {model.treewright}; train it again, or use that version"
+            ) from error
         estimator.card_ = dict(model.card)
         return estimator
 

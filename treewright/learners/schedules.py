@@ -100,7 +100,7 @@ class Linear(Schedule):
 
 
 def make_schedule(schedule: str | float | Schedule) -> Schedule:
-    """A schedule as it is, from a number, or from words: ``decay:0.1``, ``constant:0.5``, ``linear:5``, ``expert-first``.
+    """A schedule as it is, from a number (constant), or from words such as ``decay:0.1`` and ``expert-first``.
 
     >>> make_schedule("decay:0.02")(2)
     0.98

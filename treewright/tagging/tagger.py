@@ -88,13 +88,13 @@ class Tagger(Estimator):
         """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept."""
         learner = make_learner(self.learner)
         self._check_settings()
-        sentences = _sentences(corpus)
+        sentences = _sentences(corpus, self.column)
         self.labels_ = self._collect_labels(sentences)
         counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
         self.vocabulary_ = {word: count for word, count in counts.items() if count >= self.min_count}
         self._table = WordTable(self.vocabulary_)
         packed = self._pack_gold(sentences)
-        dev_sentences = None if dev is None else _sentences(dev)
+        dev_sentences = None if dev is None else _sentences(dev, self.column)
         evaluate = None if dev_sentences is None else self._accuracy_on(self._pack_gold(dev_sentences), jobs)
         trained = train(
             learner,
@@ -147,7 +147,7 @@ class Tagger(Estimator):
     def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> TaggingScores:
         """Label a corpus whose labels are known, and compare."""
         self._check_fitted()
-        gold = _sentences(corpus)
+        gold = _sentences(corpus, self.column)
         self._collect_labels(gold)
         return score_tagging(gold, self.tag(gold, jobs=jobs), self.column, known=self.knows, seed=self.seed)
 
@@ -213,9 +213,9 @@ class Tagger(Estimator):
         self.policy_ = LinearPolicy.from_arrays(arrays)
 
 
-def _sentences(corpus: Corpus) -> Sequence[Sentence]:
+def _sentences(corpus: Corpus, column: str) -> Sequence[Sentence]:
     if isinstance(corpus, (str, os.PathLike)):
-        return load_corpus(corpus)
+        return load_corpus(corpus, column=column)
     return list(corpus)
 
 

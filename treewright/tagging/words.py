@@ -72,7 +72,7 @@ class WordTable:
 
     def numbers(self, forms: Sequence[str]) -> list[int]:
         """The rows of many forms."""
-        for form in set(forms).difference(self._numbers):
+        for form in dict.fromkeys(forms):  # in order, so that the same corpus has the same numbers in every process
             self.number(form)
         known = self._numbers
         return [known[form] for form in forms]

@@ -42,9 +42,7 @@ class Tagging(Task):
             "The column to learn: upos, xpos, feats, deprel, lemma, misc, deps.",
             default="upos",
         ),
-        Setting(
-            "bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"
-        ),
+        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"),
         Setting("beam", int, "Hypotheses kept while tagging; 1 is greedy.", default="1"),
         Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
@@ -117,9 +115,7 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
     ]
     parts: list[RenderableType] = [make_table(None, ("score", "%", ""), rows)]
     if scores["unseen_label_tokens"]:
-        labels = ", ".join(scores["unseen_labels"][:10]) + (
-            ", …" if len(scores["unseen_labels"]) > 10 else ""
-        )
+        labels = ", ".join(scores["unseen_labels"][:10]) + (", …" if len(scores["unseen_labels"]) > 10 else "")
         parts.append(
             f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw; "
             f"they count as errors: {labels}"
@@ -144,10 +140,7 @@ def _slashes(sentence: Sentence, column: str) -> str:
                 line=sentence.line,
             )
     return (
-        " ".join(
-            f"{form}/{label}" for form, label in zip(sentence.forms, sentence.column(column), strict=True)
-        )
-        + "\n"
+        " ".join(f"{form}/{label}" for form, label in zip(sentence.forms, sentence.column(column), strict=True)) + "\n"
     )
 
 
