@@ -164,6 +164,19 @@ def test_an_episode_longer_than_declared_is_told_with_and_without_roll_outs(roll
         imitate(packed, random_weights(packed), [0.0, 1.0], LEARNED, roll_out, run=interpreted(imitate_pass))
 
 
+def test_a_dead_end_that_only_roll_outs_reach_is_told():
+    class DeadEnd(Track):
+        @staticmethod
+        def actions(x, state, out):
+            return 0 if state.off[0] == 1 else Track.actions(x, state, out)
+
+    packed = DeadEnd().pack([[Token(CUE, 0)] * 2])
+    run = interpreted(imitate_pass)
+    assert len(imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT, run=run)) == 2
+    with pytest.raises(TaskError, match=r"'DeadEnd': sentence 0 .* offers no action"):
+        imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT, EXPERT, run=run)
+
+
 # ---- CHOOSE_NEXT
 
 

@@ -68,6 +68,13 @@ def test_another_seed_gives_other_weights_where_the_data_are_noisy(name):
     assert not np.array_equal(one.weights, other.weights)
 
 
+def test_online_learning_takes_the_sentences_in_another_order_under_another_seed():
+    packed = Track().pack(treacherous_track(np.random.default_rng(1), 20, 6))
+    learner = learner_for("imitation", data="online", iterations=1)
+    one, other = (train(learner, packed, bits=10, seed=seed).policy for seed in (0, 1))
+    assert not np.array_equal(one.weights, other.weights)
+
+
 # ---- errors that compound
 
 
