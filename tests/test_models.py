@@ -59,9 +59,7 @@ def signed(header: dict[str, Any] | str, data: bytes = b"", document: Any = None
             document = {"format": "treewright-model", "format_version": 1, "treewright": "0.1.0", "task": "t"}
             document |= {"config": {}, "card": {}, "arrays_sha256": hashlib.sha256(data).hexdigest()}
         text = document if isinstance(document, str) else json.dumps(document)
-        header = json.dumps(
-            {"__metadata__": {"sha256": "0" * 64, "treewright": text}, **header}, separators=(",", ":")
-        )
+        header = json.dumps({"__metadata__": {"sha256": "0" * 64, "treewright": text}, **header}, separators=(",", ":"))
     raw = header.encode()
     raw = struct.pack("<Q", len(raw)) + raw
     return raw.replace(b"0" * 64, hashlib.sha256(raw).hexdigest().encode(), 1) + data
@@ -96,9 +94,7 @@ json_values = st.recursive(
     max_leaves=10,
 )
 documents = st.dictionaries(st.text(st.characters(codec=None)), json_values, max_size=4)
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
-    lambda name: name != "__metadata__"
-)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: name != "__metadata__")
 any_array = st.sampled_from(DTYPES).flatmap(
     lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
 )
@@ -474,9 +470,7 @@ def test_unusual_but_harmless_json_around(tmp_path: Path) -> None:
 
 
 @SAME_FOLDER
-@given(
-    st.dictionaries(st.sampled_from("ab"), json_values | st.just(GOOD)), json_values, st.binary(max_size=16)
-)
+@given(st.dictionaries(st.sampled_from("ab"), json_values | st.just(GOOD)), json_values, st.binary(max_size=16))
 def test_a_signed_file_is_read_or_refused(tmp_path: Path, header: Any, document: Any, data: bytes) -> None:
     path = tmp_path / "fuzz.tw"
     for content in (signed(header, data), signed(header, data, json.dumps(document))):

@@ -46,9 +46,7 @@ def test_every_sentence_is_sound(seed: int) -> None:
 def test_content_words_have_a_concept(sentences: list[Sentence]) -> None:
     for sentence in sentences:
         assert sentence.graph is not None
-        aligned = {
-            at for each in sentence.graph.alignments.values() if not isinstance(each, str) for at in each
-        }
+        aligned = {at for each in sentence.graph.alignments.values() if not isinstance(each, str) for at in each}
         for position, token in enumerate(sentence):
             if token.upos in ("NOUN", "VERB", "ADJ", "PROPN"):
                 assert position in aligned, (token.form, str(sentence))
@@ -110,9 +108,7 @@ def test_finds_what_is_wrong() -> None:
 
 
 def test_finds_crossing_arcs_and_split_constituents() -> None:
-    sentence = next(
-        each for each in generate(500) if [t.upos for t in each][:4] == ["DET", "NOUN", "VERB", "DET"]
-    )
+    sentence = next(each for each in generate(500) if [t.upos for t in each][:4] == ["DET", "NOUN", "VERB", "DET"])
     crossing = sentence.tokens[0]._replace(head=5)
     with pytest.raises(CorpusError, match=r"cross|outside"):
         validate_sentence(replace(sentence, tokens=(crossing, *sentence.tokens[1:])))
@@ -129,9 +125,7 @@ def test_relations_labels_and_tags_are_rich(sentences: list[Sentence]) -> None:
     expected = "S NP VP PP SBAR ADJP ADVP WHNP WHADVP QP SQ SBARQ PRT"
     assert labels >= set(expected.split())
     relations = {relation for each in sentences for relation in each.column("deprel")}
-    wanted = (
-        "nsubj:pass aux:pass obl:agent iobj xcomp ccomp advcl acl:relcl acl conj cop expl flat compound:prt"
-    )
+    wanted = "nsubj:pass aux:pass obl:agent iobj xcomp ccomp advcl acl:relcl acl conj cop expl flat compound:prt"
     assert relations >= set(wanted.split())
     tags = {tag for each in sentences for tag in each.column("upos")}
     assert len(tags) == 15  # all of Universal Dependencies but SYM and X
@@ -179,17 +173,12 @@ def test_control_gives_the_graph_a_second_edge_to_the_same_node(sentences: list[
             want = next(variable for variable, concept in concepts.items() if concept == "want-01")
             targets = {target for source, _, target in sentence.graph.edges if source == want}
             assert any(s in targets and t in targets for s, _, t in sentence.graph.edges), str(sentence)
-    shared = [
-        max(Counter(target for _, _, target in graph.edges).values(), default=0)
-        for graph in graphs(sentences)
-    ]
+    shared = [max(Counter(target for _, _, target in graph.edges).values(), default=0) for graph in graphs(sentences)]
     assert sum(most > 1 for most in shared) > 0.3 * len(shared)
 
 
 def test_constructions_have_names(sentences: list[Sentence]) -> None:
-    found = {
-        each for graph in graphs(sentences) for each in graph.alignments.values() if isinstance(each, str)
-    }
+    found = {each for graph in graphs(sentences) for each in graph.alignments.values() if isinstance(each, str)}
     assert found >= {"imperative-you", "yes-no-question", "person-of-name", "city-of-name"}
 
 

@@ -50,9 +50,7 @@ def test_impossible_path():
 def test_wrong_encoding_is_reported_with_its_line(tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"one\nn\xe9e\n")
-    with pytest.raises(
-        CorpusError, match=r"latin\.txt:2: not UTF-8 text \(byte 0xe9\); save the file as UTF-8"
-    ):
+    with pytest.raises(CorpusError, match=r"latin\.txt:2: not UTF-8 text \(byte 0xe9\); save the file as UTF-8"):
         list(text_lines(path))
     with (
         open(path, encoding="utf-8") as stream,
@@ -144,9 +142,7 @@ def test_text_writer_takes_paths_and_streams(tmp_path):
     for target in (tmp_path / "a.txt", binary, text):
         with text_writer(target) as write:
             write("née\n")
-    assert (
-        (tmp_path / "a.txt").read_bytes() == binary.getvalue() == text.getvalue().encode() == b"n\xc3\xa9e\n"
-    )
+    assert (tmp_path / "a.txt").read_bytes() == binary.getvalue() == text.getvalue().encode() == b"n\xc3\xa9e\n"
 
 
 def test_half_characters_cannot_be_written():

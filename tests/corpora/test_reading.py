@@ -111,9 +111,7 @@ def test_what_cannot_be_text(words):
         format_sentence(Sentence.from_words(words), "text")
 
 
-words = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\0\t\r\n "), min_size=1, max_size=5
-)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\t\r\n "), min_size=1, max_size=5)
 
 
 @given(st.lists(words, min_size=1, max_size=5))
@@ -125,9 +123,7 @@ def test_text_round_trip(words):
 def test_hash_of_a_file_is_that_of_its_bytes(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text(text_of("conllu"))
-    assert (
-        corpus_hash(path) == hashlib.sha256(path.read_bytes()).hexdigest() == corpus_hash(load_corpus(path))
-    )
+    assert corpus_hash(path) == hashlib.sha256(path.read_bytes()).hexdigest() == corpus_hash(load_corpus(path))
     with pytest.raises(CorpusError, match="cannot be read"):
         corpus_hash(tmp_path)
 

@@ -86,9 +86,7 @@ def test_what_could_not_be_read_back_is_not_written(token, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-values = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=5
-)
+values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=5)
 tokens = st.builds(lambda form, tag: Token(form, upos=tag), values.filter(str.strip), values)
 corpora = st.lists(
     st.lists(tokens, min_size=1, max_size=4).map(lambda row: Sentence(tuple(row))), min_size=1, max_size=3

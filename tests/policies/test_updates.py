@@ -47,8 +47,8 @@ def fixed_examples(draw, fewest_actions=1):
 
 @st.composite
 def structured_examples(draw):
-    """An example whose actions have features of their own; no two (feature, action) share a row."""
-    pool = draw(st.lists(st.integers(0, 2**31 - 1), min_size=25, max_size=25, unique_by=lambda f: f % HASHED))
+    """An example whose actions have features, some of them shared; no two features share a row."""
+    pool = draw(st.lists(st.integers(0, 2**31 - 1), min_size=28, max_size=28, unique_by=lambda f: f % HASHED))
     actions = draw(st.lists(st.integers(0, 50), min_size=1, max_size=4, unique=True))
     costs = draw(st.lists(st.sampled_from(COSTS), min_size=len(actions), max_size=len(actions)))
     taken: set[int] = set()
@@ -70,6 +70,10 @@ def structured_examples(draw):
         )
         for k in range(len(actions))
     ]
+    for feature in take(pool[25:], [[f % HASHED] for f in pool[25:]], 3):
+        for own in extra:
+            if draw(st.booleans()):
+                own.insert(draw(st.integers(0, len(own))), feature)
     return Example(features, actions, costs, extra)
 
 

@@ -146,9 +146,7 @@ def _problem(row: str, words: int) -> str:
     if row.isspace():
         return "a line of white space; make it an empty line, which ends the sentence, or remove it"
     if row[0] == "#":
-        return (
-            "a comment inside a sentence; move it above the first word, or is a blank line missing above it?"
-        )
+        return "a comment inside a sentence; move it above the first word, or is a blank line missing above it?"
     if len(columns) != 10:
         message = f"10 columns separated by tabs expected, {len(columns)} found"
         if len(row.split()) == 10:
@@ -203,11 +201,8 @@ def format_conllu(sentence: Sentence) -> str:
     <BLANKLINE>
     """
     rows = [
-        f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}"
-        f"\t{deprel}\t{deps}\t{misc}"
-        for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(
-            sentence.tokens, 1
-        )
+        f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}\t{deprel}\t{deps}\t{misc}"
+        for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(sentence.tokens, 1)
     ]
     for words_before, row in reversed(sentence.extras):  # from the end, so that the positions stay true
         rows.insert(words_before, row)

@@ -120,9 +120,7 @@ def _encoded(text: str) -> bytes:
 
 
 @overload
-def atomic_write(
-    path: str | os.PathLike[str], mode: Literal["w"] = "w"
-) -> AbstractContextManager[IO[str]]: ...
+def atomic_write(path: str | os.PathLike[str], mode: Literal["w"] = "w") -> AbstractContextManager[IO[str]]: ...
 @overload
 def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
 @contextmanager

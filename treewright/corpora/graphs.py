@@ -91,9 +91,7 @@ class Graph:
             graph = penman.decode(text)
         except PenmanError as error:
             raise CorpusError(f"not a graph in PENMAN notation: {error}") from error
-        nameless = [
-            source for source, role, target in graph.triples if role == ":instance" and target is None
-        ]
+        nameless = [source for source, role, target in graph.triples if role == ":instance" and target is None]
         if nameless:
             raise CorpusError(f"the variable {nameless[0]!r} has no concept: write ({nameless[0]} / concept)")
         return cls(

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 
 from treewright.errors import ConfigError
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
-from treewright.policies.updates import Perceptron, Update, make_update
+from treewright.policies.updates import AROW, Update, make_update
 
 __all__ = [
     "DI_DLO",
@@ -91,7 +91,7 @@ class Imitation:
     k: int = 1
     p: float = 0.1
     interpolation: float = 0.0
-    update: Update = field(default_factory=Perceptron)
+    update: Update = field(default_factory=AROW)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "update", make_update(self.update))

@@ -131,6 +131,8 @@ def imitate_pass(
             if task.is_final(x, state):
                 trouble = 0
                 break
+            if t == bounds[i]:
+                break
             n = task.actions(x, state, kept.actions)
             if n <= 0 or n > shape[0]:
                 trouble = NO_ACTION if n <= 0 else TOO_MANY_ACTIONS

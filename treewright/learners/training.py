@@ -264,7 +264,7 @@ def _learn(
 
 def _fingerprint(learner: Imitation, packed: Packed, bits: int, seed: int) -> str:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed, "task": packed.task.name}
+    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed, "task": packed.task.digest}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
     for array in packed.arrays:
         digest.update(np.ascontiguousarray(array).data)

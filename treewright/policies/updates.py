@@ -5,7 +5,8 @@ current weights, and their costs c(a) ≥ 0, of which the smallest is 0. The *co
 among those of the least cost; its *rival* a is the costly action that violates the margin most. With costs of 0 and 1
 all rules are the textbook ones for classification.
 
-Features are indicators: φ(s, a) has the value 1 in one place for each feature of the state crossed with a.
+Features are indicators: φ(s, a) has the value 1 in one place for each feature of the state crossed with a, and for each
+further feature of the action. What two actions share cancels in the difference of their feature vectors.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class AROW(Update):
     code: ClassVar[int] = 2
     name: ClassVar[str] = "arow"
     initial_spread: ClassVar[float | None] = 1.0
-    C: float = 10.0
+    C: float = 30.0
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
@@ -160,14 +161,14 @@ class LogLinear(Update):
 #: the updates by name
 UPDATES: dict[str, type[Update]] = {u.name: u for u in (Perceptron, PassiveAggressive, AROW, LogLinear)}
 
-PERCEPTRON, PASSIVE_AGGRESSIVE, AROW_CODE, LOG_LINEAR = 0, 1, 2, 3
+PERCEPTRON, PASSIVE_AGGRESSIVE, LOG_LINEAR = 0, 1, 3
 
 
 def make_update(update: str | Update | dict[str, Any]) -> Update:
     """An update from its name, from its settings, or as it is.
 
     >>> make_update("arow")
-    AROW(averaged=False, C=10.0)
+    AROW(averaged=False, C=30.0)
     >>> make_update({"name": "perceptron", "margin": 2.0}).margin
     2.0
     """
@@ -208,72 +209,111 @@ def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
 
 
 @compiled
-def _row_of(i: int, features: Any, n_features: int, action: int, extra: Any, start: int, rows: int, width: int) -> int:
-    """The row of the i-th feature of (s, a): those of the state crossed with the action, then the action's own."""
-    if i < n_features:
-        return row(features[i], action, rows, width)
-    return np.int64(extra[start + i - n_features]) & (np.int64(rows) - np.int64(1))
+def _change(rule: Rule, model: Model, r: int, c: int, amount: float) -> None:
+    """Add to one weight, and to what averaging needs to know."""
+    model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + amount)
+    if rule.averaged:
+        model.totals[r, c] += np.float64(model.clock[0]) * amount
 
 
 @compiled
-def _add(
-    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, τ: float
-) -> None:
-    """w ← w + τ·φ(s, a); also what averaging needs to know."""
+def _is_in(value: int, values: Any, start: int, end: int) -> bool:
+    found = False
+    for i in range(start, end):
+        found = found or values[i] == value
+    return found
+
+
+@compiled
+def _difference(
+    model: Model, features: Any, n_features: int, actions: Any, extra: Any, extra_at: Any, correct: int, rival: int
+) -> tuple[Any, Any, Any, int]:
+    """x = φ(s, a*) − φ(s, a), as rows, columns and signs of its n entries; what the two actions share cancels."""
     rows, width = model.weights.shape
-    c = column(action, width)
-    for i in range(n_features + end - start):
-        r = _row_of(i, features, n_features, action, extra, start, rows, width)
-        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + τ)
-        if rule.averaged:
-            model.totals[r, c] += np.float64(model.clock[0]) * τ
+    room = 2 * n_features + extra_at[correct + 1] - extra_at[correct] + extra_at[rival + 1] - extra_at[rival]
+    r, c, sign = np.empty(room, np.int64), np.zeros(room, np.int64), np.empty(room, np.float64)
+    n = 0
+    for side in range(2):
+        k, other = (correct, rival) if side == 0 else (rival, correct)
+        for i in range(n_features):
+            r[n] = row(features[i], actions[k], rows, width)
+            c[n] = column(actions[k], width)
+            sign[n] = 1.0 - 2.0 * side
+            n += 1
+        for i in range(extra_at[k], extra_at[k + 1]):
+            if not _is_in(extra[i], extra, extra_at[other], extra_at[other + 1]):
+                r[n] = np.int64(extra[i]) & (np.int64(rows) - np.int64(1))
+                sign[n] = 1.0 - 2.0 * side
+                n += 1
+    return r, c, sign, n
 
 
 @compiled
-def _arow_add(
-    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, α: float
-) -> None:
-    """w ← w + α·Σφ, then Σᵢ ← Σᵢ·C/(C + Σᵢ)."""
-    rows, width = model.weights.shape
-    C = rule.strength
-    c = column(action, width)
-    for i in range(n_features + end - start):
-        r = _row_of(i, features, n_features, action, extra, start, rows, width)
-        σ = np.float64(model.spread[r, c])
-        change = α * σ
-        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + change)
-        model.spread[r, c] = np.float32(σ * C / (C + σ))
-        if rule.averaged:
-            model.totals[r, c] += np.float64(model.clock[0]) * change
-
-
-@compiled
-def _variance(model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int) -> float:
-    """φᵀΣφ."""
-    rows, width = model.weights.shape
-    c = column(action, width)
-    total = 0.0
-    for i in range(n_features + end - start):
-        r = _row_of(i, features, n_features, action, extra, start, rows, width)
-        total += np.float64(model.spread[r, c])
-    return total
-
-
-@compiled
-def _descend(
-    rule: Rule, model: Model, features: Any, n_features: int, action: int, extra: Any, start: int, end: int, g: float
-) -> None:
+def _descend(rule: Rule, model: Model, r: int, c: int, g: float) -> None:
     """AdaGrad: G ← G + g², w ← w − rate·g/√G."""
+    squares = np.float64(model.spread[r, c]) + g * g
+    model.spread[r, c] = np.float32(squares)
+    _change(rule, model, r, c, -rule.strength * g / math.sqrt(squares + 1e-8))
+
+
+@compiled
+def _log_linear_step(
+    rule: Rule,
+    model: Model,
+    features: Any,
+    n_features: int,
+    actions: Any,
+    n: int,
+    extra: Any,
+    extra_at: Any,
+    scores: Any,
+    costs: Any,
+    lowest: float,
+    correct: int,
+) -> None:
+    """One step of AdaGrad on −log Σ{p(a) : c(a) = 0}, whose gradient by s(a) is p(a) − p(a | c(a) = 0)."""
     rows, width = model.weights.shape
-    c = column(action, width)
-    for i in range(n_features + end - start):
-        r = _row_of(i, features, n_features, action, extra, start, rows, width)
-        squares = np.float64(model.spread[r, c]) + g * g
-        change = -rule.strength * g / math.sqrt(squares + 1e-8)
-        model.spread[r, c] = np.float32(squares)
-        model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + change)
-        if rule.averaged:
-            model.totals[r, c] += np.float64(model.clock[0]) * change
+    gradients = np.empty(n, np.float64)
+    highest = np.float64(scores[correct])
+    for k in range(n):
+        gradients[k] = np.float64(scores[k]) + rule.margin * (np.float64(costs[k]) - lowest)
+        highest = max(highest, gradients[k])
+    everything = 0.0
+    correct_mass = 0.0
+    for k in range(n):
+        gradients[k] = math.exp(gradients[k] - highest)  # the largest is 1: nothing overflows
+        everything += gradients[k]
+        if costs[k] <= lowest:
+            correct_mass += gradients[k]
+    for k in range(n):
+        mass = gradients[k]
+        gradients[k] = mass / everything
+        if costs[k] <= lowest and correct_mass > 0.0:
+            gradients[k] -= mass / correct_mass
+        elif k == correct:  # all correct actions have underflowed
+            gradients[k] -= 1.0
+    for k in range(n):
+        if abs(gradients[k]) > 1e-7:
+            for i in range(n_features):
+                _descend(
+                    rule, model, row(features[i], actions[k], rows, width), column(actions[k], width), gradients[k]
+                )
+    # features of actions may be shared between them: what counts is the sum of their gradients
+    first, last = extra_at[0], extra_at[n]
+    if last > first:
+        at, g = np.empty(last - first, np.int64), np.empty(last - first, np.float64)
+        for k in range(n):
+            for i in range(extra_at[k], extra_at[k + 1]):
+                at[i - first] = np.int64(extra[i]) & (np.int64(rows) - np.int64(1))
+                g[i - first] = gradients[k]
+        order = np.argsort(at, kind="mergesort")
+        total = 0.0
+        for i in range(last - first):
+            total += g[order[i]]
+            if i + 1 == last - first or at[order[i + 1]] != at[order[i]]:
+                if abs(total) > 1e-7:
+                    _descend(rule, model, at[order[i]], 0, total)
+                total = 0.0
 
 
 @compiled
@@ -289,10 +329,7 @@ def update_weights(
     scores: Any,
     costs: Any,
 ) -> float:
-    """Learn from one example; return the cost of the action that the policy would have taken.
-
-    ``scores`` may be overwritten.
-    """
+    """Learn from one example; return the cost of the action that the policy would have taken."""
     model.clock[0] += 1
     predicted = argmax(scores, n)
     lowest = np.float64(costs[argmin(costs, n)])
@@ -309,50 +346,33 @@ def update_weights(
             if rival < 0 or value > rival_value:
                 rival, rival_value = k, value
     regret = np.float64(costs[predicted]) - lowest
-    if rival < 0:
+    if rival < 0:  # all actions cost the same: nothing to learn
         return regret
-    a, b = extra_at[correct], extra_at[correct + 1]
-    c, d = extra_at[rival], extra_at[rival + 1]
+    if rule.code == LOG_LINEAR:
+        _log_linear_step(rule, model, features, n_features, actions, n, extra, extra_at, scores, costs, lowest, correct)
+        return regret
     loss = rival_value - np.float64(scores[correct])
+    if loss < 0.0 or (loss == 0.0 and rule.code != PERCEPTRON):
+        return regret
+    r, c, sign, size = _difference(model, features, n_features, actions, extra, extra_at, correct, rival)
     if rule.code == PERCEPTRON:
-        if loss >= 0.0:
-            τ = math.sqrt(np.float64(costs[rival]) - lowest)
-            _add(rule, model, features, n_features, actions[correct], extra, a, b, τ)
-            _add(rule, model, features, n_features, actions[rival], extra, c, d, -τ)
+        τ = math.sqrt(np.float64(costs[rival]) - lowest)
+        for i in range(size):
+            _change(rule, model, r[i], c[i], τ * sign[i])
     elif rule.code == PASSIVE_AGGRESSIVE:
-        if loss > 0.0:
-            τ = min(rule.strength, loss / np.float64(2 * n_features + (b - a) + (d - c)))
-            _add(rule, model, features, n_features, actions[correct], extra, a, b, τ)
-            _add(rule, model, features, n_features, actions[rival], extra, c, d, -τ)
-    elif rule.code == AROW_CODE:
-        if loss > 0.0:
-            v = _variance(model, features, n_features, actions[correct], extra, a, b)
-            v += _variance(model, features, n_features, actions[rival], extra, c, d)
-            α = loss / (v + rule.strength)
-            _arow_add(rule, model, features, n_features, actions[correct], extra, a, b, α)
-            _arow_add(rule, model, features, n_features, actions[rival], extra, c, d, -α)
+        τ = min(rule.strength, loss / np.float64(max(size, 1)))  # ‖x‖² is the number of entries, all ±1
+        for i in range(size):
+            _change(rule, model, r[i], c[i], τ * sign[i])
     else:
-        highest = max(rival_value, np.float64(scores[correct]))
-        for k in range(n):  # the exponent of the largest is 0, so nothing overflows
-            highest = max(highest, np.float64(scores[k]) + rule.margin * (np.float64(costs[k]) - lowest))
-        everything = 0.0
-        correct_mass = 0.0
-        for k in range(n):
-            cost = np.float64(costs[k]) - lowest
-            mass = math.exp(np.float64(scores[k]) + rule.margin * cost - highest)
-            everything += mass
-            if cost <= 0.0:
-                correct_mass += mass
-        for k in range(n):
-            cost = np.float64(costs[k]) - lowest
-            mass = math.exp(np.float64(scores[k]) + rule.margin * cost - highest)
-            g = mass / everything
-            if cost <= 0.0 and correct_mass > 0.0:
-                g -= mass / correct_mass
-            elif cost <= 0.0 and k == correct:  # all correct actions have underflowed
-                g -= 1.0
-            if abs(g) > 1e-7:
-                _descend(rule, model, features, n_features, actions[k], extra, extra_at[k], extra_at[k + 1], g)
+        C = rule.strength
+        variance = 0.0  # xᵀΣx
+        for i in range(size):
+            variance += np.float64(model.spread[r[i], c[i]])
+        α = loss / (variance + C)
+        for i in range(size):
+            σ = np.float64(model.spread[r[i], c[i]])
+            _change(rule, model, r[i], c[i], α * σ * sign[i])
+            model.spread[r[i], c[i]] = np.float32(σ * C / (C + σ))
     return regret
 
 

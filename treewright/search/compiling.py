@@ -60,13 +60,19 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     names = dict(plain.__globals__)
     twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
     done[plain] = twin
-    for name in plain.__code__.co_names:
+    for name in _names(plain.__code__):
         value = names.get(name)
         if isinstance(value, Dispatcher):
             names[name] = interpreted(value, done)
         elif isinstance(value, python_types.ModuleType):
             names[name] = _PlainModule(value, done)
     return cast(Function, twin)
+
+
+def _names(code: python_types.CodeType) -> list[str]:
+    """The global names that a function uses, also in functions and comprehensions inside it."""
+    inner = [name for part in code.co_consts if isinstance(part, python_types.CodeType) for name in _names(part)]
+    return [*code.co_names, *inner]
 
 
 class _PlainModule:

@@ -176,6 +176,8 @@ def finish(
     for steps in range(bound + 1):
         if task.is_final(x, state):
             return steps
+        if steps == bound:
+            break
         if cut > 0 and steps >= cut:
             if task.partial_loss(x, state) >= 0.0:
                 return steps
@@ -192,18 +194,18 @@ def finish(
 @compiled
 def roll_out(
     task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch
-) -> float:
-    """The loss of an episode finished from ``state`` by ``who``; or a code of trouble.
+) -> tuple[int, float]:
+    """How many steps it takes ``who`` to finish an episode from ``state`` (or a code of trouble), and the loss then.
 
     With ``cut`` > 0 this is focused costing: after so many steps the roll-out ends, and what counts is the least loss
     still reachable: the task's ``partial_loss``, or else the loss after the expert has finished.
     """
     steps = finish(task, x, state, weights, mixture, who, cut, bound, scratch)
     if steps < 0:
-        return np.float64(steps)
+        return steps, 0.0
     if task.is_final(x, state):
-        return np.float64(task.loss(x, state))
-    return np.float64(task.partial_loss(x, state))
+        return steps, np.float64(task.loss(x, state))
+    return steps, np.float64(task.partial_loss(x, state))
 
 
 @compiled
@@ -245,9 +247,9 @@ def deviation_costs(
             for i in range(buffer.shape[0]):
                 rolled[i] = buffer[i]
             task.step(x, rolled_state, actions[k])
-            loss = roll_out(task, x, rolled_state, weights, mixture, actor, cut, bound, scratch)
-            if loss < 0.0:
-                return np.int64(loss)
+            steps, loss = roll_out(task, x, rolled_state, weights, mixture, actor, cut, bound, scratch)
+            if steps < 0:
+                return steps
             total += weight * loss
         costs[k] = total
     lowest = costs[argmin(costs, n)]
@@ -405,6 +407,8 @@ def beam_pass(
                 break
             if unfinished == 0:
                 outcome = step
+                break
+            if step == bounds[i]:
                 break
             for b in range(found):
                 work[:size] = beam[parents[b], :size]

@@ -19,6 +19,8 @@ from collections import namedtuple
 from functools import cache
 from typing import Any
 
+from treewright.errors import TaskError
+
 __all__ = ["record"]
 
 
@@ -26,9 +28,9 @@ __all__ = ["record"]
 def record(fields: tuple[str, ...]) -> Any:
     """The named tuple class with these fields."""
     for field in fields:
-        if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or field.startswith("_"):
-            raise ValueError(
-                f"{field!r} cannot be the name of a field: use a plain name without leading or double underscores"
+        if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or field != field.strip("_"):
+            raise TaskError(
+                f"{field!r} cannot be the name of a field: use a plain name, with single underscores only inside it"
             )
     name = "Record__" + "__".join(fields)
     made = namedtuple(name, fields)  # type: ignore[misc]

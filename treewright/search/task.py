@@ -166,16 +166,28 @@ class Task:
         for name, column in columns.items():
             offsets = np.zeros(len(column) + 1, np.int64)
             np.cumsum([len(array) for array in column], out=offsets[1:])
-            flat[name] = np.concatenate(column) if column else np.zeros(0, np.int32)
+            filled = [array for array in column if len(array)]  # an empty list says nothing of its type
+            flat[name] = np.concatenate(filled) if filled else np.zeros(0, np.int32)
             flat[name + "_at"] = offsets
         return self.packed(np.asarray(lengths, np.int32), flat)
 
     def packed(self, lengths: npt.NDArray[np.int32], flat: Mapping[str, npt.NDArray[Any]]) -> Packed:
         """Packed sentences from arrays that are flat already: ``name`` and its offsets ``name_at`` for each field."""
-        shared = {name: np.asarray(array) for name, array in self.shared_arrays().items()}
-        arrays = {"n": lengths, **flat, **{name: shared[name] for name in self.shared}}
+        arrays = {"n": lengths, **flat, **{name: np.asarray(a) for name, a in self.shared_arrays().items()}}
         fields = self._corpus_fields()
-        return Packed(self, record(fields)(*(_plain(arrays[name]) for name in fields)), lengths)
+        for name in fields:
+            if name not in arrays:
+                raise TaskError(f"task {self.name!r}: there is no array {name!r}: does `shared_arrays` give it?")
+        return Packed(self, record(fields)(*(self._plain(name, arrays[name]) for name in fields)), lengths)
+
+    def _plain(self, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """One Numba type a field, whatever the caller had: contiguous, writable, int32 (offsets: int64) or float64."""
+        if array.dtype.kind not in "iubf":
+            raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {array.dtype}, not numbers")
+        wanted = np.float64 if array.dtype.kind == "f" else np.int64 if name.endswith("_at") else np.int32
+        if wanted is np.int32 and array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
+            raise TaskError(f"task {self.name!r}: the array {name!r} has numbers that do not fit 32 bits")
+        return np.require(array, wanted, ["C", "W", "O"])
 
     @classmethod
     def _corpus_fields(cls) -> tuple[str, ...]:
@@ -243,13 +255,6 @@ class Packed:
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
         return offsets
-
-
-def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Contiguous, writable, 32-bit where integer: one Numba type a field, whatever the caller had."""
-    if array.dtype.kind in "iub" and array.dtype != np.int64:
-        array = array.astype(np.int32)
-    return np.require(array, requirements=["C", "W", "O"])
 
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:

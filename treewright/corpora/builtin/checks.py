@@ -38,9 +38,7 @@ def _dependencies(sentence: Sentence) -> list[int]:
     heads: list[int] = []
     for position, token in enumerate(sentence, 1):
         if token.head is None or not 0 <= token.head <= size:
-            raise CorpusError(
-                f"token {position} ({token.form!r}) has the head {token.head}, of {size} tokens"
-            )
+            raise CorpusError(f"token {position} ({token.form!r}) has the head {token.head}, of {size} tokens")
         if (token.head == 0) != (token.deprel == "root"):
             raise CorpusError(f"token {position} ({token.form!r}) has head {token.head} as {token.deprel!r}")
         heads.append(token.head - 1)

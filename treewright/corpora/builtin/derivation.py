@@ -124,9 +124,7 @@ def combine(label: str, meaning: Node, *parts: Part | None) -> Phrase:
     return Phrase(label, tuple([part for _, part in present]), head, meaning)
 
 
-def coordinate(
-    label: str, meaning: Node, first: Phrase | Word, second: Phrase | Word, *between: Word
-) -> Phrase:
+def coordinate(label: str, meaning: Node, first: Phrase | Word, second: Phrase | Word, *between: Word) -> Phrase:
     """A coordination: the first conjunct is the head; comma and conjunction depend on the second."""
     marks = [("punct" if word.upos == "PUNCT" else "cc", word) for word in between]
     phrase = combine(label, meaning, (HEAD, first), *marks, ("conj", second))
@@ -266,8 +264,6 @@ def _graph(top: Node) -> Graph:
         top=variables[top],
         instances=tuple([(variable, node.concept) for node, variable in variables.items()]),
         edges=tuple([(variables[source], role, variables[target]) for source, role, target in edges]),
-        attributes=tuple(
-            [(variables[node], role, value) for node in variables for role, value in node.attributes]
-        ),
+        attributes=tuple([(variables[node], role, value) for node in variables for role, value in node.attributes]),
         alignments=alignments,
     )

@@ -47,9 +47,7 @@ class Grammar(Clauses):
         meaning.add(":polarity", Node("amr-unknown", "yes-no-question"))
         rest = self.fold(group.auxiliaries[1:], inner)
         relation = "nsubj:pass" if plan.link == "pass" else "nsubj"
-        return combine(
-            "SQ", meaning, group.auxiliaries[0], (relation, subject), (HEAD, rest), ("punct", mark("?"))
-        )
+        return combine("SQ", meaning, group.auxiliaries[0], (relation, subject), (HEAD, rest), ("punct", mark("?")))
 
     def _content(self) -> Phrase:
         """*Who left? What did she buy? Where does he sleep?*"""

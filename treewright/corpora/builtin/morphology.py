@@ -13,9 +13,7 @@ from __future__ import annotations
 __all__ = ["comparative", "gerund", "indefinite", "past", "plural", "third_person"]
 
 _VOWELS = "aeiou"
-_DOUBLES = (
-    "begin big chat cut fat forget get hit hot hug plan put rub run sad ship shop sit stop swim thin wet win"
-)
+_DOUBLES = "begin big chat cut fat forget get hit hot hug plan put rub run sad ship shop sit stop swim thin wet win"
 _DOUBLING = frozenset(_DOUBLES.split())
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 _SHORT = """

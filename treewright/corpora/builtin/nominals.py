@@ -58,9 +58,7 @@ _SINGULAR = weighted("the .40 a .27 poss .10 whose .07 this .03 that .08 every .
 _HUMAN = weighted("the .46 a .30 poss .03 whose .02 this .03 that .10 every .04 no .03 each .02")
 _OWNED = weighted("poss .45 whose .25 the .12 a .12 this .02 that .02 every .02")
 _PLAIN = weighted("the .48 a .30 poss .10 whose .06 this .02 that .04")
-_PLURAL = weighted(
-    "the .28 - .22 # .18 poss .08 whose .05 some .05 many .05 these .02 those .03 all .04 few .01"
-)
+_PLURAL = weighted("the .28 - .22 # .18 poss .08 whose .05 some .05 many .05 these .02 those .03 all .04 few .01")
 _MASS = weighted("the .35 - .33 some .14 poss .10 no .03 that .03 this .02")
 
 _COLORS = {"black", "white", "brown", "gray", "red", "blue", "green"}
@@ -125,9 +123,7 @@ class Nominals(ABC):
 
     def coordination(self, kinds: str, depth: int, case: Case) -> Phrase:
         """*John and Mary*; *old men and women*, where *old* reaches over both or not."""
-        conjunction = (
-            Word("and", "and", "CCONJ", "CC") if self.chance(0.8) else Word("or", "or", "CCONJ", "CC")
-        )
+        conjunction = Word("and", "and", "CCONJ", "CC") if self.chance(0.8) else Word("or", "or", "CCONJ", "CC")
         both = Node(conjunction.lemma, conjunction)
         if self.chance(0.2):
             pool = nouns(kinds)
@@ -321,9 +317,7 @@ class Nominals(ABC):
             return node, node, ":poss"
         if entry.kind == "kin":
             node = Node("person", word)
-            relation = (
-                Node("have-rel-role-91", word).add(":ARG0", node).add(":ARG2", Node(entry.concept, word))
-            )
+            relation = Node("have-rel-role-91", word).add(":ARG0", node).add(":ARG2", Node(entry.concept, word))
             return node, relation, ":ARG1"
         node = Node(entry.concept, word)
         frame = entry.concept[-1].isdigit()

@@ -90,9 +90,7 @@ class Predicates(Nominals):
 
     # -- planning ----------------------------------------------------------------------------------------
 
-    def predication(
-        self, subject: str, depth: int, active: bool = False, dynamic: bool = False
-    ) -> Predication:
+    def predication(self, subject: str, depth: int, active: bool = False, dynamic: bool = False) -> Predication:
         """Draw a predication, for a subject of this kind if one is given.
 
         ``active`` allows no *be*; ``dynamic`` allows no verb that is a state.
