@@ -36,4 +36,4 @@ def test_the_example_of_a_users_task_runs():
     )
     assert done.returncode == 0, done.stderr
     assert "keeps its contract" in done.stdout
-    assert "the dog saw the cat near the house ." in done.stdout
+    assert "she wants to buy the new book ." in done.stdout

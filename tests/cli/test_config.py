@@ -14,7 +14,7 @@ from treewright.policies.updates import UPDATES
 
 CHOICES = [("-l", name) for name in LEARNERS] + [
     ("--update", "arow", "--C", "5"),
-    ("--margin", "2", "--no-averaged"),
+    ("--update", "perceptron", "--margin", "2", "--no-averaged"),
     ("-l", "v-dagger", "--beta", "linear:4", "--update", "log-linear", "--rate", "0.3", "--seed", "7"),
     ("-l", "imitation", "--roll-in", "learned", "--roll-out", "both", "--cost", "loss", "--data", "online"),
 ]
@@ -86,7 +86,7 @@ def test_another_learner_replaces_the_table(run, tmp_path):
     assert "replaces" in result.stderr
     assert result.stdout == run("train", "tagging", "-l", "lols", "--print-config").stdout
     learner = resolved(run, file, "--update", "arow")["learner"]
-    assert learner["update"] == {"name": "arow", "averaged": False, "C": 10.0}
+    assert learner["update"] == {"name": "arow", "averaged": False, "C": 30.0}
 
 
 def test_training_from_a_file_alone(run, data, tmp_path):
