@@ -7,6 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Wherever CI is set, the same examples are tried in every run: a change is judged by what it changes, not by luck.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("people", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ def test_errors_say_what_and_where(text, message):
         read(text)
 
 
-@pytest.mark.parametrize("token", [Token(""), Token("a\tb"), Token("a", upos=""), Token("a", upos="\n")])
+@pytest.mark.parametrize("token", [Token(""), Token("a\tb"), Token("a", upos=""), Token("a", upos="\n"), Token("\0")])
 def test_what_could_not_be_read_back_is_not_written(token, tmp_path):
     with pytest.raises(CorpusError, match="word 1"):
         write_tabular([Sentence((token,))], tmp_path / "a.tsv")
@@ -86,7 +86,7 @@ def test_what_could_not_be_read_back_is_not_written(token, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), min_size=1, max_size=5)
+values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0\ufeff"), min_size=1, max_size=5)
 tokens = st.builds(lambda form, tag: Token(form, upos=tag), values.filter(str.strip), values)
 corpora = st.lists(
     st.lists(tokens, min_size=1, max_size=4).map(lambda row: Sentence(tuple(row))), min_size=1, max_size=3

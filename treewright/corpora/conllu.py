@@ -192,6 +192,17 @@ def _quoted(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:40] + "…")
 
 
+def conllu_lines(sentence: Sentence) -> list[str]:
+    """The lines of a sentence, unchecked: :func:`format_conllu` sees to it that they can be read back."""
+    rows = [
+        f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}\t{deprel}\t{deps}\t{misc}"
+        for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(sentence.tokens, 1)
+    ]
+    for words_before, row in reversed(sentence.extras):  # from the end, so that the positions stay true
+        rows.insert(words_before, row)
+    return [*sentence.comments, *rows]
+
+
 def format_conllu(sentence: Sentence) -> str:
     r"""The text of one sentence, with the blank line that ends it.
 
@@ -200,18 +211,12 @@ def format_conllu(sentence: Sentence) -> str:
     2 ! _ _ _ _ _ _ _ _
     <BLANKLINE>
     """
-    rows = [
-        f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}\t{deprel}\t{deps}\t{misc}"
-        for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(sentence.tokens, 1)
-    ]
-    for words_before, row in reversed(sentence.extras):  # from the end, so that the positions stay true
-        rows.insert(words_before, row)
-    lines = [*sentence.comments, *rows]
+    lines = conllu_lines(sentence)
     text = "\n".join(lines) + "\n\n"
     # Cheap signs that something may be wrong; only then look at every value.
     if (
         sentence.extras
-        or text.count("\t") != 9 * len(rows)
+        or text.count("\t") != 9 * (len(lines) - len(sentence.comments))
         or text.count("\n") != len(lines) + 1
         or "\r" in text
         or not all(comment.startswith("#") for comment in sentence.comments)

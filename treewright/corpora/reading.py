@@ -24,7 +24,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from treewright.corpora.conllu import format_conllu, parse_conllu
+from treewright.corpora.conllu import conllu_lines, format_conllu, parse_conllu
 from treewright.corpora.files import Source, source_name, text_lines
 from treewright.corpora.tabular import format_tabular, parse_tabular
 from treewright.corpora.types import Sentence
@@ -203,7 +203,7 @@ def corpus_hash(corpus: str | os.PathLike[str] | Iterable[Sentence]) -> str:
             raise CorpusError(f"cannot be read: {error.strerror}", path=os.fspath(corpus)) from None
     digest = hashlib.sha256()
     for sentence in corpus:
-        digest.update(format_conllu(sentence).encode())
+        digest.update(("\n".join(conllu_lines(sentence)) + "\n\n").encode())
         for layer in (sentence.tree, sentence.graph):
             if layer is not None:
                 digest.update(f"{layer}\n".encode())

@@ -93,10 +93,10 @@ def format_tabular(sentence: Sentence, column: str = "upos") -> str:
     _check_column(column)
     rows = []
     for number, (form, tag) in enumerate(zip(sentence.forms, sentence.column(column), strict=True), 1):
-        if not form.strip() or not tag or any(mark in form + tag for mark in "\t\r\n"):
+        if not form.strip() or not tag or any(mark in form + tag for mark in "\t\r\n\0"):
             raise CorpusError(
                 f"word {number}, {form!r} with {column} {tag!r}, cannot be written in columns: "
-                "it is empty, or has a tab or a line end in it; correct the sentence",
+                "it is empty, or has a tab, a line end or a zero byte in it; correct the sentence",
                 path=sentence.path,
                 line=sentence.line,
             )

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compiled", "interpreted", "kernel"]
+__all__ = ["compiled", "inlined", "interpreted", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -26,6 +26,11 @@ _warned = False
 def compiled(function: Function) -> Function:
     """Compile a helper that tasks and kernels call. It ends up inside its callers, so it needs no cache."""
     return cast(Function, njit(**_OPTIONS)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a helper into its callers: for the inner loop, where handing over dozens of arrays costs more than work."""
+    return cast(Function, njit(forceinline=True, **_OPTIONS)(function))
 
 
 def kernel(function: Function) -> Function:

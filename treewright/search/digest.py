@@ -22,7 +22,7 @@ __all__ = ["engine_digest", "source_digest"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ENGINE_ROOMS = ("search", "policies", "learners")
-_MARKS = (b"\n@kernel", b"\n@compiled")  # a file of ours without these holds no compiled code
+_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined")  # a file of ours without these holds no compiled code
 
 
 @cache

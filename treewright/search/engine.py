@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.search.compiling import compiled, kernel
+from treewright.search.compiling import compiled, inlined, kernel
 from treewright.search.hashing import seed_random, uniform
 from treewright.search.scoring import argmax, argmin, score_actions
 
@@ -91,7 +91,7 @@ def new_scratch(n_actions: int, max_features: int, structured: bool) -> Scratch:
     )
 
 
-@compiled
+@inlined
 def observe(task: Any, x: Any, state: Any, n: int, scratch: Scratch) -> int:
     """Write the features of the state and of its ``n`` actions to scratch; return how many the state has."""
     n_features = task.features(x, state, scratch.features)
@@ -110,7 +110,7 @@ def observe(task: Any, x: Any, state: Any, n: int, scratch: Scratch) -> int:
     return n_features
 
 
-@compiled
+@inlined
 def score(weights: Any, n_features: int, n: int, scratch: Scratch) -> None:
     """Score the ``n`` actions in scratch by one policy."""
     score_actions(
@@ -126,7 +126,7 @@ def score(weights: Any, n_features: int, n: int, scratch: Scratch) -> None:
     )
 
 
-@compiled
+@inlined
 def decide(task: Any, x: Any, state: Any, weights: Any, policy: int, scratch: Scratch) -> int:
     """The action that a policy takes in a state (``THE_EXPERT``: the expert's), or a code of trouble."""
     n = task.actions(x, state, scratch.actions)

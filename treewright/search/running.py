@@ -39,6 +39,14 @@ class Decoded:
         buffer = self.states[self.state_at[i] : self.state_at[i + 1]]
         return self.packed.task.state_view(buffer, int(self.packed.lengths[i]))
 
+    def field(self, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """One field of all final states, one behind the other, and where each sentence begins: the fast way."""
+        task, n = self.packed.task, self.packed.lengths.astype(np.int64)
+        start, size = task.field_place(name, n)
+        at = np.concatenate([[0], np.cumsum(size)])
+        places = np.arange(at[-1]) + np.repeat(self.state_at[:-1] + start - at[:-1], size)
+        return self.states[places], at
+
 
 @dataclass(frozen=True)
 class Trajectory:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.search.compiling import compiled
+from treewright.search.compiling import compiled, inlined
 from treewright.search.hashing import mix
 
 __all__ = ["argmax", "argmin", "column", "row", "score_actions"]
@@ -33,7 +33,27 @@ def column(action: int, width: int) -> int:
     return np.int64(0)
 
 
-@compiled
+@inlined
+def _sum_rows(weights: Any, features: Any, n_features: int, last: int, sums: Any) -> None:
+    """Add up the rows of the features, in order; four at a time, so that their cache misses overlap."""
+    width = weights.shape[1]
+    for j in range(width):
+        sums[j] = np.float32(0.0)
+    i = 0
+    while i + 4 <= n_features:
+        a, b = np.int64(features[i]) & last, np.int64(features[i + 1]) & last
+        c, d = np.int64(features[i + 2]) & last, np.int64(features[i + 3]) & last
+        for j in range(width):
+            sums[j] = (((sums[j] + weights[a, j]) + weights[b, j]) + weights[c, j]) + weights[d, j]
+        i += 4
+    while i < n_features:
+        a = np.int64(features[i]) & last
+        for j in range(width):
+            sums[j] += weights[a, j]
+        i += 1
+
+
+@inlined
 def score_actions(
     weights: Any, features: Any, n_features: int, actions: Any, n: int, extra: Any, extra_at: Any, sums: Any, out: Any
 ) -> None:
@@ -45,12 +65,7 @@ def score_actions(
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
     if width > 1:
-        for j in range(width):
-            sums[j] = np.float32(0.0)
-        for i in range(n_features):
-            r = np.int64(features[i]) & last
-            for j in range(width):
-                sums[j] += weights[r, j]
+        _sum_rows(weights, features, n_features, last, sums)
         for k in range(n):
             out[k] = sums[actions[k]]
     else:

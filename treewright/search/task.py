@@ -199,6 +199,16 @@ class Task:
         return sum((size(n) for size in cls._state_sizes.values()), 0 * n)
 
     @classmethod
+    def field_place(cls, name: str, n: Any) -> tuple[Any, Any]:
+        """Where a field begins in the state of a sentence of length ``n``, and its size (``n`` may be an array)."""
+        start = 0 * n
+        for field, size in cls._state_sizes.items():
+            if field == name:
+                return start, size(n)
+            start = start + size(n)
+        raise TaskError(f"task {cls.name!r} has no field {name!r} in its state; it has: {', '.join(cls.state)}")
+
+    @classmethod
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
         return parse_size(cls.max_steps)(n)

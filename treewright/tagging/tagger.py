@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -43,7 +44,7 @@ class Tagger(Estimator):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> tagger = Tagger(learner="dagger", bits=14).fit(train, dev=dev)
+    >>> tagger = Tagger(learner={"name": "exploration", "iterations": 2}, bits=14).fit(train, dev=dev)
     >>> [sentence] = tagger.tag(["she can see the can".split()])
     >>> sentence.column("upos")
     ('PRON', 'AUX', 'VERB', 'DET', 'NOUN')
@@ -142,7 +143,9 @@ class Tagger(Estimator):
         for batch in _batches(sentences):
             forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
             decoded = self.policy_.decode(self._pack(forms), beam=self.beam, seed=self.seed, jobs=jobs)
-            yield batch, [names[decoded.state(i).labels].tolist() for i in range(len(batch))]
+            numbers, at = decoded.field("labels")
+            labels, edges = names[numbers].tolist(), at.tolist()
+            yield batch, [labels[a:b] for a, b in pairwise(edges)]
 
     def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> TaggingScores:
         """Label a corpus whose labels are known, and compare."""

@@ -21,21 +21,6 @@ __all__ = ["SequenceLabelling"]
 
 
 @compiled
-def _feature(template: int, a: int) -> int:
-    return mix(mix(template, a), 0)
-
-
-@compiled
-def _pair(template: int, a: int, b: int) -> int:
-    return mix(mix(template, a), b)
-
-
-@compiled
-def _triple(template: int, a: int, b: int, c: int) -> int:
-    return mix(mix(mix(template, a), b), c)
-
-
-@compiled
 def _word(x: Any, i: int) -> int:
     """The row of the word at position i, 0 beyond the ends of the sentence."""
     if i < 0 or i >= x.n:
@@ -94,47 +79,47 @@ class SequenceLabelling(Task):
         i = state.position[0]
         t1 = state.labels[i - 1] if i > 0 else -1
         t2 = state.labels[i - 2] if i > 1 else -1
-        w = x.table[_word(x, i)]
-        before, after = x.table[_word(x, i - 1)], x.table[_word(x, i + 1)]
-        before2, after2 = x.table[_word(x, i - 2)], x.table[_word(x, i + 2)]
+        of = x.table  # of[word, attribute]
+        w, before, after = _word(x, i), _word(x, i - 1), _word(x, i + 1)
+        before2, after2 = _word(x, i - 2), _word(x, i + 2)
         out[0] = mix(1, 0)
-        out[1] = _feature(2, w[FORM])
-        out[2] = _feature(3, w[LOWER])
-        out[3] = _feature(4, w[SUFFIX1])
-        out[4] = _feature(5, w[SUFFIX2])
-        out[5] = _feature(6, w[SUFFIX3])
-        out[6] = _feature(7, w[SUFFIX4])
-        out[7] = _feature(8, w[SUFFIX5])
-        out[8] = _feature(9, w[PREFIX1])
-        out[9] = _feature(10, w[PREFIX2])
-        out[10] = _feature(11, w[PREFIX3])
-        out[11] = _feature(12, w[PREFIX4])
-        out[12] = _pair(13, w[SHAPE], 1 if i == 0 else 0)
-        out[13] = _pair(14, w[SHAPE], w[SUFFIX2])
+        out[1] = mix(2, of[w, FORM])
+        out[2] = mix(3, of[w, LOWER])
+        out[3] = mix(4, of[w, SUFFIX1])
+        out[4] = mix(5, of[w, SUFFIX2])
+        out[5] = mix(6, of[w, SUFFIX3])
+        out[6] = mix(7, of[w, SUFFIX4])
+        out[7] = mix(8, of[w, SUFFIX5])
+        out[8] = mix(9, of[w, PREFIX1])
+        out[9] = mix(10, of[w, PREFIX2])
+        out[10] = mix(11, of[w, PREFIX3])
+        out[11] = mix(12, of[w, PREFIX4])
+        out[12] = mix(mix(13, of[w, SHAPE]), 1 if i == 0 else 0)
+        out[13] = mix(mix(14, of[w, SHAPE]), of[w, SUFFIX2])
         # neighbours
-        out[14] = _feature(15, before[LOWER])
-        out[15] = _feature(16, before2[LOWER])
-        out[16] = _feature(17, after[LOWER])
-        out[17] = _feature(18, after2[LOWER])
-        out[18] = _feature(19, before[SUFFIX3])
-        out[19] = _feature(20, after[SUFFIX3])
-        out[20] = _feature(21, after[SUFFIX2])
-        out[21] = _pair(22, w[SHAPE], after[SHAPE])
-        out[22] = _pair(23, w[SHAPE], before[SHAPE])
-        out[23] = _pair(24, w[LOWER], before[LOWER])
-        out[24] = _pair(25, w[LOWER], after[LOWER])
-        out[25] = _pair(26, w[LOWER], before[SUFFIX3])
-        out[26] = _pair(27, w[LOWER], after[SUFFIX3])
-        out[27] = _pair(28, before[LOWER], after[LOWER])
+        out[14] = mix(15, of[before, LOWER])
+        out[15] = mix(16, of[before2, LOWER])
+        out[16] = mix(17, of[after, LOWER])
+        out[17] = mix(18, of[after2, LOWER])
+        out[18] = mix(19, of[before, SUFFIX3])
+        out[19] = mix(20, of[after, SUFFIX3])
+        out[20] = mix(21, of[after, SUFFIX2])
+        out[21] = mix(mix(22, of[w, SHAPE]), of[after, SHAPE])
+        out[22] = mix(mix(23, of[w, SHAPE]), of[before, SHAPE])
+        out[23] = mix(mix(24, of[w, LOWER]), of[before, LOWER])
+        out[24] = mix(mix(25, of[w, LOWER]), of[after, LOWER])
+        out[25] = mix(mix(26, of[w, LOWER]), of[before, SUFFIX3])
+        out[26] = mix(mix(27, of[w, LOWER]), of[after, SUFFIX3])
+        out[27] = mix(mix(28, of[before, LOWER]), of[after, LOWER])
         # the labels before
-        out[28] = _feature(29, t1)
-        out[29] = _pair(30, t1, t2)
-        out[30] = _pair(31, t1, w[LOWER])
-        out[31] = _triple(32, t1, t2, w[LOWER])
-        out[32] = _pair(33, t1, w[SUFFIX3])
-        out[33] = _pair(34, t1, w[SUFFIX2])
-        out[34] = _pair(35, t1, w[SHAPE])
-        out[35] = _pair(36, t1, after[LOWER])
+        out[28] = mix(29, t1)
+        out[29] = mix(mix(30, t1), t2)
+        out[30] = mix(mix(31, t1), of[w, LOWER])
+        out[31] = mix(mix(mix(32, t1), t2), of[w, LOWER])
+        out[32] = mix(mix(33, t1), of[w, SUFFIX3])
+        out[33] = mix(mix(34, t1), of[w, SUFFIX2])
+        out[34] = mix(mix(35, t1), of[w, SHAPE])
+        out[35] = mix(mix(36, t1), of[after, LOWER])
         return 36
 
     def shared_arrays(self) -> dict[str, Any]:

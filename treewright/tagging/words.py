@@ -72,9 +72,10 @@ class WordTable:
 
     def numbers(self, forms: Sequence[str]) -> list[int]:
         """The rows of many forms."""
-        for form in dict.fromkeys(forms):  # in order, so that the same corpus has the same numbers in every process
-            self.number(form)
         known = self._numbers
+        for form in dict.fromkeys(forms):  # in order, so that the same corpus has the same numbers in every process
+            if form not in known:
+                self.number(form)
         return [known[form] for form in forms]
 
     def array(self) -> npt.NDArray[np.int32]:
