@@ -22,6 +22,7 @@ from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.examples import Examples
 from treewright.search.scoring import argmax, argmin, column, row, score_actions
+from treewright.search.task import ENGINE
 
 __all__ = [
     "AROW",
@@ -205,7 +206,19 @@ def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
     """
     if not update.averaged:
         return model.weights.copy()
-    return (model.weights - model.totals / float(model.clock[0] + 1)).astype(np.float32)
+    mean = np.empty_like(model.weights)
+    mean_pass(ENGINE, model, mean)
+    return mean
+
+
+@kernel
+def mean_pass(engine: Any, model: Model, out: Any) -> None:
+    """The mean of the weights over time, without the temporary arrays of double size that NumPy would make."""
+    rows, width = model.weights.shape
+    examples = np.float64(model.clock[0] + 1)
+    for r in range(rows):
+        for c in range(width):
+            out[r, c] = np.float32(np.float64(model.weights[r, c]) - model.totals[r, c] / examples)
 
 
 @compiled
