@@ -23,7 +23,9 @@ def run() -> Callable[..., Any]:
     """Run a command in this process."""
 
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Any:
-        result = CliRunner(env={"COLUMNS": None}).invoke(app, [str(arg) for arg in args], input=input, prog_name="treewright")
+        result = CliRunner(env={"COLUMNS": None}).invoke(
+            app, [str(arg) for arg in args], input=input, prog_name="treewright"
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         assert result.exit_code == code, result.output

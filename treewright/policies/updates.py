@@ -349,13 +349,16 @@ def update_weights(
     correct = -1
     rival = -1
     rival_value = 0.0
+    rooted, root = 1.0, 1.0  # most costs are the same: one root is enough for all of them
     for k in range(n):
         cost = np.float64(costs[k]) - lowest
         if cost <= 0.0:
             if correct < 0 or scores[k] > scores[correct]:
                 correct = k
         else:
-            value = np.float64(scores[k]) + rule.margin * math.sqrt(cost)
+            if cost != rooted:
+                rooted, root = cost, math.sqrt(cost)
+            value = np.float64(scores[k]) + rule.margin * root
             if rival < 0 or value > rival_value:
                 rival, rival_value = k, value
     regret = np.float64(costs[predicted]) - lowest
