@@ -99,19 +99,22 @@ def imitate(
                     shape_of(task), seed, iteration, outcome, control, 1)
     # fmt: on
     check_steps(packed, outcome[:, 3].astype(np.int64))
-    return unpack(collected)
+    return unpack(collected, task.n_actions)
 
 
-def unpack(examples: Examples) -> list[Seen]:
-    """Examples one by one."""
+def unpack(examples: Examples, n_actions: int) -> list[Seen]:
+    """Examples one by one, with all actions and costs written out."""
     found = []
     for e in range(len(examples.feature_at) - 1):
         first, last = examples.action_at[e], examples.action_at[e + 1]
-        extra: list[list[int]] = [[] for _ in range(last - first)]
+        actions = examples.actions[first:last].tolist() or list(range(n_actions))
+        costs = [float(examples.usual_cost[e])] * len(actions)
+        for i in range(examples.unusual_at[e], examples.unusual_at[e + 1]):
+            costs[examples.unusual[i]] = float(examples.unusual_cost[i])
+        extra: list[list[int]] = [[] for _ in actions]
         if len(examples.extra_at) > 1:
             at = examples.extra_at[first : last + 1]
             extra = [examples.extra[at[k] : at[k + 1]].tolist() for k in range(last - first)]
         features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
-        actions, costs = examples.actions[first:last], examples.costs[first:last]
-        found.append(Seen(features.tolist(), actions.tolist(), costs.tolist(), extra))
+        found.append(Seen(features.tolist(), actions, costs, extra))
     return found

@@ -121,7 +121,7 @@ def test_searn_trains_each_policy_anew_on_the_examples_of_its_own_iteration(pack
     policy = train(learner, packed, bits=BITS, seed=6, checkpoint=tmp_path).policy
     for iteration in (1, 2):
         with np.load(tmp_path / f"examples-{iteration}.npz") as arrays:
-            seen = unpack(Examples(**arrays))
+            seen = unpack(Examples(**arrays), packed.task.n_actions)
         examples = [Example(features, actions, costs) for features, actions, costs, _ in seen]
         model = new_model(learner.update, 1 << BITS, packed.task.n_actions)
         for epoch in (1, 2, 3):

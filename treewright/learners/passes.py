@@ -23,7 +23,7 @@ from treewright.search.engine import (
     observe,
     score,
 )
-from treewright.search.examples import Examples, room
+from treewright.search.examples import Examples, room, usual_value
 from treewright.search.hashing import random_below, seed_random, uniform
 from treewright.search.scoring import argmax, argmin
 
@@ -107,8 +107,9 @@ def imitate_pass(
 
     size = 1 if online else 1024
     features, feature_at = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
-    actions, action_costs = np.zeros(size, np.int32), np.zeros(size, np.float32)
-    action_at = np.zeros(size + 1, np.int64)
+    actions, action_at = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
+    usual_cost, unusual_at = np.zeros(size, np.float32), np.zeros(size + 1, np.int64)
+    unusual, unusual_cost = np.zeros(size, np.int32), np.zeros(size, np.float32)
     extra, extra_at = np.zeros(1, np.int32), np.zeros(size + 1, np.int64)
     n_examples, n_actions = 0, 0
 
@@ -193,13 +194,28 @@ def imitate_pass(
                 features = room(features, start + n_features)
                 feature_at = room(feature_at, n_examples + 2)
                 action_at = room(action_at, n_examples + 2)
-                actions = room(actions, n_actions + n)
-                action_costs = room(action_costs, n_actions + n)
+                unusual_at = room(unusual_at, n_examples + 2)
+                usual_cost = room(usual_cost, n_examples + 1)
                 for j in range(n_features):
                     features[start + j] = kept.features[j]
+                usual = usual_value(costs, n)
+                usual_cost[n_examples] = np.float32(usual)
+                end = unusual_at[n_examples]
+                unusual = room(unusual, end + n)
+                unusual_cost = room(unusual_cost, end + n)
                 for k in range(n):
+                    if costs[k] != usual:
+                        unusual[end] = k
+                        unusual_cost[end] = np.float32(costs[k])
+                        end += 1
+                unusual_at[n_examples + 1] = end
+                complete = not structured and n == shape[0]
+                for k in range(n):
+                    complete = complete and kept.actions[k] == k
+                n_written = 0 if complete else n
+                actions = room(actions, n_actions + n_written)
+                for k in range(n_written):
                     actions[n_actions + k] = kept.actions[k]
-                    action_costs[n_actions + k] = np.float32(costs[k])
                 if structured:
                     begin = extra_at[n_actions]
                     extra_at = room(extra_at, n_actions + n + 1)
@@ -209,7 +225,7 @@ def imitate_pass(
                     for j in range(kept.extra_at[n]):
                         extra[begin + j] = kept.extra[j]
                 n_examples += 1
-                n_actions += n
+                n_actions += n_written
                 feature_at[n_examples] = start + n_features
                 action_at[n_examples] = n_actions
             task.step(x, state, chosen_action)
@@ -222,8 +238,11 @@ def imitate_pass(
         features[: feature_at[n_examples]].copy(),
         feature_at[: n_examples + 1].copy(),
         actions[:n_actions].copy(),
-        action_costs[:n_actions].copy(),
         action_at[: n_examples + 1].copy(),
+        usual_cost[:n_examples].copy(),
+        unusual[: unusual_at[n_examples]].copy(),
+        unusual_cost[: unusual_at[n_examples]].copy(),
+        unusual_at[: n_examples + 1].copy(),
         extra[: extra_at[n_actions] if structured else 0].copy(),
         extra_at[: n_actions + 1 if structured else 1].copy(),
     )

@@ -127,6 +127,7 @@ def train(
         best = score is None or best_before is None or score > best_before
         if best:
             run.best = policy
+        del policy  # it may be large: do not hold two while the next one is made
         row = Pass(score=score, best=best, seconds=seconds, **done)  # type: ignore[arg-type]
         run.history.append(row)
         if checkpoint is not None:
@@ -154,7 +155,7 @@ def _iterate(
     if learner.data == "online":
         _, done = _visit(learner, packed, run.model, run.model.weights[None], [β, 1.0], iteration, seed, 1, progress)
     elif learner.data != "first" or iteration == 1:
-        weights, mixture = _acting(learner, run, β, iteration, rows, width)
+        weights, mixture = _acting(learner, run, β, iteration)
         collected, done = _visit(learner, packed, run.model, weights, mixture, iteration, seed, jobs, progress)
         run.examples = join_examples([run.examples, collected]) if learner.data == "all" else collected
     if learner.data != "online":
@@ -168,7 +169,7 @@ def _iterate(
         policy = LinearPolicy(np.stack(run.policies), tuple(float(s) for s in shares / shares.sum()))
     else:
         policy = LinearPolicy(latest[None])
-    n_examples = len(run.examples.feature_at) - 1 if learner.data != "online" else int(done["decisions"])
+    n_examples = len(run.examples.usual_cost) if learner.data != "online" else int(done["decisions"])
     return policy, {"iteration": iteration, "beta": β, "examples": n_examples, **done}, collected
 
 
@@ -177,16 +178,15 @@ def _shares(γ: float, policies: int) -> npt.NDArray[np.float64]:
     return γ * (1.0 - γ) ** np.arange(policies - 1, -1, -1, dtype=np.float64)
 
 
-def _acting(
-    learner: Imitation, run: _Run, β: float, iteration: int, rows: int, width: int
-) -> tuple[npt.NDArray[np.float32], list[float]]:
+def _acting(learner: Imitation, run: _Run, β: float, iteration: int) -> tuple[npt.NDArray[np.float32], list[float]]:
     """The policies that act in this iteration and the cumulative shares of the expert and of each of them."""
     if iteration == 1:  # nothing is learned yet: the expert acts alone
-        return np.zeros((1, rows, width), np.float32), [1.0, 1.0]
+        return run.model.weights[None], [1.0, 1.0]
     if learner.interpolation:
         shares = _shares(learner.interpolation, len(run.policies))
         return np.stack(run.policies), [float(s) for s in np.cumsum([1.0 - shares.sum(), *shares])]
-    return final_weights(run.model, learner.update)[None], [β, 1.0]
+    weights = final_weights(run.model, learner.update) if learner.update.averaged else run.model.weights
+    return weights[None], [β, 1.0]
 
 
 def _visit(
@@ -244,7 +244,7 @@ def _learn(
     progress: Callable[[str, int, int], None] | None,
 ) -> float:
     """Train the classifier on the examples for some epochs; return the mean cost in the last one."""
-    n = len(run.examples.feature_at) - 1
+    n = len(run.examples.usual_cost)
     total = 0.0
     for epoch in range(1, learner.epochs + 1):
         order = np.random.default_rng([seed, iteration, epoch]).permutation(n).astype(np.int64)
@@ -273,7 +273,7 @@ def _fingerprint(learner: Imitation, packed: Packed, bits: int, seed: int) -> st
 
 def _save(folder: Path, fingerprint: str, learner: Imitation, run: _Run, collected: Examples) -> None:
     arrays = {f"model_{name}": array for name, array in run.model._asdict().items()}
-    if learner.data in ("first", "all", "current") and len(collected.feature_at) > 1:
+    if learner.data in ("first", "all", "current") and len(collected.usual_cost):
         checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
     for number, weights in enumerate(run.policies):
         arrays[f"policy_{number}"] = weights

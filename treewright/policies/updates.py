@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
-from treewright.search.examples import Examples
+from treewright.search.examples import Examples, read_example
 from treewright.search.scoring import argmax, argmin, column, row, score_actions
 from treewright.search.task import ENGINE
 
@@ -399,7 +399,8 @@ def learn_pass(
     """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred."""
     width = model.weights.shape[1]
     sums = np.zeros(max(width, most_actions) + 1, np.float32)
-    scores = np.zeros(most_actions, np.float32)
+    scores, costs = np.zeros(most_actions, np.float32), np.zeros(most_actions, np.float32)
+    all_actions, actions = np.arange(most_actions).astype(np.int32), np.zeros(most_actions, np.int32)
     nothing = np.zeros(most_actions + 1, np.int64)
     structured = examples.extra_at.shape[0] > 1
     total = 0.0
@@ -408,10 +409,8 @@ def learn_pass(
             break
         e = order[position]
         features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
-        first, last = examples.action_at[e], examples.action_at[e + 1]
-        n = last - first
-        actions, costs = examples.actions[first:last], examples.costs[first:last]
-        extra_at = examples.extra_at[first : last + 1] if structured else nothing
+        n = read_example(examples, e, all_actions, actions, costs)
+        extra_at = examples.extra_at[examples.action_at[e] : examples.action_at[e + 1] + 1] if structured else nothing
         # fmt: off
         score_actions(model.weights, features, features.shape[0], actions, n, examples.extra, extra_at, sums, scores)
         total += update_weights(rule, model, features, features.shape[0], actions, n, examples.extra, extra_at,
