@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
+from typing import Any
 
-__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError"]
+__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError", "whole_number"]
 
 
 class TreewrightError(Exception):
@@ -37,3 +39,19 @@ class TaskError(TreewrightError):
 
 class ConfigError(TreewrightError):
     """A setting has a name or a value that cannot be used."""
+
+
+def whole_number(name: str, value: Any, low: int, high: int = 2**31 - 1) -> int:
+    """The value of a setting as a plain integer, or a :class:`ConfigError` that names the setting.
+
+    >>> whole_number("seed", -1, 0)
+    Traceback (most recent call last):
+    treewright.errors.ConfigError: seed must be a whole number from 0 to 2147483647, not -1
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if not low <= number <= high:
+        raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+    return number

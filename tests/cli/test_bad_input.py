@@ -14,6 +14,10 @@ FILES = {
     "wrong encoding": ("x.conllu", "1\tnaïve\t_\tADJ\t_\t_\t_\t_\t_\t_\n\n".encode("latin-1"), "not UTF-8"),
     "utf-16": ("x.conllu", "1\tTime\t_\tADJ\t_\t_\t_\t_\t_\t_\n\n".encode("utf-16"), "UTF-8"),
     "not CoNLL-U": ("x.conllu", b"Dear reader,\nthis is a letter.\n", "columns"),
+    "image": ("x.conllu", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "this looks like a binary file, not text"),
+    "packed": ("x.conllu", b"\x1f\x8b\x08\x08abc", "zcat FILE | treewright parse MODEL -"),
+    "trees": ("x.ptb", b"(S (NP I) (VP see))\n", "holds constituency trees"),
+    "graphs": ("x.amr", b"(s / see-01)\n", "holds AMR graphs"),
     "binary": ("x.tsv", bytes(range(256)) * 4, ""),
 }
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import penman
 import pytest
 
 import treewright
+from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import table
 
@@ -110,3 +112,25 @@ def test_demo(run):
 
 def test_demo_without_words(run):
     assert "no words" in run("demo", " ", code=2).stderr
+
+
+def test_demo_of_an_unknown_learner(run):
+    result = run("demo", "--learner", "nope", code=2)
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: there is no learner 'nope'")
+
+
+def test_the_commands_after_the_demo_work_as_they_are(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert _next_commands().startswith("  treewright demo")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert _next_commands().startswith("  python3 -m treewright demo")
+    assert "| python3 -m treewright parse model.tw\n" in _next_commands()
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("activate", "treewright"):
+        (programs / name).touch()
+    assert _next_commands().startswith(f"  . {os.path.join('.venv', 'bin', 'activate')}\n  treewright demo")

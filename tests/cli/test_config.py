@@ -83,7 +83,10 @@ def test_another_learner_replaces_the_table(run, tmp_path):
     file = tmp_path / "c.toml"
     file.write_text(run("train", "tagging", "-l", "dagger", "--print-config").stdout)
     result = run("train", "tagging", "--config", file, "-l", "lols", "--print-config")
-    assert "replaces" in result.stderr
+    assert "replaces the settings of the learner" in result.stderr
+    assert result.stderr.endswith("; those of its update stay\n")
+    other = run("train", "tagging", "--config", file, "-l", "lols", "--update", "perceptron", "--print-config")
+    assert "stay" not in other.stderr
     assert result.stdout == run("train", "tagging", "-l", "lols", "--print-config").stdout
     learner = resolved(run, file, "--update", "arow")["learner"]
     assert learner["update"] == {"name": "arow", "averaged": False, "C": 30.0}
@@ -117,6 +120,10 @@ def test_training_from_a_file_alone(run, data, tmp_path):
         ("task = 'amr'", ["configuration for amr, not for tagging"]),
         ("bits = ", ["not TOML"]),
         ("bits = 3 # \udcff", ["not UTF-8"]),
+        ("learner = 'nope'", ["there is no learner 'nope'"]),
+        ("[learner.update]\nname = 'arow'\nmargin = 1", ["update 'arow' has the settings"]),
+        ("[learner]\nbeta = 'often'", ["is not a schedule"]),
+        ("jobs = 0", ["jobs must be at least 1"]),
     ],
 )
 def test_mistakes_in_the_file(run, tmp_path, text, said):
@@ -148,3 +155,30 @@ def test_jobs_in_the_file(run, tmp_path):
     file = tmp_path / "c.toml"
     file.write_text("jobs = 0")
     assert "jobs" in run("train", "tagging", "--config", file, "--print-config", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "named"),
+    [
+        ("learner = 'nope'", ("--C", "3"), True),
+        ("learner = 'nope'", ("-l", "nix"), False),
+        ("[learner.update]\nmargin = 1", ("--C", "3"), True),
+        ("[learner]\nname = 'dagger'", ("--margin", "1"), False),
+        ("bits = 13", ("-l", "nix"), False),
+    ],
+)
+def test_the_file_is_named_if_it_is_to_blame(run, tmp_path, text, args, named):
+    file = tmp_path / "c.toml"
+    file.write_text(text)
+    message = run("train", "tagging", "--config", file, *args, "--print-config", code=2).stderr
+    assert message.startswith(f"error: {file}: ") == named
+
+
+@pytest.mark.parametrize(("args", "named"), [((), True), (("--seed", "-2"), False)])
+def test_the_file_is_named_for_what_only_training_finds(run, data, tmp_path, args, named):
+    file = tmp_path / "c.toml"
+    file.write_text("seed = -1")
+    command = ("train", "tagging", data / "train.conllu", "--config", file, "-o", tmp_path / "m.tw", *args)
+    message = run(*command, code=2).stderr
+    assert message.startswith(f"error: {file}: seed ") == named
+    assert "seed must be" in message

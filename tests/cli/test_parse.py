@@ -134,3 +134,13 @@ def test_memory_does_not_grow(start, model):
         return usage.ru_maxrss
 
     assert peak(1000) < 1.25 * peak(1)
+
+
+@pytest.mark.parametrize("args", [(), ("--input-format", "text"), ("--format", "json")])
+def test_empty_standard_input_is_nothing_to_do(run, model, args):
+    assert run("parse", model, "-", *args, input="").output == ""
+
+
+def test_empty_standard_input_is_no_test_corpus(run, model):
+    assert "it is empty" in run("evaluate", model, "-", input="", code=2).stderr
+    assert "no sentence" in run("parse", model, "-", input="\n", code=2).stderr

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treewright.cli.tasks import TASKS
 from treewright.cli.train import PassReport
+from treewright.learners import make_learner
 from treewright.models import read_model
 
 SMALL = ["--bits", "12", "--iterations", "2"]
@@ -62,6 +64,52 @@ def test_json_is_one_object_a_line(run, data, tmp_path):
 def test_quiet(run, data, tmp_path):
     result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "-q", *SMALL)
     assert result.output == ""
+    result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "-q", "--resume", *SMALL)
+    assert result.output == ""
+    checkpoint = tmp_path / "m.tw.checkpoint"
+    checkpoint.mkdir()
+    (checkpoint / "state.npz").touch()
+    assert run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "-q", *SMALL).output == ""
+
+
+def test_quiet_says_nothing_of_what_it_replaces(run, data, tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text('[learner]\nname = "dagger"\nepochs = 2\n')
+    settings = ("--config", file, "-l", "supervised", "-o", tmp_path / "m.tw", *SMALL)
+    assert run("train", "tagging", data / "train.conllu", *settings, "--quiet").output == ""
+
+
+@pytest.mark.parametrize(("learner", "shown"), [("supervised", "–"), ("exploration", "–"), ("dagger", "1.000")])
+def test_beta_is_shown_where_there_is_one(run, data, tmp_path, learner, shown):
+    result = run("train", "tagging", data / "train.conllu", "-l", learner, "-o", tmp_path / "m.tw", *SMALL)
+    assert result.stdout.splitlines()[1].split()[1] == shown
+
+
+def test_a_small_model_has_a_size(run, data, tmp_path):
+    result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--bits", 4, "-n", 1)
+    assert result.stdout.rstrip().endswith(" kB")
+    assert ", 0 kB" not in result.stdout
+
+
+@pytest.mark.parametrize("seed", [-1, 2**80])
+def test_impossible_seeds(run, data, tmp_path, seed):
+    result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--seed", seed, *SMALL, code=2)
+    assert result.stderr.startswith("error: seed must be")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_help_shows_the_defaults_of_the_library(run):
+    text = " ".join(run("train", "tagging", "--help").stdout.replace("│", " ").split())
+    for task in TASKS.values():
+        learner = make_learner(task.default_learner)
+        assert task.learner_defaults == {
+            "learner": learner.name,
+            "iterations": f"{learner.iterations} with {learner.name}",
+            "update": learner.update.name,
+            "C": f"{learner.update.params()['C']:g} with {learner.update.name}",
+        }
+    for default in TASKS["tagging"].learner_defaults.values():
+        assert f"[default: ({default})]" in text
 
 
 def test_jobs_do_not_change_the_model(run, data, tmp_path):

@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 import stat
@@ -59,9 +60,33 @@ def test_wrong_encoding_is_reported_with_its_line(tmp_path):
         list(text_lines(stream))
 
 
-def test_binary_file_is_recognised():
-    with pytest.raises(CorpusError, match="binary file"):
-        list(text_lines(io.BytesIO(b"\x80\0\0\n")))
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x80\0\0\n",
+        b"\x89PNG\r\n\x1a\n",
+        b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n",
+        b"\x7fELF\x02\x01\xff\n",
+        b"PK\x03\x04\xff",
+    ],
+)
+def test_binary_file_is_recognised(content):
+    with pytest.raises(CorpusError, match=r"this looks like a binary file, not text$"):
+        list(text_lines(io.BytesIO(content)))
+
+
+def test_gzip_is_recognised(tmp_path):
+    path = tmp_path / "x.conllu.gz"
+    path.write_bytes(gzip.compress(b"1\tTime\n"))
+    with pytest.raises(CorpusError, match=r"not text; unpack it first, e\.g\. zcat FILE \| treewright parse MODEL -"):
+        list(text_lines(path))
+    with open(path, encoding="utf-8") as stream, pytest.raises(CorpusError, match="zcat"):
+        list(text_lines(stream))
+
+
+def test_utf_16_is_recognised():
+    with pytest.raises(CorpusError, match="this looks like UTF-16; save the file as UTF-8"):
+        list(text_lines(io.BytesIO("Time flies".encode("utf-16"))))
 
 
 def test_streams_that_fail():

@@ -71,8 +71,15 @@ def test_what_is_not_well_formed(changes: dict[str, object], message: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("(w / want-01", "not a graph"), ("(w / want-01 :ARG0 (b))", "'b' has no concept")]
+    ("text", "message"),
+    [
+        ("(w / want-01", "not a graph"),
+        ("(w / want-01 :ARG0 (b))", "'b' has no concept"),
+        ("(a / b :x )", "the role :x of the variable 'a' has no target"),
+        ("(a / b :x-of )", "the role :x-of of the variable 'a' has no target"),
+    ],
 )
-def test_what_is_not_penman(text: str, message: str) -> None:
+def test_what_is_not_penman(text: str, message: str, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(CorpusError, match=message):
         Graph.from_penman(text)
+    assert not caplog.records

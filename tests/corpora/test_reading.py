@@ -147,3 +147,15 @@ def test_real_treebank(real_data):
     assert corpus_hash(corpus) == corpus_hash(path)
     with open(path, "rb") as stream:
         assert load_corpus(stream) == corpus
+
+
+@pytest.mark.parametrize(
+    ("suffix", "holds"),
+    [(".ptb", "constituency trees"), (".MRG", "constituency trees"), (".amr", "AMR graphs"), (".penman", "AMR graphs")],
+)
+def test_what_is_only_written_is_not_taken_for_text(tmp_path, suffix, holds):
+    path = tmp_path / f"x{suffix}"
+    path.write_text("(x / y)\n")
+    with pytest.raises(CorpusError, match=rf"x\{suffix}: holds {holds}, which this version writes but does not read"):
+        load_corpus(path)
+    assert load_corpus(path, "text")[0].forms == ("(x", "/", "y)")

@@ -69,11 +69,11 @@ def test_unknown_learners_and_settings_are_named():
         ({"data": "some"}, "data cannot be 'some'; it is one of: first, current, all, online"),
         ({"cost": "loss"}, "cost 'loss' does not go with roll-out 'none'"),
         ({"roll_out": "expert"}, "cost 'action' does not go with roll-out 'expert'"),
-        ({"iterations": 0}, "iterations must be at least 1, not 0"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"samples": -1}, "samples must be at least 1"),
-        ({"focus": -1}, "cannot be negative"),
-        ({"k": -1}, "cannot be negative"),
+        ({"iterations": 0}, "iterations must be a whole number from 1 to 2147483647, not 0"),
+        ({"epochs": 0}, "epochs must be a whole number from 1"),
+        ({"samples": -1}, "samples must be a whole number from 1"),
+        ({"focus": -1}, "must be a whole number from 0"),
+        ({"k": -1}, "must be a whole number from 0"),
         ({"p": 1.1}, "p must lie between 0 and 1, not 1.1"),
         ({"interpolation": -0.5}, "interpolation must lie between 0 and 1"),
         ({"interpolation": 0.5}, 'set data = "current"'),
@@ -92,7 +92,7 @@ def test_an_impossible_size_or_an_empty_corpus_is_refused():
     with pytest.raises(ConfigError, match="the corpus has no sentences"):
         train(Supervised(), task.pack([]))
     for bits in (0, 31):
-        with pytest.raises(ConfigError, match=f"bits must lie between 1 and 30, not {bits}"):
+        with pytest.raises(ConfigError, match=f"bits must be a whole number from 1 to 30, not {bits}"):
             train(Supervised(), task.pack(random_track(np.random.default_rng(0), 1, 2)), bits=bits)
 
 

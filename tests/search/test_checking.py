@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from treewright.errors import TaskError
+from treewright.learners import train
 from treewright.search import Task, check_task, mix
 from treewright.tagging import SequenceLabelling
 
@@ -172,6 +174,43 @@ def test_static_expert_is_held_to_its_own_path_only():
 
 def test_negative_loss():
     assert "`loss` must be ≥ 0" in breach(loss=lambda x, state: -1.0)
+
+
+@pytest.mark.parametrize("result", [None, "bad", 1.5])
+def test_what_is_not_a_number_is_named(result):
+    message = breach(features=lambda x, state, out: result)
+    assert f"`features` returns {result!r}" in message
+    assert ("is a `return` missing?" in message) == (result is None)
+
+
+def test_function_that_is_missing():
+    bare = type("Bare", (Task,), {"n_actions": 2, "state": {"a": 1}, "instance": ("words",)})
+    assert "`is_final` is not defined" in str(check_task(bare(), CORPUS))
+
+
+def test_best_action_that_costs_something():
+    def expert_costs(x, state, actions, n, out):
+        for k in range(n):
+            out[k] = 1.0
+
+    assert "must give the best action 0" in breach(expert_costs=expert_costs)
+
+
+def test_functions_with_self_and_strings_instead_of_tuples_are_refused_at_once():
+    with pytest.raises(TaskError, match="`step` of Wrong: the functions of a task take no `self`"):
+        type("Wrong", (Copying,), {"step": lambda self, x, state, action: None})
+    with pytest.raises(TaskError, match=r"write \('words',\)"):
+        type("Wrong", (Copying,), {"instance": "words"})
+
+
+def test_training_refuses_a_task_that_writes_beyond_its_arrays():
+    def step(x, state, action):
+        state.labels[state.position[0] + 1] = action
+        state.position[0] += 1
+
+    broken = type("Broken", (Copying,), {"step": step})()
+    with pytest.raises(TaskError, match="task 'Broken': `step` raises IndexError on sentence 1"):
+        train("supervised", broken.pack(CORPUS), bits=4)
 
 
 def test_missing_field():

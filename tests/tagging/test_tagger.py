@@ -134,9 +134,31 @@ def test_nothing_to_learn_from():
         Tagger().fit([])
 
 
-def test_string_instead_of_words_is_refused(tagger):
-    with pytest.raises(ConfigError, match="not a string"):
-        tagger.predict(["she sees"])
+@pytest.mark.parametrize("wrong", [["she sees"], ["she", "sees"], [[1, 2]]])
+def test_what_is_not_a_list_of_sentences_is_refused(tagger, wrong):
+    with pytest.raises(ConfigError, match="is not a sentence"):
+        tagger.predict(wrong)
+
+
+@pytest.mark.parametrize("corpus", [[["a", "b"]], [[("a", "X")]]])
+def test_a_corpus_without_sentences_is_refused_with_advice(corpus):
+    with pytest.raises(ConfigError, match="from_words"):
+        Tagger().fit(corpus)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"seed": -1}, {"seed": 2**63}, {"seed": None}, {"bits": 18.5}, {"beam": 0}, {"min_count": "2"}, {"learner": None}],
+)
+def test_settings_of_the_wrong_kind_are_named(settings, corpus):
+    [name] = settings
+    with pytest.raises(ConfigError, match=name):
+        Tagger(**settings).fit(corpus[0][:2])
+
+
+def test_a_seed_of_numpy_is_as_good_as_any(corpus, tmp_path):
+    tagger = Tagger(learner=QUICK, bits=8, seed=np.int64(3)).fit(corpus[0][:5])
+    assert Tagger.load(tagger.save(tmp_path / "m.tw")).seed == 3
 
 
 def test_empty_sentence_and_no_sentences(tagger):

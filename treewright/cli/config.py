@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from treewright.cli.settings import LEARNING, RUNNING, Setting
 from treewright.cli.tasks import Task
 from treewright.errors import ConfigError
 
-__all__ = ["Config", "dump_toml", "read_config", "resolve"]
+__all__ = ["Config", "blame", "dump_toml", "read_config", "resolve"]
 
 _TRAIN = Setting("train", Path, "The corpus to learn from.")
 
@@ -37,22 +38,59 @@ class Config:
         return dump_toml({"task": self.task, **given, "jobs": self.jobs, **self.params})
 
 
-def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Config, Any]:
+def resolve(
+    task: Task, given: Mapping[str, Any], file: Path | None, *, say: Callable[[str], None] = note
+) -> tuple[Config, Any]:
     """The configuration with every choice spelled out, and the estimator that it makes.
 
     ``given`` is what the command line said (None: nothing). It wins over the file. Naming another learner or
     update than the file does replaces that table of the file, whose settings were meant for the other one.
+    An error that the file alone is to blame for names it.
     """
+    if file is None:
+        return _combine(task, given, {}, None, say)
+    read = partial(read_config, file, task)
+    values = read()
+    try:
+        return _combine(task, given, values, file, say)
+    except ConfigError as error:
+        from_the_file = _mistake(task, {}, read(), file) is not None
+        from_the_command = _mistake(task, given, {}, None) == str(error)
+        if from_the_file and not from_the_command:
+            raise ConfigError(f"{file}: {error}") from None
+        raise
+
+
+def blame(error: ConfigError, file: Path | None, given: Mapping[str, Any], task: Task) -> ConfigError:
+    """An error that only training found; where its message begins with a setting from the file, it names the file."""
+    word = str(error).partition(" ")[0]
+    if file is not None and word in read_config(file, task) and given.get(word) is None:
+        return ConfigError(f"{file}: {error}")
+    return error
+
+
+def _mistake(task: Task, given: Mapping[str, Any], values: dict[str, Any], file: Path | None) -> str | None:
+    """What is wrong with the command line alone, or with the file alone."""
+    try:
+        _combine(task, given, values, file, lambda _: None)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _combine(
+    task: Task, given: Mapping[str, Any], values: dict[str, Any], file: Path | None, say: Callable[[str], None]
+) -> tuple[Config, Any]:
     from treewright.learners import make_learner
 
-    values = {} if file is None else read_config(file, task)
     learner = values.pop("learner", {})
     update = learner.pop("update", {})
     for setting in (_TRAIN, *RUNNING, *task.settings):
         if given.get(setting.parameter) is not None:
             values[setting.name] = given[setting.parameter]
-    learner = _merge("learner", learner, given, file)
-    update = _merge("update", update, given, file)
+    stays = bool(update) and given.get("update") in (None, update.get("name"))
+    learner = _merge("learner", learner, given, file, say, "; those of its update stay" if stays else "")
+    update = _merge("update", update, given, file, say)
     learner.setdefault("name", task.default_learner)
     if update:
         usual = make_learner(str(learner["name"])).update.params()
@@ -67,10 +105,17 @@ def resolve(task: Task, given: Mapping[str, Any], file: Path | None) -> tuple[Co
     return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
 
 
-def _merge(table: str, values: dict[str, Any], given: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
+def _merge(
+    table: str,
+    values: dict[str, Any],
+    given: Mapping[str, Any],
+    file: Path | None,
+    say: Callable[[str], None],
+    but: str = "",
+) -> dict[str, Any]:
     new = {s.name: given[s.parameter] for s in LEARNING if s.table == table and given.get(s.parameter) is not None}
     if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
-        note(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}")
+        say(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}{but}")
         values = {}
     return {**values, **new}
 

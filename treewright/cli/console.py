@@ -18,7 +18,7 @@ from rich.text import Text
 
 from treewright.cli.outcomes import note
 
-__all__ = ["COMPILING", "Bar", "make_table", "patience_while_compiling", "print_json", "stdout"]
+__all__ = ["COMPILING", "Bar", "make_table", "patience_while_compiling", "print_json", "size_text", "stdout"]
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
 COMPILING = "compiling: about 20 s, once"
@@ -52,6 +52,15 @@ def make_table(
 def print_json(value: Any, *, pretty: bool = False) -> None:
     """One JSON value on stdout: on a line of its own, or spread out."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
+
+
+def size_text(size: int) -> str:
+    """The size of a file.
+
+    >>> size_text(41_300), size_text(1_340_000)
+    ('41 kB', '1.3 MB')
+    """
+    return f"{size / 1e3:,.0f} kB" if size < 1e5 else f"{size / 1e6:,.1f} MB"
 
 
 def _compiles() -> bool:

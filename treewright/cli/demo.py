@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from treewright.cli.console import Bar, make_table, stdout
+from treewright.cli.console import Bar, make_table, size_text, stdout
 from treewright.cli.tasks import TASKS
 from treewright.cli.train import PassReport
 
 __all__ = ["demo"]
 
 _SENTENCE = "She can fish near the can ."
-_NEXT = """
-What to try next:
-  treewright demo "The dogs watch the watch ."
+_NEXT = """  treewright demo "The dogs watch the watch ."
   treewright corpus data
   treewright train tagging data/train.conllu --dev data/dev.conllu --out model.tw
   treewright evaluate model.tw data/test.conllu
@@ -48,11 +50,11 @@ def demo(
     words = sentence.split()
     if not words:
         raise ConfigError('there are no words in the sentence: try treewright demo "She can see the can ."')
+    settings = make_learner({"name": learner, "iterations": iterations})
     console = stdout()
     corpus = builtin_corpus(train=train)
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())
     console.print(f"A tagger for the built-in corpus ({sizes} sentences), learned by {learner}:\n", markup=False)
-    settings = make_learner({"name": learner, "iterations": iterations})
     with Bar() as bar:
         report = PassReport(TASKS["tagging"], settings, corpus.train, bar, quiet=False, as_json=False)
         tagger = Tagger(learner=settings, bits=16).fit(
@@ -86,5 +88,18 @@ def demo(
             raise TreewrightError(
                 "the saved model gives other labels than the one that was trained: please report this"
             )
-    console.print(f"\nSaved ({size / 1e6:.1f} MB), loaded again: the same labels on every sentence.")
-    console.print(_NEXT, markup=False)
+    console.print(f"\nSaved ({size_text(size)}), loaded again: the same labels on every sentence.")
+    console.print(f"\nWhat to try next:\n{_next_commands()}", markup=False)
+
+
+def _next_commands() -> str:
+    """The commands as they work here: ``treewright`` may be in a virtual environment that is not active."""
+    if shutil.which("treewright"):
+        return _NEXT
+    programs = Path(sys.prefix, "bin")
+    if (programs / "activate").exists() and (programs / "treewright").exists():
+        here = Path.cwd()
+        programs = programs.relative_to(here) if programs.is_relative_to(here) else programs
+        return f"  . {shlex.quote(str(programs / 'activate'))}\n{_NEXT}"
+    python = shlex.quote(os.path.basename(sys.executable) or "python")
+    return _NEXT.replace("treewright ", f"{python} -m treewright ")

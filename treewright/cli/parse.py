@@ -58,7 +58,7 @@ def parse(
 
     task, estimator = load_model(model)
     _check_format(task, format)
-    with Input(file, input_format) as source:
+    with Input(file, input_format, may_be_empty=True) as source:
         chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or source.format
         _check_format(task, chosen)
         sentence_text = task.writer(estimator, chosen)

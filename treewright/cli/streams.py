@@ -11,6 +11,7 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, cast
 
 from treewright.cli.console import Bar
+from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
@@ -24,6 +25,8 @@ _BATCH = 20_000  # words
 class Input:
     """The sentences of a file or, for ``-``, of standard input, and how far they are read.
 
+    Standard input without a single byte is an error as in a file, unless it ``may_be_empty``.
+
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:
     ...     _ = file.write(b"Time flies .\\n"), file.flush()
@@ -32,12 +35,13 @@ class Input:
     ('text', [['Time flies .']])
     """
 
-    def __init__(self, path: str, format: str = "auto", *, column: str = "upos") -> None:
+    def __init__(self, path: str, format: str = "auto", *, column: str = "upos", may_be_empty: bool = False) -> None:
         from treewright.corpora.files import text_lines
 
         self._descriptor, self._read, self._close = _open(path)
         self.name = "<stdin>" if path == "-" else path
         self.column = column
+        self._may_be_empty = may_be_empty and path == "-"
         self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self.done = 0
         self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
@@ -65,7 +69,11 @@ class Input:
         from treewright.corpora import reading
 
         lines = chain(self._seen, self._lines)
-        return reading.parse_sentences(lines, self.name, self.format, column=self.column)
+        try:
+            yield from reading.parse_sentences(lines, self.name, self.format, column=self.column)
+        except CorpusError:
+            if self.done or not self._may_be_empty:
+                raise
 
     def batches(self) -> Iterator[list[Sentence]]:
         """The sentences in batches: those that are there, up to 20,000 words, and never waiting for more."""

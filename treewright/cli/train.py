@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -19,10 +20,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.config import Config, resolve
-from treewright.cli.console import Bar, print_json, stdout
+from treewright.cli.config import Config, blame, resolve
+from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
-from treewright.cli.settings import LEARNING, RUNNING, option_parameters, with_parameters
+from treewright.cli.settings import RUNNING, option_parameters, with_parameters
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task
 from treewright.errors import ConfigError
@@ -66,9 +67,16 @@ def _register(task: Task) -> None:
         keyword("quiet", annotation=Quiet, default=False),
         keyword("as_json", annotation=Json, default=False),
         *option_parameters(task.settings),
-        *option_parameters(LEARNING),
+        *option_parameters(task.learning_settings()),
     ]
-    app.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(train, task), parameters))
+    app.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(_train, task), parameters))
+
+
+def _train(task: Task, *, quiet: bool, **given: Any) -> None:
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        train(task, quiet=quiet, **given)
 
 
 def train(
@@ -84,7 +92,8 @@ def train(
     """Train a model for a task, as the command line and a file say."""
     from treewright.learners import checkpoints
 
-    settings, estimator = resolve(task, given, config)
+    say = _say_nothing if quiet else note
+    settings, estimator = resolve(task, given, config, say=say)
     if print_config:
         print(settings.to_toml())
         return
@@ -96,10 +105,10 @@ def train(
     dev = None if settings.dev is None else load(str(settings.dev), column=column, shown=shown)
     with Bar(shown=shown) as bar:
         report = PassReport(task, _learner(settings), corpus, bar, quiet=quiet, as_json=as_json)
-        report.earlier(_finished_passes(checkpoint, resume))
+        report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
         try:
-            with _saying_so_on_interrupt():
+            with _saying_so_on_interrupt(say):
                 estimator.fit(
                     corpus,
                     dev,
@@ -109,6 +118,8 @@ def train(
                     checkpoint=checkpoint,
                     resume=resume,
                 )
+        except ConfigError as error:
+            raise blame(error, config, given, task) from None
         except KeyboardInterrupt:
             bar.hide()
             note(_how_to_resume(report, checkpoint))
@@ -141,17 +152,21 @@ def _check_files(settings: Config) -> tuple[Path, Path]:
     return settings.train, out
 
 
-def _finished_passes(checkpoint: Path, resume: bool) -> list[Pass]:
+def _say_nothing(message: str) -> None:
+    """What --quiet does with a note."""
+
+
+def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None]) -> list[Pass]:
     """The passes in a checkpoint that training is about to go on from."""
     from treewright.learners import Pass, checkpoints
 
     state = checkpoint / "state.npz"
     if not resume:
         if state.exists():
-            note(f"note: {checkpoint}, left by an earlier training, is replaced; --resume would go on from it")
+            say(f"note: {checkpoint}, left by an earlier training, is replaced; --resume would go on from it")
         return []
     if not state.exists():
-        note(f"note: there is nothing to resume in {checkpoint}; training begins with the first pass")
+        say(f"note: there is nothing to resume in {checkpoint}; training begins with the first pass")
         return []
     return [Pass(**row) for row in checkpoints.history(checkpoint)]
 
@@ -172,6 +187,7 @@ class PassReport:
         self.iterations = learner.iterations
         self.finished = 0
         self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
+        self._uses_beta = learner.uses_beta
         self._tokens = sum(len(sentence) for sentence in corpus)
         self._stages = 1 if learner.data == "online" else 1 + learner.epochs
         self._stages_seen: list[str] = []
@@ -218,7 +234,8 @@ class PassReport:
             self._console.print(f"[bold]{'pass':>5} {'β':>6} {'loss':>8} {score:>15}   {'tokens/s':>10} {'seconds':>8}")
         score = "–" if row.score is None else f"{100 * row.score:.2f}"
         best = "★" if row.best and row.score is not None else " "
-        text = f"{row.iteration:5} {row.beta:6.3f} {row.loss:8.4f} {score:>15} {best} "
+        beta = f"{row.beta:.3f}" if self._uses_beta else "–"
+        text = f"{row.iteration:5} {beta:>6} {row.loss:8.4f} {score:>15} {best} "
         text += f"{self._rate(row):10,.0f} {row.seconds:8.2f}"
         self._console.print(text, style="bold" if best.strip() else None)
 
@@ -234,7 +251,7 @@ def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
 
 
 @contextmanager
-def _saying_so_on_interrupt() -> Iterator[None]:
+def _saying_so_on_interrupt(say: Callable[[str], None]) -> Iterator[None]:
     """Answer Ctrl-C at once: compiled code may need a moment before it stops."""
     before = signal.getsignal(signal.SIGINT)
     usual = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
@@ -244,7 +261,7 @@ def _saying_so_on_interrupt() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
-        note("stopping …")
+        say("stopping …")
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
@@ -271,7 +288,7 @@ def _summarise(task: Task, estimator: Any, out: Path, seconds: float, *, quiet: 
         print_json({**done, "config": estimator.resolved_config()})
     elif not quiet:
         said = "".join(f", {name} {100 * value:.2f}" for name, value in scores.items())
-        stdout().print(f"{out}: pass {best} of {len(history)}{said}, {size / 1e6:,.1f} MB", markup=False)
+        stdout().print(f"{out}: pass {best} of {len(history)}{said}, {size_text(size)}", markup=False)
 
 
 for _task in TASKS.values():

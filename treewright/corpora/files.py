@@ -67,8 +67,11 @@ def text_lines(source: Source) -> Iterator[str]:
 def _decoded_lines(stream: IO[bytes] | IO[str], name: str) -> Iterator[str]:
     number = 0
     raw: bytes | str = ""
+    start = b""  # of the first line
     try:
         for number, raw in enumerate(cast(Iterable[bytes | str], stream), 1):
+            if number == 1 and isinstance(raw, bytes):
+                start = raw[:8]
             line = raw.decode() if isinstance(raw, bytes) else raw
             if number == 1:
                 line = line.removeprefix("\ufeff")
@@ -76,14 +79,31 @@ def _decoded_lines(stream: IO[bytes] | IO[str], name: str) -> Iterator[str]:
     except UnicodeDecodeError as error:
         # Each line of bytes is decoded by itself, so the number is exact; a text stream decodes ahead of it.
         exact = isinstance(raw, bytes)
+        what = f"not UTF-8 text (byte 0x{error.object[error.start]:02x}{'' if exact else ' somewhere below'}); "
         raise CorpusError(
-            f"not UTF-8 text (byte 0x{error.object[error.start]:02x}{'' if exact else ' somewhere below'}); "
-            + ("this looks like a binary file" if b"\0" in error.object else "save the file as UTF-8"),
+            _looks_binary(start or error.object[:8], error.object) or what + "save the file as UTF-8",
             path=name,
             line=max(number, 1),
         ) from None
     except OSError as error:
         raise CorpusError(f"cannot be read: {_reason(error)}", path=name, line=number + 1) from None
+
+
+_BINARY = (b"\x89PNG", b"GIF8", b"%PDF-", b"BZh", b"PK\x03\x04", b"\xff\xd8\xff", b"\x28\xb5\x2f\xfd")
+_CONTROLS = bytes(code for code in range(32) if code not in b"\a\b\t\n\v\f\r\x1a\x1b")  # seldom in text
+
+
+def _looks_binary(start: bytes, line: bytes) -> str | None:
+    """What to say of a file that begins like this and has this line, which is not UTF-8; None if it may be text."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "this looks like UTF-16; save the file as UTF-8"
+    if start.startswith(b"\x1f\x8b"):
+        return (
+            "this looks like a binary file (gzip), not text; unpack it first, e.g. zcat FILE | treewright parse MODEL -"
+        )
+    if start.startswith(_BINARY) or line.translate(None, _CONTROLS) != line:
+        return "this looks like a binary file, not text"
+    return None
 
 
 @contextmanager

@@ -23,7 +23,9 @@ write a graph as a tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -36,6 +38,18 @@ Triple = tuple[str, str, str]
 
 Alignment = tuple[int, ...] | str
 """What a concept comes from: positions of tokens, counted from 0, or the name of a construction."""
+
+
+@contextmanager
+def _silent(name: str) -> Iterator[None]:
+    """Let a logger and those below it say nothing for a while."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +102,13 @@ class Graph:
         from penman.surface import alignments
 
         try:
-            graph = penman.decode(text)
+            with _silent("penman"):  # what it warns of is an error here
+                graph = penman.decode(text)
         except PenmanError as error:
             raise CorpusError(f"not a graph in PENMAN notation: {error}") from error
+        for source, role, target in graph.triples:
+            if role != ":instance" and target is None:
+                raise CorpusError(f"the role {role} of the variable {source!r} has no target: write one after it")
         nameless = [source for source, role, target in graph.triples if role == ":instance" and target is None]
         if nameless:
             raise CorpusError(f"the variable {nameless[0]!r} has no concept: write ({nameless[0]} / concept)")

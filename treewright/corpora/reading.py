@@ -4,7 +4,8 @@ r"""One door to all corpus formats: name a file or a stream, get sentences.
 - ``tabular`` (``.tsv``, ``.tab``): word and tag, see :mod:`treewright.corpora.tabular`;
 - ``text`` (``.txt``): a sentence a line, words separated by spaces.
 
-With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do.
+With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do. Trees (``.ptb``,
+``.mrg``) and AMR graphs (``.amr``, ``.penman``) are written only, not read.
 
 >>> import io
 >>> [str(sentence) for sentence in read_sentences(io.BytesIO(b"Time flies .\nI see .\n"))]
@@ -90,6 +91,9 @@ _FORMATS = {
     "text": _Format((".txt",), _parse_text, _format_text),
 }
 
+_TREES, _GRAPHS = "constituency trees", "AMR graphs"
+_WRITE_ONLY = {".ptb": _TREES, ".mrg": _TREES, ".amr": _GRAPHS, ".penman": _GRAPHS}
+
 
 def formats() -> list[str]:
     """The names of the known formats.
@@ -129,12 +133,18 @@ def parse_sentences(lines: Iterable[str], path: str, format: str, *, column: str
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """The format that the suffix of a file tells, if it tells one.
+    """The format that the suffix of a file tells, if it tells one; CorpusError if it tells one that cannot be read.
 
     >>> format_of("train.conllu"), format_of("README")
     ('conllu', None)
     """
     suffix = Path(path).suffix.lower()
+    if suffix in _WRITE_ONLY:
+        raise CorpusError(
+            f"holds {_WRITE_ONLY[suffix]}, which this version writes but does not read; "
+            "give CoNLL-U, word<TAB>tag or plain text",
+            path=os.fspath(path),
+        )
     return next((name for name, known in _FORMATS.items() if suffix in known.suffixes), None)
 
 

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from treewright.errors import ConfigError
+
 if TYPE_CHECKING:
     from treewright.corpora.graphs import Graph
     from treewright.corpora.trees import Tree
@@ -70,6 +72,8 @@ class Sentence:
 
     def column(self, name: str) -> tuple[str, ...]:
         """One column over all tokens, e.g. ``column("upos")``."""
+        if name not in Token._fields:
+            raise ConfigError(f"there is no column {name!r}; there are: {', '.join(Token._fields)}")
         return tuple([getattr(token, name) for token in self.tokens])
 
     def with_column(self, name: str, values: Sequence[str]) -> Sentence:

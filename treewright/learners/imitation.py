@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, whole_number
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
 from treewright.policies.updates import AROW, Update, make_update
 
@@ -104,18 +104,22 @@ class Imitation:
                 f"cost {self.cost!r} does not go with roll-out {self.roll_out!r}: costs are losses exactly where there "
                 "are roll-outs"
             )
-        for setting in ("iterations", "epochs", "samples"):
-            if getattr(self, setting) < 1:
-                raise ConfigError(f"{setting} must be at least 1, not {getattr(self, setting)}")
-        if self.focus < 0 or self.k < 0:
-            raise ConfigError("focus and k cannot be negative")
+        for setting, least in (("iterations", 1), ("epochs", 1), ("samples", 1), ("focus", 0), ("k", 0)):
+            object.__setattr__(self, setting, whole_number(setting, getattr(self, setting), least))
         for setting in ("p", "interpolation"):
-            if not 0.0 <= getattr(self, setting) <= 1.0:
-                raise ConfigError(f"{setting} must lie between 0 and 1, not {getattr(self, setting)}")
+            value = getattr(self, setting)
+            if isinstance(value, str) or not 0.0 <= value <= 1.0:
+                raise ConfigError(f"{setting} must lie between 0 and 1, not {value!r}")
         if self.interpolation and self.data != "current":
             raise ConfigError('interpolation (SEARN) trains each policy on its own iteration: set data = "current"')
         if self.roll_in == "explore" and self.data != "online":
             raise ConfigError('the roll-in "explore" is an online algorithm: set data = "online"')
+
+    @property
+    def uses_beta(self) -> bool:
+        """Does the expert's share β matter to the choices made?"""
+        mixed = ("mixed-per-step", "mixed-per-roll", "both")
+        return not self.interpolation and (self.roll_in in mixed or self.roll_out in mixed)
 
     def params(self) -> dict[str, Any]:
         """The name and all choices, as plain values that :func:`make_learner` takes back."""
@@ -297,6 +301,11 @@ def make_learner(learner: str | Imitation | dict[str, Any]) -> Imitation:
     """
     if isinstance(learner, Imitation):
         return learner
+    if not isinstance(learner, (str, dict)):
+        raise ConfigError(
+            "a learner is a name, a dictionary of settings with its name, or an object such as DAgger(); "
+            f"{learner!r} is none of these"
+        )
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
     name = str(settings.pop("name", "imitation")).replace("_", "-").lower()
     if name not in LEARNERS:

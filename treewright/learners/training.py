@@ -8,16 +8,18 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, whole_number
 from treewright.learners import checkpoints
-from treewright.learners.imitation import Imitation
+from treewright.learners.imitation import Imitation, make_learner
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
 from treewright.policies.linear import LinearPolicy, rows_for
 from treewright.policies.updates import Model, final_weights, learn_pass, new_model
+from treewright.search.checking import preflight
 from treewright.search.engine import (
     BOTH,
     EXPERT,
@@ -86,7 +88,7 @@ class _Run:
 
 
 def train(
-    learner: Imitation,
+    learner: str | Imitation | dict[str, Any],
     packed: Packed,
     *,
     bits: int = 18,
@@ -98,18 +100,21 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Trained:
-    """Train a policy for a task by imitation.
+    """Train a policy for a task by imitation, with a learner of the table (by name) or one of your own.
 
     ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
     better) and the best is returned. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all
     along. With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it:
     the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
     """
-    if not 1 <= bits <= 30:
-        raise ConfigError(f"bits must lie between 1 and 30, not {bits}")
+    learner = make_learner(learner)
+    bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
+    if not isinstance(packed, Packed):
+        raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
     task = packed.task
+    preflight(packed)
     rows, width = rows_for(bits), 1 if task.structured else task.n_actions
     fresh = new_model(learner.update, rows, width)
     run = _Run(fresh, no_examples(), [])
@@ -259,7 +264,7 @@ def _learn(
         stage = "learning" if learner.epochs == 1 else f"learning, epoch {epoch} of {learner.epochs}"
         tell = None if progress is None else lambda count, stage=stage: progress(stage, count, n)
         total = sum(run_shards(work, n, progress=tell))
-    return total / max(n, 1)
+    return float(total / max(n, 1))
 
 
 def _fingerprint(learner: Imitation, packed: Packed, bits: int, seed: int) -> str:

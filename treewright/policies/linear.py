@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treewright.errors import ModelError
+from treewright.models import library_versions, read_model, write_model
 from treewright.search.engine import LEARNED
 from treewright.search.running import Decoded, decode
-from treewright.search.task import Packed
+from treewright.search.task import Packed, Task
 
 __all__ = ["LinearPolicy", "rows_for"]
 
@@ -51,6 +54,19 @@ class LinearPolicy:
             jobs=jobs,
             progress=progress,
         )
+
+    def save(self, path: str | os.PathLike[str], task: Task, *, card: Mapping[str, Any] | None = None) -> None:
+        """Write the policy of a task of your own to a model file; ``card`` may say where it comes from."""
+        about = {"libraries": library_versions(), **(card or {})}
+        write_model(path, task=task.name, config={"n_actions": task.n_actions}, arrays=self.to_arrays(), card=about)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], task: Task) -> LinearPolicy:
+        """Read the policy that :meth:`save` wrote for a task."""
+        model = read_model(path, expect_task=task.name)
+        if model.config.get("n_actions") != task.n_actions or "weights" not in model.arrays:
+            raise ModelError(f"{path} holds no policy for a task {task.name!r} with {task.n_actions} actions")
+        return cls.from_arrays(model.arrays)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The policy as a few arrays: only rows that are not all zero are kept, each under its number.

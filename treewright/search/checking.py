@@ -17,7 +17,7 @@ from treewright.search.diagnosis import explain_compilation
 from treewright.search.running import shape_of
 from treewright.search.task import Packed, Task
 
-__all__ = ["CheckReport", "check_task"]
+__all__ = ["CheckReport", "check_task", "preflight"]
 
 Buffer = npt.NDArray[np.int32]
 
@@ -39,6 +39,27 @@ class CheckReport:
         verdict = "keeps its contract" if self.ok else f"breaks its contract in {len(self.problems)} way(s)"
         lines = [f"task {self.task!r} {verdict}", *(f"  wrong: {p}" for p in self.problems)]
         return "\n".join([*lines, *(f"  checked: {note}" for note in self.notes)])
+
+
+_FLOWN: set[str] = set()
+
+
+def preflight(packed: Packed, sentences: int = 2) -> None:
+    """Before a task of a user is trained for the first time: walk through its shortest sentences interpreted.
+
+    Compiled code does not check the bounds of arrays; this catches most of what would write beyond them.
+    """
+    task = packed.task
+    if type(task).__module__.startswith("treewright.") or task.digest in _FLOWN:
+        return
+    filled = np.flatnonzero(packed.lengths > 0)
+    shortest = filled[np.argsort(packed.lengths[filled], kind="stable")][:sentences]
+    try:
+        for i in shortest:
+            _random_walk(task.plain(), packed, int(i), np.random.default_rng(0))
+    except _Wrong as wrong:
+        raise TaskError(f"task {task.name!r}: {wrong}. `check_task` looks further.") from None
+    _FLOWN.add(task.digest)
 
 
 class _Wrong(Exception):
@@ -71,6 +92,9 @@ def check_task(
         if not sentences:
             raise _Wrong("the corpus is empty: there is nothing to check with")
         shape_of(task)
+        for function in ("is_final", "step", "features", "expert_costs", "loss"):
+            if getattr(type(task), function) is getattr(Task, function):
+                raise _Wrong(f"`{function}` is not defined")
         packed = _guard("encode", "the corpus", task.pack, sentences)
         plain = task.plain()
         rng = np.random.default_rng(seed)
@@ -99,7 +123,14 @@ def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
     except (_Wrong, TaskError):
         raise
     except Exception as error:
-        raise _Wrong(f"`{function}` raises {type(error).__name__} on {where}: {error}") from error
+        hint = ""
+        if isinstance(error, IndexError):
+            hint = "; are the arrays long enough, n_actions and max_features large enough?"
+        elif isinstance(error, AttributeError) and "Record__" in str(error):
+            hint = "; see what `state`, `instance` and `shared` declare"
+        elif isinstance(error, OverflowError):
+            hint = "; features are below 2³¹: make them with `mix`"
+        raise _Wrong(f"`{function}` raises {type(error).__name__} on {where}: {error}{hint}") from error
 
 
 class _Episode:
@@ -125,6 +156,15 @@ class _Episode:
             raise _Wrong(f"`{function}` changes the state in {self.where(path)}; only `step` and `initial` may")
         return result
 
+    def number(self, kind: type, function: str, buffer: Buffer, path: Sequence[int], *arguments: Any) -> Any:
+        """Call a function that must return a number."""
+        result = self.call(function, buffer, path, *arguments)
+        if not isinstance(result, (int, float, np.integer, np.floating)) or kind(result) != result:
+            missing = " (is a `return` missing?)" if result is None else ""
+            wanted = "a whole number" if kind is int else "a number"
+            raise _Wrong(f"`{function}` returns {result!r} in {self.where(path)}; it must return {wanted}{missing}")
+        return kind(result)
+
     def start(self) -> Buffer:
         """The initial state."""
         buffer = np.zeros(self.task.state_size(self.n), np.int32)
@@ -138,7 +178,7 @@ class _Episode:
     def actions(self, buffer: Buffer, path: Sequence[int]) -> list[int]:
         """The actions offered, checked."""
         self.out_actions[:] = -1
-        count = int(self.call("actions", buffer, path, self.out_actions))
+        count = self.number(int, "actions", buffer, path, self.out_actions)
         if count <= 0:
             raise _Wrong(f"`actions` offers nothing in {self.where(path)}, which is not final")
         if count > self.task.n_actions:
@@ -169,11 +209,13 @@ class _Episode:
         costs = [float(c) for c in self.out_costs[: len(actions)]]
         if not np.all(np.isfinite(costs)) or min(costs) < 0:
             raise _Wrong(f"`expert_costs` must give each action a cost ≥ 0; it gives {costs} in {self.where(path)}")
+        if min(costs) > 0 and self.task.oracle != "static":
+            raise _Wrong(f"`expert_costs` must give the best action 0; it gives {costs} in {self.where(path)}")
         return costs
 
     def loss(self, buffer: Buffer, path: Sequence[int]) -> float:
         """The loss of a final state, checked."""
-        loss = float(self.call("loss", buffer, path))
+        loss = self.number(float, "loss", buffer, path)
         if not np.isfinite(loss) or loss < 0:
             raise _Wrong(f"`loss` must be ≥ 0 and finite; it is {loss} in {self.where(path)}")
         return loss
@@ -185,7 +227,7 @@ class _Episode:
             calls += [("action_features", (action, self.out_features)) for action in actions]
         for function, arguments in calls:
             self.out_features[:] = 0
-            count = int(self.call(function, buffer, path, *arguments))
+            count = self.number(int, function, buffer, path, *arguments)
             if not 0 <= count <= self.task.max_features:
                 raise _Wrong(
                     f"`{function}` says {count} in {self.where(path)}; max_features is {self.task.max_features}"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.errors import NumbaError
 
-from treewright.errors import TaskError
+from treewright.errors import TaskError, whole_number
 from treewright.search.diagnosis import explain_compilation
 from treewright.search.engine import LEARNED, TROUBLE, beam_pass, decode_pass, trajectory_pass
 from treewright.search.task import Packed, Task
@@ -141,6 +141,7 @@ def decode(
     expert and of each; ``who`` says who acts. The results do not depend on ``jobs``.
     """
     task, arrays = packed.task, packed.arrays
+    beam, seed, jobs = whole_number("beam", beam, 1), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     weights, mixture = as_policies(weights), np.asarray(mixture, np.float64)
     state_at = packed.state_offsets()
     sizes = np.diff(state_at)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from numba import njit, types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError
+from treewright.errors import TaskError, whole_number
 from treewright.search.compiling import interpreted
 from treewright.search.digest import source_digest
 from treewright.search.layout import Size, parse_size
@@ -153,7 +153,7 @@ class Task:
         lengths: list[int] = []
         columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.instance}
         for number, sentence in enumerate(sentences):
-            lengths.append(self.length(sentence))
+            lengths.append(whole_number(f"the length of sentence {number}", self.length(sentence), 0))
             arrays = self.encode(sentence)
             for name, column in columns.items():
                 if name not in arrays:
@@ -229,6 +229,13 @@ class Task:
         for name in PROTOCOL:
             if isinstance(cls.__dict__.get(name), FunctionType):
                 setattr(cls, name, staticmethod(cls.__dict__[name]))
+            if getattr(cls, name).__code__.co_varnames[:1] == ("self",):
+                raise TaskError(
+                    f"`{name}` of {cls.__name__}: the functions of a task take no `self`, only what is theirs"
+                )
+        for name in ("instance", "shared"):
+            if isinstance(getattr(cls, name), str):
+                raise TaskError(f"`{name}` of {cls.__name__} is a string: write ({getattr(cls, name)!r},)")
         cls.name = cls.__dict__.get("name", "") or cls.__name__
         cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
         for name, function in _generate(cls).items():

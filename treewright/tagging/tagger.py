@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash, load_corpus
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Pass, make_learner, train
 from treewright.learners.estimator import Estimator
 from treewright.learners.imitation import Imitation
@@ -162,8 +162,13 @@ class Tagger(Estimator):
         known = [name for name in Sentence.from_words(["x"]).tokens[0]._fields if name not in ("form", "head")]
         if self.column not in known:
             raise ConfigError(f"column cannot be {self.column!r}; it is one of: {', '.join(known)}")
-        if self.beam < 1 or self.min_count < 1:
-            raise ConfigError("beam and min_count must be at least 1")
+        for name, least, most in (
+            ("bits", 1, 30),
+            ("beam", 1, 1000),
+            ("min_count", 1, 2**31 - 1),
+            ("seed", 0, 2**31 - 1),
+        ):
+            setattr(self, name, whole_number(name, getattr(self, name), least, most))
 
     def _collect_labels(self, sentences: Sequence[Sentence]) -> list[str]:
         labels = {getattr(token, self.column) for sentence in sentences for token in sentence.tokens}
@@ -219,16 +224,26 @@ class Tagger(Estimator):
 def _sentences(corpus: Corpus, column: str) -> Sequence[Sentence]:
     if isinstance(corpus, (str, os.PathLike)):
         return load_corpus(corpus, column=column)
-    return list(corpus)
+    sentences = list(corpus)
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            raise ConfigError(
+                "a corpus is a path or a list of Sentence objects with labels; from words and labels: "
+                'Sentence.from_words(["a", "dog"]).with_column("upos", ["DET", "NOUN"])'
+            )
+    return sentences
 
 
 def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence | Sequence[str]]]:
     batch: list[Sentence | Sequence[str]] = []
     tokens = 0
     for sentence in sentences:
-        if isinstance(sentence, str):
+        if not isinstance(sentence, Sentence) and (
+            isinstance(sentence, str) or not all(isinstance(word, str) for word in sentence[:1])
+        ):
             raise ConfigError(
-                f"a sentence is a list of words or a Sentence, not a string: try {sentence[:20]!r}.split()"
+                "what is labelled is a list of sentences, each a Sentence or a list of words, such as "
+                f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
             )
         batch.append(sentence)
         tokens += len(sentence)

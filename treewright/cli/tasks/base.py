@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.cli.settings import Setting
+from treewright.cli.settings import LEARNING, Setting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,10 +26,16 @@ class Task(ABC):
     settings: ClassVar[tuple[Setting, ...]]
     """The estimator's settings, all but the learner."""
     default_learner: ClassVar[str]
+    learner_defaults: ClassVar[dict[str, str]]
+    """What the help shows as defaults of the learner's options, by parameter; the library knows them."""
     score_name: ClassVar[str]
     """What the score on development data is called."""
     formats: ClassVar[tuple[str, ...]]
     """The formats that ``parse`` can write."""
+
+    def learning_settings(self) -> list[Setting]:
+        """The settings of the learner and its update, with the defaults that this task shows."""
+        return [replace(s, default=self.learner_defaults.get(s.parameter, "")) for s in LEARNING]
 
     @abstractmethod
     def estimator(self) -> type[Any]:

@@ -48,6 +48,12 @@ class Tagging(Task):
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
     default_learner = "exploration"
+    learner_defaults = {
+        "learner": "exploration",
+        "iterations": "10 with exploration",
+        "update": "arow",
+        "C": "30 with arow",
+    }
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
 
