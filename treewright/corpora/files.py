@@ -96,7 +96,7 @@ _CONTROLS = bytes(code for code in range(32) if code not in b"\a\b\t\n\v\f\r\x1a
 def _looks_binary(start: bytes, line: bytes) -> str | None:
     """What to say of a file that begins like this and has this line, which is not UTF-8; None if it may be text."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "this looks like UTF-16; save the file as UTF-8"
+        return "not UTF-8 text: this looks like UTF-16; save the file as UTF-8"
     if start.startswith(b"\x1f\x8b"):
         return (
             "this looks like a binary file (gzip), not text; unpack it first, e.g. zcat FILE | treewright parse MODEL -"
