@@ -79,6 +79,15 @@ class _Run:
     best: LinearPolicy | None = None
     history: list[Pass] = field(default_factory=list)
 
+    def keep(self, policy: LinearPolicy) -> None:
+        """Keep a policy as the best one: as a copy where it is the weights that go on learning."""
+        if not np.may_share_memory(policy.weights, self.model.weights):
+            self.best = policy
+            return
+        if self.best is None or self.best.weights.shape != policy.weights.shape:
+            self.best = LinearPolicy(np.empty_like(policy.weights), policy.probabilities)
+        np.copyto(self.best.weights, policy.weights)
+
     @property
     def finished(self) -> int:
         return len(self.history)
@@ -103,9 +112,10 @@ def train(
     """Train a policy for a task by imitation, with a learner of the table (by name) or one of your own.
 
     ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
-    better) and the best is returned. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all
-    along. With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it:
-    the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
+    better), and the best is returned; to keep a policy that it is given, copy its weights, for they go on learning.
+    ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along. With ``checkpoint``, a folder, the
+    state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
+    without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -131,7 +141,7 @@ def train(
         best_before = run.best_score()
         best = score is None or best_before is None or score > best_before
         if best:
-            run.best = policy
+            run.keep(policy)
         del policy  # it may be large: do not hold two while the next one is made
         row = Pass(score=score, best=best, seconds=seconds, **done)  # type: ignore[arg-type]
         run.history.append(row)
@@ -169,7 +179,7 @@ def _iterate(
         done["loss"] = _learn(learner, run, iteration, seed, packed.task.n_actions, progress)
     latest = final_weights(run.model, learner.update)
     if learner.interpolation:
-        run.policies.append(latest)
+        run.policies.append(latest)  # the next iteration trains a model of its own
         shares = _shares(learner.interpolation, len(run.policies))
         policy = LinearPolicy(np.stack(run.policies), tuple(float(s) for s in shares / shares.sum()))
     else:
@@ -190,8 +200,7 @@ def _acting(learner: Imitation, run: _Run, β: float, iteration: int) -> tuple[n
     if learner.interpolation:
         shares = _shares(learner.interpolation, len(run.policies))
         return np.stack(run.policies), [float(s) for s in np.cumsum([1.0 - shares.sum(), *shares])]
-    weights = final_weights(run.model, learner.update) if learner.update.averaged else run.model.weights
-    return weights[None], [β, 1.0]
+    return final_weights(run.model, learner.update)[None], [β, 1.0]
 
 
 def _visit(

@@ -199,13 +199,13 @@ def new_model(update: Update, rows: int, width: int) -> Model:
 
 
 def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
-    """The weights to decode with: a copy of the last, or where ``averaged`` the mean over time.
+    """The weights to decode with: the last ones themselves, or where ``averaged`` the mean over time.
 
     After T examples that is (w₀ + w₁ + … + w_T) / (T + 1). The change that example t made is in all but the first t of
     these, so the mean is w_T − Σ t·changeₜ / (T + 1).
     """
     if not update.averaged:
-        return model.weights.copy()
+        return model.weights
     mean = np.empty_like(model.weights)
     mean_pass(ENGINE, model, mean)
     return mean

@@ -36,12 +36,8 @@ def word_shape(form: str) -> str:
     >>> word_shape("McDonald's"), word_shape("1,250"), word_shape("NATO")
     ("XxXxx'x", 'd,dd', 'XX')
     """
-    shape = ""
-    for letter in form[:40]:
-        kind = "X" if letter.isupper() else "x" if letter.isalpha() else "d" if letter.isdigit() else letter
-        if shape[-2:] != kind * 2:
-            shape += kind
-    return shape
+    kinds = ["X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in form[:40]]
+    return "".join([kind for i, kind in enumerate(kinds) if i < 2 or not kind == kinds[i - 1] == kinds[i - 2]])
 
 
 class WordTable:
