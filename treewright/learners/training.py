@@ -113,8 +113,8 @@ def train(
 
     ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
     better), and the best is returned; to keep a policy that it is given, copy its weights, for they go on learning.
-    ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along. With ``checkpoint``, a folder, the
-    state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
+    ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along. With ``checkpoint``, a folder,
+    the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
     without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner)
