@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,25 +70,25 @@ class LinearPolicy:
         return cls.from_arrays(model.arrays)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The policy as a few arrays: only rows that are not all zero are kept, each under its number.
+        """The policy as a few arrays: only weights that are not zero are kept, each under its place.
 
-        >>> w = np.zeros((1, 8, 2), np.float32); w[0, 5] = 1.5
+        >>> w = np.zeros((1, 8, 2), np.float32); w[0, 5, 1] = 1.5
         >>> {name: array.tolist() for name, array in LinearPolicy(w).to_arrays().items()}
-        {'shape': [1, 8, 2], 'probabilities': [1.0], 'rows': [5], 'weights': [[1.5, 1.5]]}
+        {'shape': [1, 8, 2], 'probabilities': [1.0], 'places': [11], 'weights': [1.5]}
         """
-        flat = self.weights.reshape(-1, self.weights.shape[2])
-        rows = np.flatnonzero(flat.any(axis=1))
+        flat = self.weights.reshape(-1)
+        places = np.flatnonzero(flat)
         return {
             "shape": np.asarray(self.weights.shape, np.int64),
             "probabilities": np.asarray(self.probabilities, np.float64),
-            "rows": rows.astype(np.int64 if len(flat) > 2**31 else np.int32),
-            "weights": flat[rows],
+            "places": places.astype(np.int64 if len(flat) > 2**31 else np.int32),
+            "weights": flat[places],
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearPolicy:
         """The policy that :meth:`to_arrays` took apart."""
         shape = tuple(int(size) for size in arrays["shape"])
-        weights = np.zeros((shape[0] * shape[1], shape[2]), np.float32)
-        weights[arrays["rows"]] = arrays["weights"]
+        weights = np.zeros(math.prod(shape), np.float32)
+        weights[arrays["places"]] = arrays["weights"]
         return cls(weights.reshape(shape), tuple(float(p) for p in arrays["probabilities"]))
