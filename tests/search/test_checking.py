@@ -227,6 +227,25 @@ def test_large_spaces_are_not_searched_but_said_so():
     assert any("no exhaustive search" in note for note in report.notes)
 
 
+def test_a_space_with_cycles_is_not_searched_for_ever():
+    def step(x, state, action):
+        if action == 2:  # go back, but not too often
+            state.errors[0] = 1 - state.errors[0]
+        else:
+            state.position[0] += 1
+
+    def loss(x, state):
+        return 0.0
+
+    def expert_costs(x, state, actions, n, out):
+        for k in range(n):
+            out[k] = 0.0 if actions[k] == 0 else 1.0
+
+    functions = {"step": step, "loss": loss, "expert_costs": expert_costs, "max_steps": "1000*n + 1000"}
+    report = check_task(type("Cyclic", (Copying,), functions)(), CORPUS[:2])
+    assert any("no exhaustive search" in note for note in report.notes), str(report)
+
+
 @pytest.mark.jit
 def test_function_that_does_not_compile_is_named():
     def features(x, state, out):

@@ -104,7 +104,7 @@ def check_task(
         if searched:
             report.notes.append(f"exhaustive search on {len(searched)} sentences")
         else:
-            report.notes.append(f"no exhaustive search: every sentence has more than {most_states} states")
+            report.notes.append(f"no exhaustive search: every sentence has cycles or more than {most_states} states")
         if config.DISABLE_JIT:
             report.notes.append("compiled code was not looked at: the compiler is switched off")
         else:
@@ -267,7 +267,11 @@ def _exhaustive(task: Task, packed: Packed, i: int, most_states: int) -> bool:
     paths: dict[bytes, list[int]] = {start.tobytes(): []}
     # depth first with an explicit stack; a state is settled when all its successors are
     stack: list[tuple[Buffer, list[int], list[Buffer] | None]] = [(start, [], None)]
+    visits = 0
     while stack:
+        visits += 1
+        if visits > 20 * most_states:  # a space with cycles: depth-first search does not settle it
+            return False
         buffer, actions, successors = stack.pop()
         key = buffer.tobytes()
         if key in best:
@@ -291,8 +295,9 @@ def _exhaustive(task: Task, packed: Packed, i: int, most_states: int) -> bool:
                         raise _Wrong(f"`step` does not advance in {episode.where(path)}")
                     stack.append((after, [], None))
             continue
-        values = [best[after.tobytes()] for after in successors if after.tobytes() in best]
-        best[key] = min(values, default=float("inf"))
+        if any(after.tobytes() not in best for after in successors):
+            return False
+        best[key] = min(best[after.tobytes()] for after in successors)
         if task.oracle != "static":
             _hold_expert(episode, buffer, path, actions, best[key], [best[s.tobytes()] for s in successors])
     _follow_expert(episode, start, best[start.tobytes()])
