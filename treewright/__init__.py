@@ -15,12 +15,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from treewright.corpora import Sentence, Token, load_corpus, read_sentences
     from treewright.corpora.builtin import builtin_corpus
+    from treewright.dependency import DependencyParser
     from treewright.errors import TreewrightError
     from treewright.loading import load
     from treewright.search import Task, check_task
     from treewright.tagging import Tagger
 
 _HOMES = {
+    "DependencyParser": "treewright.dependency",
     "Sentence": "treewright.corpora",
     "Tagger": "treewright.tagging",
     "Task": "treewright.search",
@@ -34,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "DependencyParser",
     "Sentence",
     "Tagger",
     "Task",

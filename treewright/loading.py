@@ -12,7 +12,10 @@ from treewright.models import read_model
 __all__ = ["ESTIMATORS", "load"]
 
 #: the estimator of each task, as ``module:class``
-ESTIMATORS = {"tagging": "treewright.tagging:Tagger"}
+ESTIMATORS = {
+    "tagging": "treewright.tagging:Tagger",
+    "dependency": "treewright.dependency:DependencyParser",
+}
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.naive import naive_scores
-from treewright.search.scoring import argmax, argmin, column, row, score_actions
+from treewright.search.scoring import argmax, argmin, place, score_actions
 
 FEATURES = st.lists(st.integers(0, 2**31 - 1), max_size=6)
 
 
-def kernel_scores(weights, features, actions, extra):
+def kernel_scores(weights, features, actions, extra, n_actions=0):
     own = [feature for of_action in extra for feature in of_action]
     extra_at = np.cumsum([0, *(len(of_action) for of_action in extra)], dtype=np.int64)
-    sums, out = np.full(weights.shape[1] + 1, 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
+    sums, out = np.full((n_actions or weights.shape[1]) + 1, 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
     score_actions(
         weights,
         np.array([*features, 0], np.int32),
@@ -50,8 +50,24 @@ def test_a_weight_lives_where_scoring_looks_for_it(width):
     for feature in (0, 5, 12345, 2**31 - 1):
         for action in range(4):
             weights = np.zeros((32, width), np.float32)
-            weights[row(feature, action, 32, width), column(action, width)] = 1.0
+            weights[place(feature, action, 32, width)] = 1.0
             assert kernel_scores(weights, [feature], [action], [[]]) == [1.0]
+
+
+@given(st.lists(st.integers(0, 2**31 - 1), max_size=9), st.sampled_from([3, 4]), st.integers(1, 90), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_labels_live_in_blocks_behind_the_moves(features, moves, labels, whole_numbers):
+    weights = np.random.default_rng(labels).integers(-50, 50, size=(32, moves))
+    weights = weights.astype(np.int16 if whole_numbers else np.float32)
+    actions = list(range(moves, moves + labels))
+    wanted = [float(sum(weights[place(feature, action, 32, moves)] for feature in features)) for action in actions]
+    assert kernel_scores(weights, features, actions, [[]] * labels, moves + labels) == wanted
+
+
+def test_a_block_has_a_cell_for_each_label():
+    cells = {place(12345, action, 64, 4) for action in range(4, 104)}
+    assert len(cells) == 100
+    assert place(12345, 4, 64, 4)[0] % 16 == 0  # blocks of 64 cells are 16 rows of 4
 
 
 def test_the_first_of_equals_wins():

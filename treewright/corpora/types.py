@@ -89,6 +89,21 @@ class Sentence:
         )
         return replace(self, tokens=tokens)
 
+    def with_tree(self, heads: Sequence[int], labels: Sequence[str]) -> Sentence:
+        """A copy with the heads (0 is the root) and relations of its words replaced; the rest is kept.
+
+        >>> [(token.head, token.deprel) for token in Sentence.from_words(["I", "see"]).with_tree([2, 0], ["nsubj", "root"])]
+        [(2, 'nsubj'), (0, 'root')]
+        """
+        make = Token._make
+        tokens = tuple(
+            [
+                make((*token[:5], head, label, *token[7:]))
+                for token, head, label in zip(self.tokens, heads, labels, strict=True)
+            ]
+        )
+        return replace(self, tokens=tokens)
+
     def __len__(self) -> int:
         return len(self.tokens)
 

@@ -125,7 +125,7 @@ def train(
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
     task = packed.task
     preflight(packed)
-    rows, width = rows_for(bits), 1 if task.structured else task.n_actions
+    rows, width = rows_for(bits), task.table_width
     fresh = new_model(learner.update, rows, width)
     run = _Run(fresh, no_examples(), [])
     fingerprint = _fingerprint(learner, packed, bits, seed)

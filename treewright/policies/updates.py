@@ -21,7 +21,7 @@ import numpy.typing as npt
 from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.examples import Examples, read_example
-from treewright.search.scoring import argmax, argmin, column, row, score_actions
+from treewright.search.scoring import argmax, argmin, place, score_actions
 from treewright.search.task import ENGINE
 
 __all__ = [
@@ -249,8 +249,7 @@ def _difference(
     for side in range(2):
         k, other = (correct, rival) if side == 0 else (rival, correct)
         for i in range(n_features):
-            r[n] = row(features[i], actions[k], rows, width)
-            c[n] = column(actions[k], width)
+            r[n], c[n] = place(features[i], actions[k], rows, width)
             sign[n] = 1.0 - 2.0 * side
             n += 1
         for i in range(extra_at[k], extra_at[k + 1]):
@@ -308,9 +307,8 @@ def _log_linear_step(
     for k in range(n):
         if abs(gradients[k]) > 1e-7:
             for i in range(n_features):
-                _descend(
-                    rule, model, row(features[i], actions[k], rows, width), column(actions[k], width), gradients[k]
-                )
+                r, c = place(features[i], actions[k], rows, width)
+                _descend(rule, model, r, c, gradients[k])
     # features of actions may be shared between them: what counts is the sum of their gradients
     first, last = extra_at[0], extra_at[n]
     if last > first:
@@ -397,8 +395,7 @@ def learn_pass(
     engine: Any, examples: Examples, order: Any, rule: Rule, model: Model, most_actions: int, control: Any, slot: int
 ) -> float:
     """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred."""
-    width = model.weights.shape[1]
-    sums = np.zeros(max(width, most_actions) + 1, np.float32)
+    sums = np.zeros(most_actions + 1, np.float32)
     scores, costs = np.zeros(most_actions, np.float32), np.zeros(most_actions, np.float32)
     all_actions, actions = np.arange(most_actions).astype(np.int32), np.zeros(most_actions, np.int32)
     nothing = np.zeros(most_actions + 1, np.int64)

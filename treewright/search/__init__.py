@@ -1,7 +1,7 @@
 """The core: the search-space protocol and the compiled engine that runs any task written against it."""
 
 from treewright.search.checking import CheckReport, check_task
-from treewright.search.compiling import compiled, interpreted, kernel
+from treewright.search.compiling import compiled, inlined, interpreted, kernel
 from treewright.search.hashing import cross2, cross3, mix, string_hash
 from treewright.search.running import Decoded, Trajectory, decode, trajectory
 from treewright.search.task import Packed, Task
@@ -17,6 +17,7 @@ __all__ = [
     "cross2",
     "cross3",
     "decode",
+    "inlined",
     "interpreted",
     "kernel",
     "mix",

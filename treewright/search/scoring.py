@@ -1,8 +1,14 @@
 """How a linear policy scores actions: the one thing that the engine must know of policies.
 
-The weights are a matrix of ``rows × width``. With ``width > 1`` the set of actions is fixed and a feature owns one row
-over all of them. With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
-The number of rows is a power of two.
+The weights are a matrix of ``rows × width``; the number of rows is a power of two.
+
+* With ``width > 1`` the set of actions is fixed and a feature owns one row over the actions below ``width``, which is
+  all of them, unless the task has decisions of two kinds: a few moves, and then many labels. Then ``width`` is the
+  number of moves, and a feature of a labelling state owns a block of consecutive cells, one for each action from
+  ``width`` on. Blocks begin at multiples of 64 cells, so that they take few lines of the cache.
+* With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
+
+Weights are 32-bit floats while learning and may be whole numbers of 16 bits afterwards.
 """
 
 from __future__ import annotations
@@ -14,29 +20,44 @@ import numpy as np
 from treewright.search.compiling import compiled, inlined
 from treewright.search.hashing import mix
 
-__all__ = ["argmax", "argmin", "column", "row", "score_actions"]
+__all__ = ["argmax", "argmin", "place", "score_actions"]
+
+_NOT_ALIGNED = np.int64(63)
 
 
 @compiled
-def row(feature: int, action: int, rows: int, width: int) -> int:
-    """The row where the weight of (feature, action) lives."""
-    if width > 1:
-        return np.int64(feature) & (np.int64(rows) - np.int64(1))
-    return mix(feature, action) & (np.int64(rows) - np.int64(1))
+def _block(feature: int, rows: int, width: int) -> int:
+    """The first cell of the block that a feature of a labelling state owns."""
+    return ((np.int64(feature) & (np.int64(rows) - np.int64(1))) * np.int64(width)) & ~_NOT_ALIGNED
 
 
 @compiled
-def column(action: int, width: int) -> int:
-    """The column where the weight of (feature, action) lives."""
-    if width > 1:
-        return np.int64(action)
-    return np.int64(0)
+def place(feature: int, action: int, rows: int, width: int) -> tuple[int, int]:
+    """The row and the column where the weight of (feature, action) lives."""
+    last = np.int64(rows) - np.int64(1)
+    if width == 1:
+        return mix(feature, action) & last, np.int64(0)
+    if action < width:
+        return np.int64(feature) & last, np.int64(action)
+    cell = (_block(feature, rows, width) + np.int64(action) - np.int64(width)) % (np.int64(rows) * np.int64(width))
+    return cell // np.int64(width), cell % np.int64(width)
 
 
 @inlined
-def _sum_rows(weights: Any, features: Any, n_features: int, last: int, sums: Any) -> None:
+def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     """Add up the rows of the features, in order; four at a time, so that their cache misses overlap."""
-    width = weights.shape[1]
+    rows, width = weights.shape
+    last = np.int64(rows) - np.int64(1)
+    if width == 4:  # two kinds of decisions, and these are the moves: no loop over so few
+        s0, s1, s2, s3 = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+        for i in range(n_features):
+            a = np.int64(features[i]) & last
+            s0 += np.float32(weights[a, 0])
+            s1 += np.float32(weights[a, 1])
+            s2 += np.float32(weights[a, 2])
+            s3 += np.float32(weights[a, 3])
+        sums[0], sums[1], sums[2], sums[3] = s0, s1, s2, s3
+        return
     for j in range(width):
         sums[j] = np.float32(0.0)
     i = 0
@@ -44,13 +65,30 @@ def _sum_rows(weights: Any, features: Any, n_features: int, last: int, sums: Any
         a, b = np.int64(features[i]) & last, np.int64(features[i + 1]) & last
         c, d = np.int64(features[i + 2]) & last, np.int64(features[i + 3]) & last
         for j in range(width):
-            sums[j] = (((sums[j] + weights[a, j]) + weights[b, j]) + weights[c, j]) + weights[d, j]
+            both = (sums[j] + np.float32(weights[a, j])) + np.float32(weights[b, j])
+            sums[j] = (both + np.float32(weights[c, j])) + np.float32(weights[d, j])
         i += 4
     while i < n_features:
         a = np.int64(features[i]) & last
         for j in range(width):
-            sums[j] += weights[a, j]
+            sums[j] += np.float32(weights[a, j])
         i += 1
+
+
+@inlined
+def _sum_blocks(weights: Any, features: Any, n_features: int, n_labels: int, sums: Any) -> None:
+    """Add up the blocks of the features, in order; the table is a ring, so that the last block has room too."""
+    rows, width = weights.shape
+    cells = weights.reshape(rows * width)
+    for j in range(n_labels):
+        sums[j] = np.float32(0.0)
+    for i in range(n_features):
+        first = _block(features[i], rows, width)
+        fit = min(np.int64(n_labels), cells.shape[0] - first)
+        for j in range(fit):
+            sums[j] += np.float32(cells[first + j])
+        for j in range(fit, n_labels):
+            sums[j] += np.float32(cells[(first + j) % cells.shape[0]])
 
 
 @inlined
@@ -60,21 +98,26 @@ def score_actions(
     """Write w·φ(s, a) to ``out`` for each of the ``n`` actions (Goodman's eq. 2.4 takes the largest).
 
     ``features`` are those of the state; the further features of action k are ``extra[extra_at[k]:extra_at[k + 1]]``.
-    ``sums`` is scratch space of at least ``width`` numbers.
+    ``sums`` is scratch space for one number more than there are actions. A state's actions are all of one kind.
     """
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
     if width > 1:
-        _sum_rows(weights, features, n_features, last, sums)
+        if n > 0 and actions[0] >= width:
+            _sum_blocks(weights, features, n_features, sums.shape[0] - 1 - width, sums)
+            for k in range(n):
+                out[k] = sums[actions[k] - width]
+            return
+        _sum_rows(weights, features, n_features, sums)
         for k in range(n):
             out[k] = sums[actions[k]]
     else:
         for k in range(n):
             total = np.float32(0.0)
             for i in range(n_features):
-                total += weights[mix(features[i], actions[k]) & last, 0]
+                total += np.float32(weights[mix(features[i], actions[k]) & last, 0])
             for i in range(extra_at[k], extra_at[k + 1]):
-                total += weights[np.int64(extra[i]) & last, 0]
+                total += np.float32(weights[np.int64(extra[i]) & last, 0])
             out[k] = total
 
 

@@ -51,6 +51,8 @@ class Task:
     * ``instance``: the fields of an instance: arrays that :meth:`encode` makes of one sentence.
     * ``shared``: arrays that all instances share (tables, dictionaries), given by :meth:`shared_arrays`.
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
+    * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
+      which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
     * ``max_features``: the most features that a state (or an action) has.
     * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
@@ -67,6 +69,7 @@ class Task:
     shared: Sequence[str] = ()
     structured: bool = False
     n_actions: int = 0
+    width: int = 0
     max_steps: int | str = "n"
     max_features: int = 64
     oracle: str = "exact"
@@ -207,6 +210,11 @@ class Task:
                 return start, size(n)
             start = start + size(n)
         raise TaskError(f"task {cls.name!r} has no field {name!r} in its state; it has: {', '.join(cls.state)}")
+
+    @property
+    def table_width(self) -> int:
+        """How many columns a table of weights has."""
+        return 1 if self.structured else self.width or self.n_actions
 
     @classmethod
     def steps_bound(cls, n: Any) -> Any:

@@ -1,0 +1,79 @@
+"""The oracles against exhaustive search, on every projective tree of up to five words and every configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from tests.dependency import naive
+from tests.dependency.helpers import make_task, pack_trees
+from treewright.dependency.task import admissible, make_move, move_costs
+
+SYSTEMS = ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap")
+EXACT = SYSTEMS[:-1]
+
+
+@njit
+def walk(task, corpus, i, moves, buffer):
+    """Make some moves from the start; return the admissible ones then."""
+    x = task.instance_view(corpus, i)
+    state = task.state_view(buffer, np.int64(corpus.n[i]))
+    task.initial(x, state)
+    for k in range(moves.shape[0]):
+        make_move(x, state, np.int64(moves[k]), np.int64(0))
+    return admissible(x, state)
+
+
+@njit
+def costs_of_states(task, corpus, states, out):
+    """The oracle's costs of each move in each state for each tree."""
+    for i in range(corpus.n.shape[0]):
+        x = task.instance_view(corpus, i)
+        for k in range(states.shape[0]):
+            move_costs(x, task.state_view(states[k], np.int64(corpus.n[i])), out[i, k])
+
+
+def states_of(task, packed, n, paths):
+    states = np.zeros((len(paths), task.state_size(n)), np.int32)
+    bits = [walk(task, packed.arrays, 0, np.array(path, np.int64), states[k]) for k, path in enumerate(paths)]
+    return states, bits
+
+
+def seen(task, state, n):
+    view = task.state_view(state, n)
+    stack = tuple(view.stack[: view.depth[0]].tolist())
+    return stack, tuple(view.buffer[view.front[0] : n].tolist()), tuple(view.heads[1 : n + 1].tolist())
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_transitions_are_those_of_the_naive_twin(system, n):
+    task = make_task(system)
+    packed = pack_trees(task, naive.projective_trees(n)[:1])
+    found = naive.reachable(system, n)
+    states, bits = states_of(task, packed, n, list(found.values()))
+    for config, state, offered in zip(found, states, bits, strict=True):
+        stack, buffer, heads = config
+        given = tuple(-1 if head is None else head % naive.LATE for head in heads)
+        assert seen(task, state, n) == (stack, buffer, given)
+        if None in heads:
+            assert [m for m in range(4) if offered >> m & 1] == sorted(naive.moves(system, config))
+
+
+@pytest.mark.parametrize("system", EXACT)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_the_dynamic_oracle_is_exact(system, n):
+    trees = naive.projective_trees(n)
+    task = make_task(system)
+    packed = pack_trees(task, trees)
+    found = {config: path for config, path in naive.reachable(system, n).items() if None in config[2]}
+    states, _ = states_of(task, packed, n, list(found.values()))
+    costs = np.zeros((len(trees), len(states), 4))
+    costs_of_states(task, packed.arrays, states, costs)
+    for tree, of_tree in zip(trees, costs, strict=True):
+        least = naive.least_loss(system, tree)
+        for config, given in zip(found, of_tree, strict=True):
+            for move in naive.moves(system, config):
+                wanted = least(naive.after(system, config, move)) - least(config)
+                assert given[move] == wanted, (tree, config, move)

@@ -1,0 +1,23 @@
+"""Task 2, dependency parsing: transition systems, static and dynamic oracles, features, scores."""
+
+from treewright.dependency.parser import DependencyParser
+from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
+from treewright.dependency.task import SYSTEMS, DependencyParsing
+from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.trees import check_tree, check_trees, crossing_arcs, is_projective
+
+__all__ = [
+    "FEATURE_SETS",
+    "SYSTEMS",
+    "Comparison",
+    "DependencyParser",
+    "DependencyParsing",
+    "DependencyScores",
+    "Templates",
+    "check_tree",
+    "check_trees",
+    "compare_dependencies",
+    "crossing_arcs",
+    "is_projective",
+    "score_dependencies",
+]

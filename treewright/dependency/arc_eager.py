@@ -1,0 +1,109 @@
+"""Arc-eager (Nivre 2003; the UMD lecture, Algorithm 1): arcs between s0 and b0, right ones as early as possible.
+
+* Shift moves b0 to the stack.
+* Left-Arc makes b0 the head of s0 and pops the stack; s0 must not be the root and must not have a head.
+* Right-Arc makes s0 the head of b0 and moves b0 to the stack.
+* Reduce pops s0, which must have a head.
+
+The root is at the bottom of the stack, and the tree has one root: the first child of the root is the only one and stays
+on the stack as long as there are words to read, so that whatever follows finds a place below it. Words may be left
+without a head when the buffer is empty. They are then attached, from the top of the stack down, to the item below them;
+only their labels are decided. For the oracle and the loss such arcs are errors, even where they are right by luck: they
+are not made by a transition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.dependency.configuration import LEFT, REDUCE, RIGHT, SHIFT, pop, shift, top
+from treewright.search import compiled
+
+__all__ = ["ARCS", "admissible", "costs", "move", "static"]
+
+
+#: where the head and the dependent of Left-Arc and of Right-Arc are; and of Right-Arc when the buffer is empty
+ARCS = (("b0", "s0"), ("s0", "b0"), ("s1", "s0"))
+
+
+@compiled
+def admissible(x: Any, state: Any) -> int:
+    """The moves that may be made, as bits. When the buffer is empty there is just one."""
+    s0 = top(state, 0)
+    has_head = state.heads[s0] >= 0
+    if state.front[0] >= x.n:
+        return 1 << REDUCE if has_head else 1 << RIGHT
+    moves = 1 << SHIFT
+    if s0 > 0 and not has_head:
+        moves |= 1 << LEFT
+    if s0 > 0 or state.right[0] == 0:
+        moves |= 1 << RIGHT
+    if has_head and state.depth[0] > 2:
+        moves |= 1 << REDUCE
+    return moves
+
+
+@compiled
+def move(x: Any, state: Any, action: int) -> None:
+    """Change stack and buffer."""
+    if action == SHIFT or (action == RIGHT and state.front[0] < x.n):
+        shift(state)
+    else:
+        pop(state, 0)
+
+
+@compiled
+def static(x: Any, state: Any) -> int:
+    """The lecture's Algorithm 1: Left-Arc and Right-Arc where gold, Reduce where b0 belongs to something deeper."""
+    front = np.int64(state.front[0])
+    s0 = top(state, 0)
+    if front >= x.n:
+        return REDUCE if state.heads[s0] >= 0 else RIGHT
+    b0 = front + 1
+    if s0 > 0 and x.gold_heads[s0] == b0:
+        return LEFT
+    if x.gold_heads[b0] == s0:
+        return RIGHT
+    if x.gold_heads[b0] < s0:  # (k, l, j) with k < i
+        return REDUCE
+    for k in range(1, s0):  # (j, l, k)
+        if x.gold_heads[k] == b0:
+            return REDUCE
+    return SHIFT
+
+
+@compiled
+def costs(x: Any, state: Any, out: Any) -> None:
+    """The dynamic oracle (Goldberg & Nivre 2012): how many gold arcs each move makes unreachable."""
+    front, depth = np.int64(state.front[0]), np.int64(state.depth[0])
+    if front >= x.n:
+        for action in range(4):
+            out[action] = 0.0
+        return
+    s0, b0 = top(state, 0), front + 1
+    head = np.int64(x.gold_heads[b0])
+    children = 0  # of s0, in the buffer
+    roots = 0  # a child of the root in the buffer behind b0
+    for word in range(b0, x.n + 1):
+        if x.gold_heads[word] == s0:
+            children += 1
+        if word > b0 and x.gold_heads[word] == 0:
+            roots += 1
+    below = 0  # the head of b0, on the stack
+    waiting = 0  # children of b0, on the stack
+    for i in range(depth):
+        item = np.int64(state.stack[i])
+        if item == head and (item > 0 or state.right[0] == 0):
+            below += 1
+        if item > 0 and state.heads[item] < 0 and x.gold_heads[item] == b0:
+            waiting += 1
+    out[SHIFT] = np.float64(below + waiting)
+    lost = waiting + (1 if head > b0 or (below > 0 and head != s0) else 0)
+    if s0 == 0:
+        lost += roots
+    out[RIGHT] = np.float64(lost)
+    if s0 > 0:
+        out[LEFT] = np.float64(children + (1 if x.gold_heads[s0] > b0 else 0))
+        out[REDUCE] = np.float64(children)

@@ -1,0 +1,89 @@
+"""Arc-hybrid (Kuhlmann, Gómez-Rodríguez & Satta 2011): left arcs from the buffer, right arcs within the stack.
+
+* Shift moves b0 to the stack.
+* Left-Arc makes b0 the head of s0, which must not be the root, and pops the stack.
+* Right-Arc makes s1 the head of s0 and pops the stack. Where s1 is the root, the buffer must be empty: the tree has one
+  root.
+
+It ends when only the root is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.dependency.configuration import LEFT, RIGHT, SHIFT, pop, shift, top
+from treewright.search import compiled
+
+__all__ = ["ARCS", "admissible", "costs", "move", "static"]
+
+
+#: where the head and the dependent of Left-Arc and of Right-Arc are
+ARCS = (("b0", "s0"), ("s1", "s0"))
+
+
+@compiled
+def admissible(x: Any, state: Any) -> int:
+    """The moves that may be made, as bits."""
+    rest, depth = x.n - state.front[0], state.depth[0]
+    moves = 0
+    if rest > 0:
+        moves |= 1 << SHIFT
+    if rest > 0 and depth > 1:
+        moves |= 1 << LEFT
+    if depth > 2 or (depth == 2 and rest == 0):
+        moves |= 1 << RIGHT
+    return moves
+
+
+@compiled
+def move(state: Any, action: int) -> None:
+    """Change stack and buffer."""
+    if action == SHIFT:
+        shift(state)
+    else:
+        pop(state, 0)
+
+
+@compiled
+def static(x: Any, state: Any) -> int:
+    """Left-Arc as soon as it is gold, Right-Arc once s0 has all its children, or Shift."""
+    s0, s1 = top(state, 0), top(state, 1)
+    front = state.front[0]
+    if s0 > 0 and front < x.n and x.gold_heads[s0] == front + 1:
+        return LEFT
+    if s0 > 0 and x.gold_heads[s0] == s1:
+        complete = True
+        for word in range(front + 1, x.n + 1):
+            complete = complete and x.gold_heads[word] != s0
+        if complete:
+            return RIGHT
+    return SHIFT
+
+
+@compiled
+def costs(x: Any, state: Any, out: Any) -> None:
+    """The dynamic oracle (Goldberg & Nivre 2013): how many gold arcs each move makes unreachable."""
+    front, depth = np.int64(state.front[0]), np.int64(state.depth[0])
+    s0, s1 = top(state, 0), top(state, 1)
+    b0 = front + 1
+    if s0 > 0:
+        head = np.int64(x.gold_heads[s0])
+        children = 0  # of s0, in the buffer
+        for word in range(b0, x.n + 1):
+            if x.gold_heads[word] == s0:
+                children += 1
+        out[LEFT] = np.float64(children + (1 if head == s1 or head > b0 else 0))
+        out[RIGHT] = np.float64(children + (1 if head >= b0 else 0))
+    if front < x.n:
+        lost = 0
+        head = np.int64(x.gold_heads[b0])
+        for i in range(depth):
+            item = np.int64(state.stack[i])
+            if item == head and item != s0:
+                lost += 1
+            if x.gold_heads[item] == b0:
+                lost += 1
+        out[SHIFT] = np.float64(lost)

@@ -1,0 +1,383 @@
+"""The dependency parser: transitions, learned as an apprentice."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
+from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
+from treewright.dependency.scores import DependencyScores, score_dependencies
+from treewright.dependency.swap import projective_order
+from treewright.dependency.task import SYSTEMS, DependencyParsing
+from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.trees import check_trees
+from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
+from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.learners import Pass, make_learner, train
+from treewright.learners.estimator import Estimator
+from treewright.learners.imitation import Imitation
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies import LinearPolicy
+from treewright.search import Decoded, Packed
+
+__all__ = ["DependencyParser"]
+
+Corpus = str | os.PathLike[str] | Iterable[Sentence]
+Features = str | Sequence[str] | dict[str, Sequence[str]]
+
+_BATCH = 20_000  # tokens decoded at a time when streaming
+_MOST_WORDS = 500_000  # words kept in the table while streaming
+_LIFTED_COUNT = 10  # lifted labels rarer than this are not worth a class of their own
+
+MODES = ("accurate", "fast")
+
+
+class DependencyParser(Estimator):
+    """Parses sentences into dependency trees, by transitions."""
+
+    task: ClassVar[str] = "dependency"
+
+    def __init__(
+        self,
+        system: str = "arc-hybrid",
+        *,
+        learner: str | Imitation | dict[str, Any] = "exploration",
+        features: Features = "rich",
+        mode: str = "accurate",
+        oracle: str = "dynamic",
+        beam: int = 1,
+        bits: int = 18,
+        min_count: int = 1,
+        label_weight: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        self.system = system
+        self.learner = learner
+        self.features = features
+        self.mode = mode
+        self.oracle = oracle
+        self.beam = beam
+        self.bits = bits
+        self.min_count = min_count
+        self.label_weight = label_weight
+        self.seed = seed
+
+    labels_: list[str]
+    root_labels_: list[int]
+    word_labels_: list[int]
+    vocabulary_: set[str]
+    templates_: Templates
+    policy_: LinearPolicy
+    history_: list[Pass]
+    _table: WordTable
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a treebank: sentences, or the path of a file. With ``dev``, the pass with the best LAS is kept."""
+        learner = make_learner(self.learner)
+        self._check_settings()
+        sentences = _treebank(corpus)
+        dev_sentences = None if dev is None else _treebank(dev)
+        self._learn_words(sentences)
+        packed = self._pack_gold(sentences, learn_labels=True)
+        trained = train(
+            learner,
+            packed,
+            bits=self.bits,
+            seed=self.seed,
+            jobs=jobs,
+            evaluate=None if dev_sentences is None else self._las_on(dev_sentences, jobs),
+            report=report,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        self.policy_, self.history_ = trained.policy, trained.history
+        corpora = {"train": corpus_hash(sentences)}
+        scores = {}
+        if dev_sentences is not None:
+            corpora["dev"] = corpus_hash(dev_sentences)
+            scores["dev LAS"] = max(p.score for p in self.history_ if p.score is not None)
+        self.card_ = self._make_card(corpora, scores)
+        return self
+
+    def predict(
+        self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1
+    ) -> list[tuple[list[int], list[str]]]:
+        """The heads (0 is the root) and labels of the words of each sentence, and nothing else."""
+        self._check_fitted()
+        return [tree for _, found in self._parse(sentences, jobs) for tree in found]
+
+    def parse(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
+        """Parse sentences (or lists of words) and return them with heads and relations filled in."""
+        return list(self.parse_stream(sentences, jobs=jobs))
+
+    def parse_stream(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]:
+        """Parse sentences as they come, some thousand words at a time: memory does not grow with their number."""
+        self._check_fitted()
+        for batch, found in self._parse(sentences, jobs):
+            for sentence, (heads, labels) in zip(batch, found, strict=True):
+                yield sentence.with_tree(heads, labels)
+
+    def _parse(
+        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
+    ) -> Iterator[tuple[list[Sentence], list[tuple[list[int], list[str]]]]]:
+        """Batches of sentences, each with the trees of its sentences."""
+        for batch in _batches(sentences):
+            packed = self._pack([s.tokens for s in batch])
+            decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+            heads, labels, at = self._trees(decoded)
+            names = np.array(self.labels_, dtype=object)
+            all_heads, all_labels, edges = heads.tolist(), names[labels].tolist(), at.tolist()
+            lifted = self._lifted_sentences(labels, at)
+            trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(edges)]
+            for i in lifted:
+                trees[i] = deprojectivize(*trees[i])
+            yield batch, trees
+
+    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> DependencyScores:
+        """Parse a treebank and compare."""
+        self._check_fitted()
+        gold = _treebank(corpus)
+        return score_dependencies(gold, self.parse(gold, jobs=jobs), seed=self.seed)
+
+    def _check_settings(self) -> None:
+        for name, known in (("system", tuple(SYSTEMS)), ("mode", MODES), ("oracle", ("dynamic", "static"))):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
+        for name, least, most in (
+            ("bits", 1, 30),
+            ("beam", 1, 1000),
+            ("min_count", 1, 2**31 - 1),
+            ("seed", 0, 2**31 - 1),
+        ):
+            setattr(self, name, whole_number(name, getattr(self, name), least, most))
+        if not 0.0 <= float(self.label_weight) <= 1.0:
+            raise ConfigError(f"label_weight must lie between 0 and 1, not {self.label_weight!r}")
+
+    # ---- what is learned before the weights are
+
+    def _learn_words(self, sentences: Sequence[Sentence]) -> None:
+        """The vocabulary, the table of words, and the templates without the columns that are empty."""
+        counts: Counter[str] = Counter()
+        empty = {"m": True, "t": True, "u": True, "f": True}
+        for sentence in sentences:
+            for form, lemma, upos, xpos, feats, *_ in sentence.tokens:
+                counts[form.lower()] += 1
+                if lemma != "_" and lemma.lower() != form.lower():
+                    counts[lemma.lower()] += 1
+                for name, value in (("m", lemma), ("u", upos), ("t", xpos), ("f", feats)):
+                    if value != "_":
+                        empty[name] = False
+        empty["t"] = empty["t"] and empty["u"]
+        empty["g"] = empty["f"]
+        self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
+        self._table = WordTable(self.vocabulary_)
+        self.templates_ = _make_templates(self.features, self.mode).without(
+            name for name, is_so in empty.items() if is_so
+        )
+
+    def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
+        """Sentences with their gold trees, made projective where the system needs it."""
+        tokens = [sentence.tokens for sentence in sentences]
+        at = _offsets(tokens)
+        heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
+        labels = [t.deprel for s in tokens for t in s]
+        if self.system != "swap":
+            heads, labels = lift_corpus(heads, labels, at, min_count=_LIFTED_COUNT)
+        if learn_labels:
+            # plain labels first: those with the encoding of a lift come behind them
+            self.labels_ = sorted(set(labels), key=lambda label: (LIFTED in label, label))
+            of_root = {label for label, head in zip(labels, heads.tolist(), strict=True) if head == 0}
+            of_words = {label for label, head in zip(labels, heads.tolist(), strict=True) if head != 0}
+            self.root_labels_ = [k for k, label in enumerate(self.labels_) if label in of_root]
+            self.word_labels_ = [k for k, label in enumerate(self.labels_) if label in of_words]
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
+
+    def _task(self) -> DependencyParsing:
+        return DependencyParsing(
+            self.system,
+            len(self.labels_),
+            self.templates_,
+            staged=self.mode == "fast",
+            static=self.oracle == "static",
+            label_weight=self.label_weight,
+            root_labels=self.root_labels_,
+            word_labels=self.word_labels_,
+        )
+
+    def _pack(
+        self,
+        tokens: Sequence[Sequence[Token]],
+        heads: npt.NDArray[np.int32] | None = None,
+        labels: npt.NDArray[np.int32] | None = None,
+    ) -> Packed:
+        """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
+        if len(self._table) > _MOST_WORDS:
+            self._table = WordTable(self.vocabulary_)
+        at = _offsets(tokens)
+        lengths = np.diff(at).astype(np.int32)
+        rows = _framed(
+            np.array(self._table.numbers([t for s in tokens for t in s]), np.int32), at, ROOT_ROW, NOTHING_ROW
+        )
+        attributes = self._table.array()[rows].reshape(-1)
+        framed_at = at + 2 * np.arange(len(at))
+        missing = np.full(int(at[-1]), -1, np.int32)
+        flat: dict[str, Any] = {
+            "attributes": attributes,
+            "attributes_at": framed_at * self._table.array().shape[1],
+            "gold_heads": _framed(missing if heads is None else heads, at, -1, -1),
+            "gold_heads_at": framed_at,
+            "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
+            "gold_labels_at": framed_at,
+            "order": np.zeros(0, np.int32),
+            "component": np.zeros(0, np.int32),
+        }
+        order_at = np.zeros(len(at), np.int64)
+        if self.system == "swap" and heads is not None:
+            walked = [projective_order(heads[a:b]) for a, b in pairwise(at.tolist())]
+            flat["order"] = np.concatenate([order for order, _ in walked])
+            flat["component"] = np.concatenate([component for _, component in walked])
+            order_at = at + np.arange(len(at))
+        flat["order_at"] = flat["component_at"] = order_at
+        return self._task().packed(lengths, flat)
+
+    # ---- trees out of final states
+
+    def _trees(self, decoded: Decoded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """The heads and labels of all words, and where each sentence begins."""
+        heads, framed_at = decoded.field("heads")
+        labels, _ = decoded.field("labels")
+        inner = np.ones(len(heads), np.bool_)
+        inner[framed_at[:-1]] = inner[framed_at[1:] - 1] = False
+        return heads[inner], labels[inner], framed_at - 2 * np.arange(len(framed_at))
+
+    def _lifted_sentences(self, labels: npt.NDArray[np.int32], at: npt.NDArray[np.int64]) -> list[int]:
+        """The sentences with a label that says that its word was lifted."""
+        plain = sum(LIFTED not in label for label in self.labels_)
+        words = np.flatnonzero(labels >= plain)
+        return sorted(set((np.searchsorted(at, words, side="right") - 1).tolist()))
+
+    def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
+        """A function that parses with a policy and gives the LAS."""
+        packed = self._pack_gold(sentences, learn_labels=False)
+        gold_heads = np.array([t.head for s in sentences for t in s.tokens], np.int32)
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold_labels = np.array([numbers.get(t.deprel, -1) for s in sentences for t in s.tokens], np.int32)
+        plain = np.array(
+            [numbers[plain_label(label)] if plain_label(label) in numbers else -1 for label in self.labels_]
+        )
+
+        def las(policy: LinearPolicy) -> float:
+            decoded = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+            heads, labels, at = self._trees(decoded)
+            for i in self._lifted_sentences(labels, at):
+                a, b = at[i], at[i + 1]
+                names = [self.labels_[k] for k in labels[a:b]]
+                heads[a:b] = deprojectivize(heads[a:b].tolist(), names)[0]
+            right = (heads == gold_heads) & (plain[labels] == gold_labels)
+            return float(right.mean())
+
+        return las
+
+    # ---- the model file
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        settings = {
+            "labels": self.labels_,
+            "root_labels": self.root_labels_,
+            "word_labels": self.word_labels_,
+            "moves": list(self.templates_.moves),
+            "label_templates": list(self.templates_.labels),
+        }
+        return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.labels_ = list(settings["labels"])
+        self.root_labels_ = [int(k) for k in settings["root_labels"]]
+        self.word_labels_ = [int(k) for k in settings["word_labels"]]
+        self.templates_ = Templates(settings["moves"], settings["label_templates"])
+        self.vocabulary_ = set(unpack_strings(arrays, "words"))
+        self._table = WordTable(self.vocabulary_)
+        self.policy_ = LinearPolicy.from_arrays(arrays)
+
+
+def _make_templates(features: Features, mode: str) -> Templates:
+    """Templates from the name of a set, a list of templates, or two lists by the names ``moves`` and ``labels``."""
+    if isinstance(features, str):
+        if features not in FEATURE_SETS:
+            raise ConfigError(f"there is no set of features {features!r}; there are: {', '.join(FEATURE_SETS)}")
+        templates = FEATURE_SETS[features]
+    elif isinstance(features, dict):
+        if not set(features) <= {"moves", "labels"}:
+            raise ConfigError(f"features are given for 'moves' and 'labels', not for {', '.join(map(repr, features))}")
+        templates = Templates(features.get("moves", ()), features.get("labels", ()))
+    else:
+        templates = Templates(features)
+    if mode == "fast":
+        return Templates(templates.moves, templates.labels or FEATURE_SETS["rich"].labels)
+    return Templates(templates.moves)
+
+
+def _offsets(parts: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
+    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def _framed(values: npt.NDArray[np.int32], at: npt.NDArray[np.int64], before: int, after: int) -> npt.NDArray[np.int32]:
+    """The values of each sentence with one more before and one more after them."""
+    n = len(at) - 1
+    framed = np.empty(len(values) + 2 * n, np.int32)
+    edges = at + 2 * np.arange(n + 1)
+    inner = np.ones(len(framed), np.bool_)
+    inner[edges[:-1]] = inner[edges[1:] - 1] = False
+    framed[inner] = values
+    framed[edges[:-1]] = before
+    framed[edges[1:] - 1] = after
+    return framed
+
+
+def _treebank(corpus: Corpus) -> list[Sentence]:
+    """The sentences of a corpus, all with proper trees."""
+    if isinstance(corpus, (str, os.PathLike)):
+        corpus = load_corpus(corpus)
+    sentences = list(corpus)
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            raise ConfigError(f"a treebank is a file or a list of Sentence objects, not of {type(sentence).__name__}")
+    if not sentences:
+        raise CorpusError("there is nothing to learn from or to score: no sentences")
+    check_trees(sentences)
+    return sentences
+
+
+def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence]]:
+    """Some thousand words at a time."""
+    batch: list[Sentence] = []
+    words = 0
+    for sentence in sentences:
+        whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
+        batch.append(whole)
+        words += len(whole)
+        if words >= _BATCH:
+            yield batch
+            batch, words = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,133 @@
+"""Arc-standard with Swap (Nivre 2009), for trees with crossing arcs.
+
+* Shift, Left-Arc and Right-Arc as in arc-standard.
+* Swap moves s1 back to the buffer. It must come before s0 in the sentence and must not be the root.
+
+Swaps put the words into an order in which the tree has no crossing arcs: that in which the tree is walked through,
+each word between its left and its right children. A parser may swap four times as often as there are words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.dependency.configuration import LEFT, RIGHT, SHIFT, SWAP, is_complete, pop, shift, top
+from treewright.search import compiled
+
+__all__ = ["ARCS", "MOST_SWAPS", "admissible", "move", "projective_order", "static"]
+
+MOST_SWAPS = 4  # for each word
+
+
+#: where the head and the dependent of Left-Arc and of Right-Arc are
+ARCS = (("s0", "s1"), ("s1", "s0"))
+
+
+@compiled
+def admissible(x: Any, state: Any) -> int:
+    """The moves that may be made, as bits."""
+    rest, depth = x.n - state.front[0], state.depth[0]
+    moves = 0
+    if rest > 0:
+        moves |= 1 << SHIFT
+    if depth > 2:
+        moves |= 1 << LEFT
+    if depth > 2 or (depth == 2 and rest == 0):
+        moves |= 1 << RIGHT
+    if depth > 2 and top(state, 1) < top(state, 0) and state.swaps[0] < MOST_SWAPS * x.n:
+        moves |= 1 << SWAP
+    return moves
+
+
+@compiled
+def move(state: Any, action: int) -> None:
+    """Change stack and buffer."""
+    if action == SHIFT:
+        shift(state)
+        return
+    if action == SWAP:
+        state.front[0] -= 1
+        state.buffer[state.front[0]] = top(state, 1)
+        state.swaps[0] += 1
+    pop(state, 0 if action == RIGHT else 1)
+
+
+@compiled
+def static(x: Any, state: Any) -> int:
+    """The lazy oracle (Nivre, Kuhlmann & Hall 2009): an arc if it is gold and its dependent complete, Swap if s0 and s1
+    are in the wrong order and b0 is not of the same component as s0, or Shift.
+    """
+    s0, s1 = top(state, 0), top(state, 1)
+    if s1 < 0:
+        return SHIFT
+    if s1 > 0 and x.gold_heads[s1] == s0 and is_complete(x, state, s1):
+        return LEFT
+    if x.gold_heads[s0] == s1 and is_complete(x, state, s0):
+        return RIGHT
+    if s1 > 0 and x.order[s1] > x.order[s0]:
+        front = state.front[0]
+        if front >= x.n or x.component[state.buffer[front]] != x.component[s0]:
+            return SWAP
+    return SHIFT
+
+
+def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """For each node: its place when the tree is walked through, and the maximal projective component it belongs to.
+
+    ``heads[i]`` is the head of word i + 1. A component is what arc-standard builds without swaps; it is named by the
+    word at its head.
+
+    >>> order, component = projective_order(np.array([3, 4, 0, 3], np.int32))  # 2 hangs on 4, over 3
+    >>> order.tolist(), component.tolist()
+    ([0, 1, 3, 2, 4], [0, 3, 2, 3, 4])
+    """
+    n = len(heads)
+    children: list[list[int]] = [[] for _ in range(n + 1)]
+    for word, head in enumerate(heads.tolist(), 1):
+        children[head].append(word)
+    order = np.zeros(n + 1, np.int32)
+    place = 0
+    to_do: list[tuple[int, bool]] = [(0, False)]  # (node, are its left children done?)
+    while to_do:
+        node, ready = to_do.pop()
+        if ready:
+            order[node] = place
+            place += 1
+            continue
+        to_do += [(child, False) for child in reversed(children[node]) if child > node]
+        to_do.append((node, True))
+        to_do += [(child, False) for child in reversed(children[node]) if child < node]
+    return order, _components(heads, children)
+
+
+def _components(heads: npt.NDArray[np.int32], children: list[list[int]]) -> npt.NDArray[np.int32]:
+    """Run arc-standard without swaps as far as it goes: what is then under one item of the stack is a component."""
+    n = len(heads)
+    head_of = [0, *heads.tolist()]
+    missing = [len(c) for c in children]
+    joined = [0] * (n + 1)
+    stack = [0]
+    for word in range(1, n + 1):
+        stack.append(word)
+        while len(stack) > 2:
+            s0, s1 = stack[-1], stack[-2]
+            if head_of[s1] == s0 and missing[s1] == 0:
+                del stack[-2]
+                joined[s1] = s0
+                missing[s0] -= 1
+            elif head_of[s0] == s1 and missing[s0] == 0:
+                stack.pop()
+                joined[s0] = s1
+                missing[s1] -= 1
+            else:
+                break
+    component = np.zeros(n + 1, np.int32)
+    for word in range(1, n + 1):
+        top_of = word
+        while joined[top_of]:
+            top_of = joined[top_of]
+        component[word] = top_of
+    return component

@@ -1,0 +1,359 @@
+"""A dependency tree as a picture: one SVG document, for web pages and for print.
+
+Arcs have flat tops and straight legs. That makes three promises possible, which :func:`layout` keeps for every
+tree: no two arcs share a piece of line, no label lies on another one, and no line passes through a label, also
+where arcs cross. The height grows with how deep arcs are nested, not with their length.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from math import ceil
+from typing import NamedTuple
+
+from treewright.corpora import Sentence
+from treewright.reports.arcs import Arc, inside, overlap, sentence_arcs, stack
+
+__all__ = ["dependency_svg"]
+
+# All lengths are in pixels.
+_WORD, _TAG, _LABEL, _TITLE = 15, 10, 11, 13  # sizes of letters
+_MARGIN = 14  # around everything
+_WORD_GAP = 12  # between two words, at least
+_LABEL_GAP = 5  # between a label and a line beside it, at least
+_PORT = 7  # from one end of an arc to the next one, at the same word
+_FOOT = 20  # from the words up to the lowest arcs
+_STEP = 18  # from the top of an arc to the next level
+_LIFT = 4  # from the top of an arc up to the baseline of its label
+_BEND = 7  # radius of the corners
+_ARROW = 7  # length of an arrow; it is as wide
+_WORD_LINE, _TAG_LINE = 16, 31  # from the tips of the arrows down to the baselines
+
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_WIDTHS = {  # of letters in DejaVu Sans, the widest of the fonts that "sans-serif" may turn out to be
+    letter: width
+    for letters, width in (
+        ("'ijlIJ", 0.3),
+        (" ,./:;\\|’‘", 0.34),
+        ("-()[]ft!r", 0.41),
+        ('"*_`szc?“”–', 0.55),
+        ("LFkvxyPTYaoe", 0.62),
+        ("wm+<=>^~%#WM@…—", 1.0),
+    )
+    for letter in letters
+}
+# Attributes are understood by every program that reads SVG. What style sheets add may get lost without harm.
+_STYLES = {
+    "paper": 'class="tw-paper" fill="#ffffff"',
+    "word": 'class="tw-word" fill="#111111"',
+    "tag": 'class="tw-tag" fill="#59636e"',
+    "label": 'class="tw-label" fill="#0b4a82"',
+    "arc": 'class="tw-arc" fill="none" stroke="#5a6672" stroke-width="1.2"',
+    "tip": 'class="tw-tip" fill="#5a6672"',
+}
+_SHEET = (
+    "@media screen and (prefers-color-scheme:dark){.tw-paper{fill:#15181d}.tw-word{fill:#f2f2f2}.tw-tag{fill:#a8b0ba}"
+    ".tw-label{fill:#8ec5ff}.tw-arc{stroke:#9aa7b5}.tw-tip{fill:#9aa7b5}}.tw-link:hover .tw-arc{stroke-width:2.5}"
+)
+
+
+class Box(NamedTuple):
+    """A rectangle that something takes up."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class Text(NamedTuple):
+    """A piece of text, where its baseline has its middle, and how big its letters are."""
+
+    text: str
+    x: float
+    y: float
+    size: int
+
+    @property
+    def box(self) -> Box:
+        """The place that it takes, by estimate."""
+        half = text_width(self.text, self.size) / 2
+        return Box(self.x - half, self.y - 0.8 * self.size, self.x + half, self.y + 0.25 * self.size)
+
+
+class Line(NamedTuple):
+    """An arc: the places of its legs, and the height of its top. The line of a root is one leg only."""
+
+    arc: Arc
+    start: float
+    end: float
+    top: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything goes. ``labels`` has a place for each of ``lines``, and None where there is no relation."""
+
+    width: float
+    height: float
+    base: float
+    words: tuple[Text, ...]
+    tags: tuple[Text, ...]
+    lines: tuple[Line, ...]
+    labels: tuple[Text | None, ...]
+    rails: tuple[Box, ...]  # over words that are too short for all the arcs that end there
+
+
+def dependency_svg(sentence: Sentence, *, title: str | None = None) -> str:
+    """Draw the dependency tree of a sentence: an SVG document that needs nothing else.
+
+    Words without a head have no arc. The title is written over the drawing; without one, programs that read
+    the drawing aloud take the words. In a web page, several drawings can stand side by side.
+
+    >>> from treewright.corpora import Token
+    >>> they, sat = Token("They", upos="PRON", head=2, deprel="nsubj"), Token("sat", upos="VERB", head=0, deprel="root")
+    >>> print(dependency_svg(Sentence((they, sat))).splitlines()[1])
+    <title>They sat</title>
+    """
+    drawing = layout(sentence, title)
+    width, height = _number(drawing.width), _number(drawing.height)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">',
+        f"<title>{_clean(str(sentence) if title is None else title)}</title>",
+        f"<desc>{_clean(_in_words(sentence))}</desc>",
+        f"<style>{_SHEET}</style>",
+        f'<rect {_STYLES["paper"]} width="{width}" height="{height}"/>',
+    ]
+    if title is not None:
+        heading = f'x="{_MARGIN}" y="{_MARGIN + _TITLE}" font-size="{_TITLE}" font-weight="bold" text-anchor="start"'
+        out.append(f"<text {_STYLES['word']} {heading}>{_clean(title)}</text>")
+    for line, label in zip(drawing.lines, drawing.labels, strict=True):
+        head = sentence.tokens[line.arc.head - 1].form + " → " if line.arc.head else ""
+        hint = f"{head}{sentence.tokens[line.arc.dependent - 1].form}: {line.arc.label or '_'}"
+        out.append(f'<g class="tw-link"><title>{_clean(hint)}</title>')
+        out.append(f'<path {_STYLES["arc"]} d="{_path(line, drawing.base)}"/>')
+        out.append(f'<polygon {_STYLES["tip"]} points="{_arrow(line, drawing.base)}"/>')
+        if label is not None:
+            out.append(_text(label, "label"))
+        out.append("</g>")
+    for rail in drawing.rails:
+        ends = f'x1="{_number(rail.left)}" x2="{_number(rail.right)}" y1="{_number(rail.top)}" y2="{_number(rail.top)}"'
+        out.append(f'<line {_STYLES["arc"]} {ends} stroke-linecap="square"/>')
+    out += [_text(word, "word") for word in drawing.words]
+    out += [_text(tag, "tag") for tag in drawing.tags]
+    return "\n".join([*out, "</svg>", ""])
+
+
+def layout(sentence: Sentence, title: str | None = None) -> Layout:
+    """Find a place for everything in the drawing of a sentence.
+
+    >>> from treewright.corpora import Token
+    >>> [word.x for word in layout(Sentence((Token("They", head=2, deprel="nsubj"), Token("sat", head=0)))).words]
+    [33.0, 77.5]
+    """
+    arcs = sentence_arcs(sentence)
+    levels = _levels(arcs)
+    ports = _ports(len(sentence), levels)
+    posts = {arc: _posts(arc, levels, ports) for arc in arcs}
+    slots = [
+        max(text_width(token.form, _WORD), text_width(token.upos, _TAG), _PORT * len(ports[number]))
+        for number, token in enumerate(sentence, 1)
+    ]
+    centres = _centres(slots, posts)
+
+    # The labels of roots may be wider than what is below them, and so stand out at either side.
+    places = [*zip(centres, slots, strict=True)]
+    places += [(_x(posts[arc][0], centres), text_width(arc.label, _LABEL)) for arc in arcs if not arc.head]
+    shift = _MARGIN - min((x - width / 2 for x, width in places), default=0.0)
+    right = max((x + width / 2 for x, width in places), default=0.0) + shift
+    heading = 0
+    if title is not None:
+        right = max(right, _MARGIN + text_width(title, _TITLE + 2))  # bold letters are wider
+        heading = _TITLE + 8
+    centres = [x + shift for x in centres]
+
+    highest = max(levels.values(), default=0)
+    base = _MARGIN + heading + (_LABEL + _LIFT + _STEP * (highest - 1) + _FOOT if highest else 0)
+    lines: list[Line] = []
+    labels: list[Text | None] = []
+    for arc in arcs:
+        start, end = (_x(post, centres) for post in (posts[arc][0], posts[arc][-1]))
+        if arc.head > arc.dependent:
+            start, end = end, start
+        top = base - _FOOT - _STEP * (levels[arc] - 1)
+        lines.append(Line(arc, start, end, top))
+        if arc.label:
+            x = _free_place(text_width(arc.label, _LABEL), [_x(post, centres) for post in posts[arc]])
+            labels.append(Text(arc.label, x, top - _LIFT, _LABEL))
+        else:
+            labels.append(None)
+    rails = [
+        Box(x - fan / 2, base, x + fan / 2, base)
+        for x, token, legs in zip(centres, sentence, ports[1:], strict=True)
+        if (fan := _PORT * (len(legs) - 1)) > text_width(token.form, _WORD)
+    ]
+    words = [Text(token.form, x, base + _WORD_LINE, _WORD) for x, token in zip(centres, sentence, strict=True)]
+    tags = [Text(token.upos, x, base + _TAG_LINE, _TAG) for x, token in zip(centres, sentence, strict=True)]
+    tags = [tag for tag in tags if tag.text != "_"]
+    height = base + (_TAG_LINE if tags else _WORD_LINE) + 4 + _MARGIN
+    return Layout(right + _MARGIN, height, base, tuple(words), tuple(tags), tuple(lines), tuple(labels), tuple(rails))
+
+
+def text_width(text: str, size: int) -> int:
+    """How wide a text is at most, by estimate: fonts differ, and there is none here to ask."""
+    return ceil(size * sum(_WIDTHS[c] if c in _WIDTHS else _other_width(c) for c in text))
+
+
+def _other_width(letter: str) -> float:
+    if letter.isascii():
+        return 0.8 if letter.isupper() or letter == "&" else 0.64
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.8 if letter.isupper() else 0.7
+
+
+def _levels(arcs: Sequence[Arc]) -> dict[Arc, int]:
+    """Short arcs first, so that those inside an arc are there before it. Roots come from above everything."""
+    between = sorted((arc for arc in arcs if arc.head), key=lambda arc: (arc.right - arc.left, arc.left))
+    levels = stack(between, lambda arc, other: inside(other, arc), overlap)
+    top = 1 + max(levels.values(), default=0)
+    return levels | {arc: top for arc in arcs if not arc.head}
+
+
+class _Post(NamedTuple):
+    """Where a leg stands: at which word, and how far to the right of its middle."""
+
+    word: int
+    offset: float
+
+
+def _ports(words: int, levels: dict[Arc, int]) -> list[dict[Arc, _Post]]:
+    """For each word (at 0: none) the legs that stand on it.
+
+    From left to right: arcs to the left, the longest one last; the root's; arcs to the right, the longest one
+    first. So the legs of nested arcs are nested too.
+    """
+    at: list[list[tuple[int, int, Arc]]] = [[] for _ in range(words + 1)]
+    for arc, level in levels.items():
+        if not arc.head:
+            at[arc.dependent].append((1, 0, arc))
+        else:
+            at[arc.right].append((0, level, arc))
+            at[arc.left].append((2, -level, arc))
+    return [
+        {arc: _Post(word, _PORT * (k - (len(legs) - 1) / 2)) for k, (_, _, arc) in enumerate(sorted(legs))}
+        for word, legs in enumerate(at)
+    ]
+
+
+def _posts(arc: Arc, levels: dict[Arc, int], ports: list[dict[Arc, _Post]]) -> list[_Post]:
+    """The legs that an arc's label has to keep clear of, from left to right: its own, and those that cross its top."""
+    if not arc.head:
+        return [ports[arc.dependent][arc]]
+    crossing = [
+        post
+        for word in range(arc.left + 1, arc.right)
+        for other, post in ports[word].items()
+        if levels[other] > levels[arc]
+    ]
+    return [ports[arc.left][arc], *crossing, ports[arc.right][arc]]
+
+
+def _x(post: _Post, centres: Sequence[float]) -> float:
+    return centres[post.word - 1] + post.offset
+
+
+def _centres(slots: Sequence[int], posts: dict[Arc, list[_Post]]) -> list[float]:
+    """The middles of the words, so far apart that all texts have their place."""
+    apart = [(k, k + 1, (a + b) / 2 + _WORD_GAP) for k, (a, b) in enumerate(pairwise(slots))]
+
+    def keep_apart(left: _Post, right: _Post, distance: float) -> None:
+        apart.append((left.word - 1, right.word - 1, distance + left.offset - right.offset))
+
+    for (one, [left]), (other, [right]) in pairwise((arc, found) for arc, found in posts.items() if not arc.head):
+        keep_apart(left, right, (text_width(one.label, _LABEL) + text_width(other.label, _LABEL)) / 2 + _LABEL_GAP)
+    for arc, found in posts.items():
+        if arc.head:
+            keep_apart(found[0], found[-1], text_width(arc.label, _LABEL) + 2 * _LABEL_GAP)
+    draft = _solve(len(slots), apart)
+    # Where other arcs cross, the label needs its place between two of their legs: where most room is already.
+    for arc, found in posts.items():
+        if len(found) > 2:
+            gaps = [(left, right) for left, right in pairwise(found) if left.word < right.word]
+            left, right = max(gaps, key=lambda gap: _x(gap[1], draft) - _x(gap[0], draft))
+            keep_apart(left, right, text_width(arc.label, _LABEL) + 2 * _LABEL_GAP)
+    return _solve(len(slots), apart)
+
+
+def _solve(count: int, apart: Iterable[tuple[int, int, float]]) -> list[float]:
+    """Numbers from 0 of which the second of each pair is so much greater than the first.
+
+    The least such numbers put all slack on one side, the greatest with the same end on the other. Half way
+    between them it is spread, and the conditions still hold.
+    """
+    ordered = sorted(apart)
+    least = [0.0] * count
+    for i, j, distance in ordered:
+        least[j] = max(least[j], least[i] + distance)
+    most = [least[-1]] * count if least else []
+    for i, j, distance in reversed(ordered):
+        most[i] = min(most[i], most[j] - distance)
+    return [(a + b) / 2 for a, b in zip(least, most, strict=True)]
+
+
+def _free_place(width: float, posts: Sequence[float]) -> float:
+    """The middle for a label: as near as possible to the middle of its arc, but clear of the lines."""
+    middle = (posts[0] + posts[-1]) / 2
+    half = width / 2 + _LABEL_GAP
+    places = [
+        min(max(middle, left + half), right - half) for left, right in pairwise(posts) if right - left >= 2 * half
+    ]
+    return min(places, key=lambda x: abs(x - middle), default=middle)
+
+
+def _in_words(sentence: Sentence) -> str:
+    """The tree as a list of its arcs, for those who cannot see the drawing."""
+    phrases = []
+    for arc in sentence_arcs(sentence):
+        head = f" of {sentence.tokens[arc.head - 1].form}" if arc.head else ""
+        phrases.append(f"{sentence.tokens[arc.dependent - 1].form}: {arc.label or 'dependent'}{head}")
+    return "Dependency tree: " + ("; ".join(phrases) or "no arcs")
+
+
+def _path(line: Line, base: float) -> str:
+    """From the head up, over and down to the arrow."""
+    start, end, top, bottom = (_number(x) for x in (line.start, line.end, line.top, base - _ARROW))
+    if line.start == line.end:
+        return f"M{end} {top}V{bottom}"
+    bend = min(_BEND, abs(line.end - line.start) / 2)
+    side = bend if line.end > line.start else -bend
+    low = _number(line.top + bend)
+    return (
+        f"M{start} {_number(base)}V{low}Q{start} {top} {_number(line.start + side)} {top}"
+        f"H{_number(line.end - side)}Q{end} {top} {end} {low}V{bottom}"
+    )
+
+
+def _arrow(line: Line, base: float) -> str:
+    corners = ((-_ARROW / 2, -_ARROW), (_ARROW / 2, -_ARROW), (0, 0))
+    return " ".join(f"{_number(line.end + x)},{_number(base + y)}" for x, y in corners)
+
+
+def _text(text: Text, style: str) -> str:
+    place = f'x="{_number(text.x)}" y="{_number(text.y)}" font-size="{text.size}"'
+    return f"<text {_STYLES[style]} {place}>{_clean(text.text)}</text>"
+
+
+def _clean(text: str) -> str:
+    """A text as XML; what XML cannot hold is shown as U+FFFD, the sign for that."""
+    return escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
