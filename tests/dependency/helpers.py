@@ -6,26 +6,24 @@ import numpy as np
 
 from treewright.corpora import Sentence, Token
 from treewright.dependency.swap import projective_order
-from treewright.dependency.task import DependencyParsing
+from treewright.dependency.task import parsing_task
 from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
 
 
 def make_task(system, n_labels=1, *, plain=False, **options):
-    task = DependencyParsing(system, n_labels, Templates(["s0.w", "s0.l b0.w"], ["h.w d.w"]), **options)
+    task = parsing_task(Templates(["s0.w", "s0.l b0.w"], ["h.w d.w"]))(system, n_labels, **options)
     return task.plain() if plain else task
 
 
 def pack_trees(task, trees, labels=None):
     """Trees given as heads (and numbers of labels), with words that are all different."""
-    columns = {name: [] for name in ("attributes", "gold_heads", "gold_labels", "order", "component")}
+    columns = {name: [] for name in ("attributes", "gold_heads", "gold_labels", "order")}
     for number, heads in enumerate(trees):
         n = len(heads)
         columns["attributes"].append(np.arange((n + 2) * len(WORD_ATTRIBUTES)))
         columns["gold_heads"].append([-1, *heads, -1])
         columns["gold_labels"].append([-1, *(labels[number] if labels else [0] * n), -1])
-        order, component = projective_order(np.array(heads, np.int32))
-        columns["order"].append(order)
-        columns["component"].append(component)
+        columns["order"].append(np.concatenate(projective_order(np.array(heads, np.int32))))
     flat = {}
     for name, arrays in columns.items():
         flat[name] = np.concatenate([np.asarray(a, np.int32) for a in arrays])

@@ -8,6 +8,7 @@ from numba import njit
 
 from tests.dependency import naive
 from tests.dependency.helpers import make_task, pack_trees
+from treewright.dependency.configuration import DEPTH, FRONT
 from treewright.dependency.task import admissible, make_move, move_costs
 
 SYSTEMS = ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap")
@@ -42,8 +43,8 @@ def states_of(task, packed, n, paths):
 
 def seen(task, state, n):
     view = task.state_view(state, n)
-    stack = tuple(view.stack[: view.depth[0]].tolist())
-    return stack, tuple(view.buffer[view.front[0] : n].tolist()), tuple(view.heads[1 : n + 1].tolist())
+    stack = tuple(view.stack[: view.registers[DEPTH]].tolist())
+    return stack, tuple(view.buffer[view.registers[FRONT] : n].tolist()), tuple(view.heads[1 : n + 1].tolist())
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli import corpus, demo, evaluate, info, learners, parse, train
+from treewright.cli import compare, corpus, demo, evaluate, info, learners, parse, trace, train
 from treewright.cli.outcomes import EXIT_CODES, Commands
 
 __all__ = ["app", "main"]
@@ -28,6 +28,8 @@ app.command("demo")(demo.demo)
 app.add_typer(train.app, name="train")
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("trace")(trace.trace)
 app.command("info")(info.info)
 app.command("learners")(learners.learners)
 app.command("corpus")(corpus.corpus)

@@ -100,7 +100,7 @@ def _combine(
     jobs = 1 if running["jobs"] is None else int(running["jobs"])
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
-    estimator = task.estimator()(**values, learner=learner)
+    estimator = task.estimator()(**task.params(values), learner=learner)
     train, dev, out = (None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out"))
     return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
 
@@ -178,6 +178,8 @@ def _check(
             raise ConfigError(f"{path}: there is no setting {where}{key}; known here: {names}")
         if not _fits(value, known[key]):
             kind = {int: "a whole number", float: "a number", bool: "true or false"}.get(known[key].type, "a string")
+            if key == "features":
+                kind = "the name of a set, a list of templates, or a table of such lists, moves and labels"
             raise ConfigError(f"{path}: {where}{key} must be {kind}, not {value!r}")
 
 
@@ -186,6 +188,9 @@ def _fits(value: Any, setting: Setting) -> bool:
         return setting.type is bool and isinstance(value, bool)
     if setting.type is float or setting.name == "beta":
         return isinstance(value, (int, float)) or (setting.name == "beta" and isinstance(value, str))
+    if setting.name == "features" and not isinstance(value, str):
+        lists = list(value.values()) if isinstance(value, dict) else [value]
+        return all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists)
     return isinstance(value, int if setting.type is int else str)
 
 
@@ -215,4 +220,6 @@ def _toml(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_toml(item) for item in value)}]"
     return repr(value)

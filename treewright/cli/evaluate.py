@@ -1,51 +1,131 @@
-"""``treewright evaluate``: how good is a model?"""
+"""``treewright evaluate``: how good is a model, or an annotation?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
 from treewright.cli.streams import batched, load
-from treewright.cli.tasks import load_model
+from treewright.cli.tasks import TASKS, Task, load_model
+from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "is_annotation", "parse_all"]
+
+_ANNOTATIONS = {".conllu": "dependency", ".conll": "dependency", ".tsv": "tagging", ".tab": "tagging"}
+_OPTIONS = {"column": "--column", "subtypes": "--no-subtypes", "punctuation": "--no-punctuation"}
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="The model file; or an annotation to compare: .conllu, .conll, .tsv, .tab, or - for standard input.",
+            metavar="MODEL",
+        ),
+    ],
     test: Annotated[str, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            help="What to compare in an annotation: dependency or tagging.",
+            show_default="dependency for CoNLL-U",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option("--column", help="With --task tagging: the column to compare.", show_default="upos"),
+    ] = None,
+    no_subtypes: Annotated[
+        bool, typer.Option("--no-subtypes", help="Trees: compare relations without what follows a colon.")
+    ] = False,
+    no_punctuation: Annotated[
+        bool, typer.Option("--no-punctuation", help="Trees: leave punctuation out of all scores.")
+    ] = False,
     input_format: Annotated[str, typer.Option("--input-format", help="auto, conllu, tabular or text.")] = "auto",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:
-    """Compare a model's annotation with the right one.
+    """Compare a model's annotation, or that in a file, with the right one.
 
     Labels that the model has never seen count as errors.
 
     Examples:
       treewright evaluate model.tw test.conllu
       treewright evaluate model.tw test.conllu --json | jq .accuracy
+      treewright evaluate parsed.conllu gold.conllu --no-subtypes
+      treewright evaluate tagged.conllu gold.conllu --task tagging --column xpos
     """
-    task, estimator = load_model(model)
-    gold = load(test, input_format, column=getattr(estimator, "column", "upos"), shown=not as_json)
-    task.check_gold(estimator, gold)
-    with patience_while_compiling(shown=not as_json):
-        task.parse(estimator, gold[:1], 1)
-    parsed: list[Sentence] = []
-    with Bar(shown=not as_json) as bar:
-        for batch in batched(gold):
-            parsed += task.parse(estimator, batch, jobs)
-            bar.update("parsing", len(parsed), len(gold))
-    scores, shown = task.score(estimator, gold, parsed)
+    given: dict[str, Any] = {
+        "column": column,
+        "subtypes": False if no_subtypes else None,
+        "punctuation": False if no_punctuation else None,
+    }
+    if is_annotation(model):
+        if model == test == "-":
+            raise ConfigError("standard input (-) can be only one of the two")
+        known = _task(task or _ANNOTATIONS.get(Path(model).suffix.lower(), "dependency"))
+        options = _options(known, given)
+        compared = options.get("column", "upos")
+        parsed = load(model, input_format, column=compared, shown=not as_json)
+        gold = load(test, input_format, column=compared, shown=not as_json)
+        known.check_gold(gold, compared)
+        scores, shown = known.score(None, gold, parsed, **options)
+    else:
+        known, estimator = load_model(model)
+        if task is not None and task != known.name:
+            raise ConfigError(f"{model}: this is a model for {known.name}, not for {task}; leave out --task")
+        if column is not None:
+            raise ConfigError(f"{model}: a model knows its column; leave out --column")
+        options = _options(known, given)
+        options.pop("column", None)
+        compared = getattr(estimator, "column", "upos")
+        gold = load(test, input_format, column=compared, shown=not as_json)
+        known.check_gold(gold, compared)
+        parsed = parse_all(known, estimator, gold, jobs, shown=not as_json)
+        scores, shown = known.score(estimator, gold, parsed, **options)
     if as_json:
-        print_json({"model": str(model), "test": test, "task": task.name, **scores})
+        print_json({"model": model, "test": test, "task": known.name, **scores})
         return
     console = stdout()
     for part in shown:
         console.print(part, markup=False)
+
+
+def is_annotation(path: str) -> bool:
+    """Whether a file is not a model but an annotation that somebody made: its suffix tells."""
+    return path == "-" or Path(path).suffix.lower() in _ANNOTATIONS
+
+
+def parse_all(task: Task, estimator: Any, sentences: Sequence[Sentence], jobs: int, *, shown: bool) -> list[Sentence]:
+    """Annotate sentences that are all there already, with a progress bar where that takes long."""
+    with patience_while_compiling(shown=shown):
+        task.parse(estimator, sentences[:1], 1)
+    parsed: list[Sentence] = []
+    with Bar(shown=shown) as bar:
+        for batch in batched(sentences):
+            parsed += task.parse(estimator, batch, jobs)
+            bar.update("parsing", len(parsed), len(sentences))
+    return parsed
+
+
+def _task(name: str) -> Task:
+    if name not in TASKS:
+        raise ConfigError(f"there is no task {name!r}; there are: {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def _options(task: Task, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a task, with those that were given; others must not be given."""
+    usual = {"column": "upos", "subtypes": True, "punctuation": True}
+    for name, value in given.items():
+        if value is not None and name not in task.scoring:
+            raise ConfigError(f"{_OPTIONS[name]} has no meaning for {task.name}; leave it out")
+    return {name: usual[name] if given[name] is None else given[name] for name in task.scoring}

@@ -20,14 +20,21 @@ def learners(
     finishes the sentence to see what an action costs (roll-out), what is trained on.
     With --learner imitation you make the choices.
 
+    Those of the second table search with a beam while they learn; give them one,
+    such as --beam 8. With --json only the first table is printed.
+
     Examples:
       treewright learners
       treewright train tagging train.conllu --learner v-dagger --out model.tw
+      treewright train tagging train.conllu -l max-violation --beam 8 -o model.tw
     """
-    from treewright.learners import table
+    from treewright.learners import STRUCTURED, Structured, table
 
     rows = table()
     if as_json:
         print_json(rows, pretty=True)
         return
     stdout().print(make_table(None, list(rows[0]), [list(row.values()) for row in rows], left=len(rows[0])))
+    searching = [(row.name, row().violation, row.source) for row in STRUCTURED.values() if row is not Structured]
+    stdout().print()
+    stdout().print(make_table(None, ("learner", "violation", "source"), searching, left=3))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +16,9 @@ from treewright.cli.console import Bar, patience_while_compiling
 from treewright.cli.streams import Input
 from treewright.cli.tasks import Task, load_model
 from treewright.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treewright.corpora import Sentence
 
 __all__ = ["parse"]
 
@@ -22,6 +28,9 @@ _SUFFIXES = {
     ".tsv": "tabular",
     ".tab": "tabular",
     ".txt": "text",
+    ".svg": "svg",
+    ".html": "html",
+    ".htm": "html",
     ".json": "json",
     ".jsonl": "json",
 }
@@ -32,12 +41,22 @@ def parse(
     file: Annotated[str, typer.Argument(help="What to parse; - is standard input.", metavar="FILE")] = "-",
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="Output: conllu, tabular, text or json (an object a line)."),
+        typer.Option(
+            "--format",
+            "-f",
+            help="Output: conllu, text, json (an object a line); of taggers tabular; of dependency parsers svg "
+            "(one sentence) and html (a page with all drawings).",
+        ),
     ] = None,
     input_format: Annotated[str, typer.Option("--input-format", help="Input: auto, conllu, tabular or text.")] = "auto",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write to this file, whole or not at all.", metavar="FILE"),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write to this file, whole or not at all; with svg, to this folder, a file a sentence.",
+            metavar="FILE",
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
@@ -48,30 +67,90 @@ def parse(
     complete, so memory does not grow. The output has the format of the input unless
     --format or the name of the output file says otherwise; other columns are kept.
 
+    Text is word/LABEL from a tagger and a drawing from a dependency parser. An SVG file
+    holds one drawing: several sentences go to a folder, or to one page with html.
+
     Examples:
       treewright parse model.tw test.conllu > labelled.conllu
       treewright parse model.tw test.conllu --out labelled.tsv
       echo "Time flies ." | treewright parse model.tw
+      echo "Time flies ." | treewright parse parser.tw --out tree.svg
+      treewright parse parser.tw test.conllu --out trees.html
+      treewright parse parser.tw test.conllu --format svg --out drawings
       zcat big.conllu.gz | treewright parse model.tw - --format json | head
     """
-    from treewright.corpora.files import text_writer
-
     task, estimator = load_model(model)
     _check_format(task, format)
     with Input(file, input_format, may_be_empty=True) as source:
-        chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or source.format
+        usual = source.format if source.format in task.formats else task.formats[0]
+        chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
         _check_format(task, chosen)
-        sentence_text = task.writer(estimator, chosen)
-        shown = not quiet and source.size > 0 and (out is not None or not sys.stdout.isatty())
-        with Bar(shown=shown) as bar, text_writer(out or sys.stdout.buffer) as write:
-            for number, batch in enumerate(source.batches()):
-                with patience_while_compiling(shown=number == 0 and not quiet):
-                    parsed = task.parse(estimator, batch, jobs)
-                for sentence in parsed:
-                    write(sentence_text(sentence))
-                if out is None:
-                    sys.stdout.buffer.flush()
-                bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
+        on_terminal = out is None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if on_terminal else None
+        sentence_text = task.writer(estimator, chosen, width=width)
+        with Bar(shown=not quiet and source.size > 0 and not on_terminal) as bar:
+            batches = _parsed(task, estimator, source, jobs, bar, quiet)
+            if chosen in task.one_a_file:
+                _write_one_a_file(batches, sentence_text, chosen, out)
+            else:
+                _write_all(batches, sentence_text, task.frame(chosen), out)
+
+
+def _parsed(task: Task, estimator: Any, source: Input, jobs: int, bar: Bar, quiet: bool) -> Iterator[list[Sentence]]:
+    for number, batch in enumerate(source.batches()):
+        with patience_while_compiling(shown=number == 0 and not quiet):
+            parsed = task.parse(estimator, batch, jobs)
+        yield parsed
+        bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
+
+
+def _write_all(
+    batches: Iterator[list[Sentence]], text: Callable[[Sentence], str], frame: tuple[str, str], out: Path | None
+) -> None:
+    """Write sentences one after the other, to a file or as they come."""
+    from treewright.corpora.files import text_writer
+
+    begin, end = frame
+    with text_writer(out or sys.stdout.buffer) as write:
+        empty = True
+        for batch in batches:
+            if empty and batch:
+                write(begin)
+                empty = False
+            for sentence in batch:
+                write(text(sentence))
+            if out is None:
+                sys.stdout.buffer.flush()
+        if not empty:
+            write(end)
+    if out is None:
+        sys.stdout.buffer.flush()
+
+
+def _write_one_a_file(
+    batches: Iterator[list[Sentence]], text: Callable[[Sentence], str], format: str, out: Path | None
+) -> None:
+    """Write the only sentence, or each to a file of a folder: a name without a suffix is that of a folder."""
+    from treewright.corpora.files import text_writer
+
+    if out is not None and (out.is_dir() or not out.suffix):
+        out.mkdir(parents=True, exist_ok=True)
+        for number, sentence in enumerate(chain.from_iterable(batches), 1):
+            with text_writer(out / f"{number:04}.{format}") as write:
+                write(text(sentence))
+        return
+    only: Sentence | None = None
+    for batch in batches:
+        if only is not None or len(batch) > 1:
+            raise ConfigError(
+                f"a file holds one sentence as {format}, and here are several: "
+                "name a folder, as in --out drawings, or write one page with --format html"
+            )
+        [only] = batch
+    if only is not None:
+        with text_writer(out or sys.stdout.buffer) as write:
+            write(text(only))
+        sys.stdout.buffer.flush()
 
 
 def _check_format(task: Task, format: str | None) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import LEFT, REDUCE, RIGHT, SHIFT, pop, shift, top
-from treewright.search import compiled
+from treewright.dependency.configuration import DEPTH, FRONT, LEFT, REDUCE, RIGHT, RIGHT_CHILD, SHIFT, pop, shift, top
+from treewright.search import compiled, inlined
 
 __all__ = ["ARCS", "admissible", "costs", "move", "static"]
 
@@ -28,27 +28,27 @@ __all__ = ["ARCS", "admissible", "costs", "move", "static"]
 ARCS = (("b0", "s0"), ("s0", "b0"), ("s1", "s0"))
 
 
-@compiled
+@inlined
 def admissible(x: Any, state: Any) -> int:
     """The moves that may be made, as bits. When the buffer is empty there is just one."""
     s0 = top(state, 0)
     has_head = state.heads[s0] >= 0
-    if state.front[0] >= x.n:
+    if state.registers[FRONT] >= x.n:
         return 1 << REDUCE if has_head else 1 << RIGHT
     moves = 1 << SHIFT
     if s0 > 0 and not has_head:
         moves |= 1 << LEFT
-    if s0 > 0 or state.right[0] == 0:
+    if s0 > 0 or state.family[RIGHT_CHILD] == 0:
         moves |= 1 << RIGHT
-    if has_head and state.depth[0] > 2:
+    if has_head and state.registers[DEPTH] > 2:
         moves |= 1 << REDUCE
     return moves
 
 
-@compiled
+@inlined
 def move(x: Any, state: Any, action: int) -> None:
     """Change stack and buffer."""
-    if action == SHIFT or (action == RIGHT and state.front[0] < x.n):
+    if action == SHIFT or (action == RIGHT and state.registers[FRONT] < x.n):
         shift(state)
     else:
         pop(state, 0)
@@ -57,7 +57,7 @@ def move(x: Any, state: Any, action: int) -> None:
 @compiled
 def static(x: Any, state: Any) -> int:
     """The lecture's Algorithm 1: Left-Arc and Right-Arc where gold, Reduce where b0 belongs to something deeper."""
-    front = np.int64(state.front[0])
+    front = np.int64(state.registers[FRONT])
     s0 = top(state, 0)
     if front >= x.n:
         return REDUCE if state.heads[s0] >= 0 else RIGHT
@@ -77,7 +77,7 @@ def static(x: Any, state: Any) -> int:
 @compiled
 def costs(x: Any, state: Any, out: Any) -> None:
     """The dynamic oracle (Goldberg & Nivre 2012): how many gold arcs each move makes unreachable."""
-    front, depth = np.int64(state.front[0]), np.int64(state.depth[0])
+    front, depth = np.int64(state.registers[FRONT]), np.int64(state.registers[DEPTH])
     if front >= x.n:
         for action in range(4):
             out[action] = 0.0
@@ -95,7 +95,7 @@ def costs(x: Any, state: Any, out: Any) -> None:
     waiting = 0  # children of b0, on the stack
     for i in range(depth):
         item = np.int64(state.stack[i])
-        if item == head and (item > 0 or state.right[0] == 0):
+        if item == head and (item > 0 or state.family[RIGHT_CHILD] == 0):
             below += 1
         if item > 0 and state.heads[item] < 0 and x.gold_heads[item] == b0:
             waiting += 1

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import LEFT, RIGHT, SHIFT, pop, shift, top
-from treewright.search import compiled
+from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, pop, shift, top
+from treewright.search import compiled, inlined
 
 __all__ = ["ARCS", "admissible", "costs", "move", "static"]
 
@@ -24,10 +24,10 @@ __all__ = ["ARCS", "admissible", "costs", "move", "static"]
 ARCS = (("b0", "s0"), ("s1", "s0"))
 
 
-@compiled
+@inlined
 def admissible(x: Any, state: Any) -> int:
     """The moves that may be made, as bits."""
-    rest, depth = x.n - state.front[0], state.depth[0]
+    rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 0:
         moves |= 1 << SHIFT
@@ -38,7 +38,7 @@ def admissible(x: Any, state: Any) -> int:
     return moves
 
 
-@compiled
+@inlined
 def move(state: Any, action: int) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
@@ -51,7 +51,7 @@ def move(state: Any, action: int) -> None:
 def static(x: Any, state: Any) -> int:
     """Left-Arc as soon as it is gold, Right-Arc once s0 has all its children, or Shift."""
     s0, s1 = top(state, 0), top(state, 1)
-    front = state.front[0]
+    front = state.registers[FRONT]
     if s0 > 0 and front < x.n and x.gold_heads[s0] == front + 1:
         return LEFT
     if s0 > 0 and x.gold_heads[s0] == s1:
@@ -66,7 +66,7 @@ def static(x: Any, state: Any) -> int:
 @compiled
 def costs(x: Any, state: Any, out: Any) -> None:
     """The dynamic oracle (Goldberg & Nivre 2013): how many gold arcs each move makes unreachable."""
-    front, depth = np.int64(state.front[0]), np.int64(state.depth[0])
+    front, depth = np.int64(state.registers[FRONT]), np.int64(state.registers[DEPTH])
     s0, s1 = top(state, 0), top(state, 1)
     b0 = front + 1
     if s0 > 0:

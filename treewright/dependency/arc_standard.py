@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import LEFT, RIGHT, SHIFT, is_complete, pop, shift, top
-from treewright.search import compiled
+from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, is_complete, pop, shift, top
+from treewright.search import compiled, inlined
 
 __all__ = ["ARCS", "ARCS_AT_BUFFER", "admissible", "costs", "move", "static"]
 
@@ -29,10 +29,10 @@ ARCS = (("s0", "s1"), ("s1", "s0"))
 ARCS_AT_BUFFER = (("b0", "s0"), ("s0", "b0"))
 
 
-@compiled
+@inlined
 def admissible(x: Any, state: Any, at_buffer: bool) -> int:
     """The moves that may be made, as bits."""
-    rest, depth = x.n - state.front[0], state.depth[0]
+    rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     if at_buffer:
         if rest == 0:
             return 0
@@ -48,7 +48,7 @@ def admissible(x: Any, state: Any, at_buffer: bool) -> int:
     return moves
 
 
-@compiled
+@inlined
 def move(state: Any, action: int, at_buffer: bool) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
@@ -57,7 +57,7 @@ def move(state: Any, action: int, at_buffer: bool) -> None:
         pop(state, 1 if action == LEFT else 0)
     else:
         if action == RIGHT:
-            state.buffer[state.front[0]] = top(state, 0)
+            state.buffer[state.registers[FRONT]] = top(state, 0)
         pop(state, 0)
 
 
@@ -68,7 +68,7 @@ def static(x: Any, state: Any, at_buffer: bool) -> int:
     With nothing on the stack one must shift.
     """
     if at_buffer:
-        left, right = top(state, 0), np.int64(state.buffer[state.front[0]])
+        left, right = top(state, 0), np.int64(state.buffer[state.registers[FRONT]])
     else:
         left, right = top(state, 1), top(state, 0)
     if left < 0:
@@ -86,7 +86,7 @@ def costs(x: Any, state: Any, at_buffer: bool, out: Any) -> None:
 
     It is the number of words that end with a wrong head at least, counted from here. The costs are the differences.
     """
-    depth, front = np.int64(state.depth[0]), np.int64(state.front[0])
+    depth, front = np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])
     stack = np.empty(depth + 2, np.int64)  # without the root
     size = 0
     for i in range(depth):  # a loop, for in the end Boyd-Graber's root is not at the bottom

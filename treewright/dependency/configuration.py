@@ -13,13 +13,29 @@ import numpy as np
 from treewright.search import compiled, inlined
 
 __all__ = [
+    "ATTACHED",
+    "DEPTH",
+    "FAMILY",
+    "FRONT",
     "LEFT",
+    "LEFT_CHILD",
+    "LEFT_CHILD2",
+    "LEFT_COUNT",
+    "LEFT_LABELS",
     "NO_HEAD",
+    "PENDING",
     "REDUCE",
     "RIGHT",
+    "RIGHT_CHILD",
+    "RIGHT_CHILD2",
+    "RIGHT_COUNT",
+    "RIGHT_LABELS",
     "SHIFT",
     "STATE",
     "SWAP",
+    "SWAPS",
+    "WRONG_HEADS",
+    "WRONG_LABELS",
     "attach",
     "begin",
     "is_complete",
@@ -34,34 +50,30 @@ SWAP = REDUCE
 
 NO_HEAD = -1
 
-#: the fields of a state and their sizes
-STATE = {
+#: the fields of a state and their sizes: few, because every call of a compiled function hands all of them over
+STATE: dict[str, int | str] = {
     "stack": "n + 2",
-    "depth": 1,  # how many items are on the stack
     "buffer": "n + 1",
-    "front": 1,  # where b0 is in the buffer
-    "attached": 1,  # how many words have a head
-    "pending": 1,  # the move whose arc waits for its label, 0 for none
-    "swaps": 1,
-    "wrong_heads": 1,
-    "wrong_labels": 1,  # of words whose head is right
+    "registers": 8,
     "heads": "n + 2",
     "labels": "n + 2",
-    "left": "n + 2",  # the outermost child on the left, 0 for none
-    "left2": "n + 2",  # the second one
-    "right": "n + 2",
-    "right2": "n + 2",
-    "left_count": "n + 2",
-    "right_count": "n + 2",
-    "left_labels": "n + 2",  # the set of the labels of the children on the left, as bits
-    "right_labels": "n + 2",
+    "family": "8*n + 16",  # eight numbers for each node
 }
 
+# The registers: how many items are on the stack, where b0 is in the buffer, how many words have a head, the move whose
+# arc waits for its label (0 for none), how often was swapped, and the errors so far (labels: where the head is right).
+DEPTH, FRONT, ATTACHED, PENDING, SWAPS, WRONG_HEADS, WRONG_LABELS = range(7)
 
-@compiled
+# The family of a node: its outermost children and the second ones (0 for none), how many it has on each side, and the
+# sets of their labels as bits.
+LEFT_CHILD, LEFT_CHILD2, RIGHT_CHILD, RIGHT_CHILD2, LEFT_COUNT, RIGHT_COUNT, LEFT_LABELS, RIGHT_LABELS = range(8)
+FAMILY = 8
+
+
+@inlined
 def begin(x: Any, state: Any) -> None:
     """The root on the stack, all words in the buffer, no arcs."""
-    state.depth[0] = 1
+    state.registers[DEPTH] = 1
     for i in range(x.n):
         state.buffer[i] = i + 1
     for node in range(x.n + 2):
@@ -72,47 +84,43 @@ def begin(x: Any, state: Any) -> None:
 @inlined
 def top(state: Any, k: int) -> int:
     """The item s_k of the stack, −1 if there is none."""
-    place = state.depth[0] - 1 - k
+    place = state.registers[DEPTH] - 1 - k
     return np.int64(state.stack[place]) if place >= 0 else np.int64(-1)
 
 
 @inlined
 def shift(state: Any) -> None:
     """Move b0 to the stack."""
-    state.stack[state.depth[0]] = state.buffer[state.front[0]]
-    state.depth[0] += 1
-    state.front[0] += 1
+    state.stack[state.registers[DEPTH]] = state.buffer[state.registers[FRONT]]
+    state.registers[DEPTH] += 1
+    state.registers[FRONT] += 1
 
 
 @inlined
 def pop(state: Any, k: int) -> None:
     """Remove s0 or s1 from the stack."""
     if k == 1:
-        state.stack[state.depth[0] - 2] = state.stack[state.depth[0] - 1]
-    state.depth[0] -= 1
+        state.stack[state.registers[DEPTH] - 2] = state.stack[state.registers[DEPTH] - 1]
+    state.registers[DEPTH] -= 1
 
 
-@compiled
+@inlined
 def attach(x: Any, state: Any, head: int, dependent: int, label: int, counts: bool) -> None:
     """Make an arc and compare it with the gold one; where it does not ``count``, it is an error in any case."""
     state.heads[dependent] = head
     state.labels[dependent] = label
-    state.attached[0] += 1
+    state.registers[ATTACHED] += 1
     if not counts or x.gold_heads[dependent] != head:
-        state.wrong_heads[0] += 1
+        state.registers[WRONG_HEADS] += 1
     elif x.gold_labels[dependent] != label:
-        state.wrong_labels[0] += 1
+        state.registers[WRONG_LABELS] += 1
     bit = 1 << (label % 31) if label >= 0 else 0
-    if dependent < head:
-        state.left2[head] = state.left[head]
-        state.left[head] = dependent
-        state.left_count[head] += 1
-        state.left_labels[head] |= bit
-    else:
-        state.right2[head] = state.right[head]
-        state.right[head] = dependent
-        state.right_count[head] += 1
-        state.right_labels[head] |= bit
+    side = 0 if dependent < head else 1
+    family = state.family[head * FAMILY : head * FAMILY + FAMILY]
+    family[LEFT_CHILD2 + 2 * side] = family[LEFT_CHILD + 2 * side]
+    family[LEFT_CHILD + 2 * side] = dependent
+    family[LEFT_COUNT + side] += 1
+    family[LEFT_LABELS + side] |= bit
 
 
 @compiled

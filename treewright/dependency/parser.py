@@ -16,7 +16,7 @@ from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.scores import DependencyScores, score_dependencies
 from treewright.dependency.swap import projective_order
-from treewright.dependency.task import SYSTEMS, DependencyParsing
+from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
@@ -175,24 +175,16 @@ class DependencyParser(Estimator):
     # ---- what is learned before the weights are
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the table of words, and the templates without the columns that are empty."""
+        """The vocabulary, the table of words, and the templates."""
         counts: Counter[str] = Counter()
-        empty = {"m": True, "t": True, "u": True, "f": True}
         for sentence in sentences:
-            for form, lemma, upos, xpos, feats, *_ in sentence.tokens:
+            for form, lemma, *_ in sentence.tokens:
                 counts[form.lower()] += 1
-                if lemma != "_" and lemma.lower() != form.lower():
+                if lemma.lower() != form.lower():
                     counts[lemma.lower()] += 1
-                for name, value in (("m", lemma), ("u", upos), ("t", xpos), ("f", feats)):
-                    if value != "_":
-                        empty[name] = False
-        empty["t"] = empty["t"] and empty["u"]
-        empty["g"] = empty["f"]
         self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
         self._table = WordTable(self.vocabulary_)
-        self.templates_ = _make_templates(self.features, self.mode).without(
-            name for name, is_so in empty.items() if is_so
-        )
+        self.templates_ = _make_templates(self.features, self.mode)
 
     def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
         """Sentences with their gold trees, made projective where the system needs it."""
@@ -213,10 +205,9 @@ class DependencyParser(Estimator):
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
-        return DependencyParsing(
+        return parsing_task(self.templates_)(
             self.system,
             len(self.labels_),
-            self.templates_,
             staged=self.mode == "fast",
             static=self.oracle == "static",
             label_weight=self.label_weight,
@@ -249,15 +240,14 @@ class DependencyParser(Estimator):
             "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
             "gold_labels_at": framed_at,
             "order": np.zeros(0, np.int32),
-            "component": np.zeros(0, np.int32),
         }
         order_at = np.zeros(len(at), np.int64)
         if self.system == "swap" and heads is not None:
-            walked = [projective_order(heads[a:b]) for a, b in pairwise(at.tolist())]
-            flat["order"] = np.concatenate([order for order, _ in walked])
-            flat["component"] = np.concatenate([component for _, component in walked])
-            order_at = at + np.arange(len(at))
-        flat["order_at"] = flat["component_at"] = order_at
+            flat["order"] = np.concatenate(
+                [np.concatenate(projective_order(heads[a:b])) for a, b in pairwise(at.tolist())]
+            )
+            order_at = 2 * (at + np.arange(len(at)))
+        flat["order_at"] = order_at
         return self._task().packed(lengths, flat)
 
     # ---- trees out of final states
@@ -332,9 +322,9 @@ def _make_templates(features: Features, mode: str) -> Templates:
         templates = Templates(features.get("moves", ()), features.get("labels", ()))
     else:
         templates = Templates(features)
-    if mode == "fast":
-        return Templates(templates.moves, templates.labels or FEATURE_SETS["rich"].labels)
-    return Templates(templates.moves)
+    if mode == "fast" and not templates.labels:
+        return Templates(templates.moves, FEATURE_SETS["rich"].labels)
+    return templates
 
 
 def _offsets(parts: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:

@@ -14,8 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.dependency.configuration import LEFT, RIGHT, SHIFT, SWAP, is_complete, pop, shift, top
-from treewright.search import compiled
+from treewright.dependency.configuration import (
+    DEPTH,
+    FRONT,
+    LEFT,
+    RIGHT,
+    SHIFT,
+    SWAP,
+    SWAPS,
+    is_complete,
+    pop,
+    shift,
+    top,
+)
+from treewright.search import compiled, inlined
 
 __all__ = ["ARCS", "MOST_SWAPS", "admissible", "move", "projective_order", "static"]
 
@@ -26,10 +38,10 @@ MOST_SWAPS = 4  # for each word
 ARCS = (("s0", "s1"), ("s1", "s0"))
 
 
-@compiled
+@inlined
 def admissible(x: Any, state: Any) -> int:
     """The moves that may be made, as bits."""
-    rest, depth = x.n - state.front[0], state.depth[0]
+    rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 0:
         moves |= 1 << SHIFT
@@ -37,21 +49,21 @@ def admissible(x: Any, state: Any) -> int:
         moves |= 1 << LEFT
     if depth > 2 or (depth == 2 and rest == 0):
         moves |= 1 << RIGHT
-    if depth > 2 and top(state, 1) < top(state, 0) and state.swaps[0] < MOST_SWAPS * x.n:
+    if depth > 2 and top(state, 1) < top(state, 0) and state.registers[SWAPS] < MOST_SWAPS * x.n:
         moves |= 1 << SWAP
     return moves
 
 
-@compiled
+@inlined
 def move(state: Any, action: int) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
         shift(state)
         return
     if action == SWAP:
-        state.front[0] -= 1
-        state.buffer[state.front[0]] = top(state, 1)
-        state.swaps[0] += 1
+        state.registers[FRONT] -= 1
+        state.buffer[state.registers[FRONT]] = top(state, 1)
+        state.registers[SWAPS] += 1
     pop(state, 0 if action == RIGHT else 1)
 
 
@@ -68,8 +80,8 @@ def static(x: Any, state: Any) -> int:
     if x.gold_heads[s0] == s1 and is_complete(x, state, s0):
         return RIGHT
     if s1 > 0 and x.order[s1] > x.order[s0]:
-        front = state.front[0]
-        if front >= x.n or x.component[state.buffer[front]] != x.component[s0]:
+        front = state.registers[FRONT]
+        if front >= x.n or x.order[x.n + 1 + state.buffer[front]] != x.order[x.n + 1 + s0]:
             return SWAP
     return SHIFT
 

@@ -1,4 +1,4 @@
-"""Feature templates: what a parser looks at, written as strings and compiled to tables of numbers.
+"""Feature templates: what a parser looks at, written as strings and compiled to straight code.
 
 A template is some *atoms*, separated by spaces, whose values are taken together: ``"s0.w b0.t"`` is the form of the top
 of the stack with the tag of the first word of the buffer. An atom is a *place* and what is seen there.
@@ -31,27 +31,43 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright.errors import ConfigError
 
 __all__ = ["BASIC", "FEATURE_SETS", "RICH", "Templates"]
 
-#: the places, in the order in which the parser fills them in
-PLACES = (
-    *("s0", "s1", "s2", "s3", "b0", "b1", "b2", "b3", "h", "d"),
-    *("s0l", "s0l2", "s0r", "s0r2", "s0h", "s1l", "s1l2", "s1r", "s1r2", "s1h", "s2l", "s2r"),
-    *("b0l", "b0l2", "b0r", "b0r2", "hl", "hl2", "hr", "hr2", "hh", "dl", "dl2", "dr", "dr2"),
-    *("hp", "hn", "dp", "dn", "s0p", "s0n", "b0p", "s1p", "s1n"),
-)
+#: the places, each with how it is found; ``nothing`` is a node of its own
+PLACES = {
+    **{f"s{k}": f"np.int64(state.stack[depth - {k + 1}]) if depth > {k} else nothing" for k in range(4)},
+    **{f"b{k}": f"np.int64(state.buffer[front + {k}]) if front + {k} < n else nothing" for k in range(4)},
+    "h": "head",
+    "d": "dependent",
+}
+_RELATIVES = {
+    "l": "np.int64(state.family[{0} * FAMILY + LEFT_CHILD]) or nothing",
+    "l2": "np.int64(state.family[{0} * FAMILY + LEFT_CHILD2]) or nothing",
+    "r": "np.int64(state.family[{0} * FAMILY + RIGHT_CHILD]) or nothing",
+    "r2": "np.int64(state.family[{0} * FAMILY + RIGHT_CHILD2]) or nothing",
+    "h": "np.int64(state.heads[{0}]) if state.heads[{0}] >= 0 else nothing",
+    "p": "{0} - 1 if 0 < {0} < nothing else nothing",
+    "n": "{0} + 1 if {0} < nothing else nothing",
+}
+PLACES |= {place + name: code.format(place) for place in tuple(PLACES) for name, code in _RELATIVES.items()}
+
 #: what the table of words has
 WORD_ATTRIBUTES = ("w", "m", "t", "u", "f", "wt", "g", "s", "c")
 #: what the configuration has
-TREE_ATTRIBUTES = ("l", "vl", "vr", "sl", "sr")
-DISTANCES = ("s0b0.d", "s1s0.d", "hd.d")
+TREE_ATTRIBUTES = {
+    "l": "np.int64(state.labels[{0}]) + 2",
+    "vl": "np.int64(min(state.family[{0} * FAMILY + LEFT_COUNT], 6)) + 1",
+    "vr": "np.int64(min(state.family[{0} * FAMILY + RIGHT_COUNT], 6)) + 1",
+    "sl": "np.int64(state.family[{0} * FAMILY + LEFT_LABELS]) + 1",
+    "sr": "np.int64(state.family[{0} * FAMILY + RIGHT_LABELS]) + 1",
+}
+#: distances and the two places between which they are
+DISTANCES = {"s0b0.d": ("s0", "b0"), "s1s0.d": ("s1", "s0"), "hd.d": ("h", "d")}
 
 MOST_ATOMS = 4  # in one template
 
@@ -81,50 +97,57 @@ class Templates:
         """All atoms, each once."""
         return tuple(dict.fromkeys(atom for t in (*self.moves, *self.labels) for atom in t.split()))
 
-    def without(self, attributes: Iterable[str]) -> Templates:
-        """The templates that do not need these attributes of words, for corpora where they are empty."""
-        gone = set(attributes)
+    def source(self) -> str:
+        """The function ``features`` of a task: read what the templates need, and hash each template's atoms.
 
-        def keep(templates: Sequence[str]) -> list[str]:
-            return [t for t in templates if not any(atom.split(".")[1] in gone for atom in t.split())]
-
-        return Templates(keep(self.moves) or self.moves, keep(self.labels) or self.labels)
-
-    def tables(self) -> dict[str, npt.NDArray[Any]]:
-        """The templates as arrays: each atom's place and attribute, each template's atoms and multipliers."""
-        atoms = sorted(self.atoms, key=_kind)
-        number = {atom: k for k, atom in enumerate(atoms)}
-        place = np.zeros((len(atoms), 2), np.int32)
-        for k, atom in enumerate(atoms):
-            if atom in DISTANCES:
-                place[k] = DISTANCES.index(atom), len(WORD_ATTRIBUTES) + len(TREE_ATTRIBUTES)
-            else:
-                where, what = atom.split(".")
-                place[k] = PLACES.index(where), (*WORD_ATTRIBUTES, *TREE_ATTRIBUTES).index(what)
-        ordered = [sorted(t, key=lambda template: len(template.split())) for t in (self.moves, self.labels)]
-        rows = [template for templates in ordered for template in templates]
-        table = np.zeros((len(rows), MOST_ATOMS), np.int32)
-        for k, template in enumerate(rows):
-            table[k, : len(template.split())] = [number[atom] for atom in template.split()]
-        ends, end = [0], 0  # where the templates of one, two, three and four atoms end, for moves and for labels
-        for templates in ordered:
-            for size in range(1, MOST_ATOMS + 1):
-                end += sum(len(template.split()) == size for template in templates)
-                ends.append(end)
+        A feature is the middle bits of Σ multiplierₖ·atomₖ + offset. The multipliers are odd and below 2²⁹, so that the
+        sum of four products with atoms below 2³¹ stays below 2⁶³.
+        """
         random = np.random.default_rng(20121208)
-        return {
-            "atoms": place,
-            "word_atoms": np.array([sum(_kind(atom) == 0 for atom in atoms)], np.int32),
-            "templates": table,
-            "template_ends": np.array(ends, np.int32),
-            # odd numbers below 2²⁹: the sum of four products with 31-bit values stays below 2⁶³
-            "multipliers": (random.integers(0, 2**28, (len(rows), MOST_ATOMS)) * 2 + 1).astype(np.int32),
-            "offsets": random.integers(0, 2**31, len(rows)).astype(np.int32),
-        }
+        lines = [
+            "def features(x, state, out):",
+            "    n, nothing = np.int64(x.n), np.int64(x.n) + 1",
+            "    depth, front = np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])",
+            "    if state.registers[PENDING] == 0:",
+            *("        " + line for line in _statements(self.moves, random)),
+            "    head, dependent = arc_of(x, state, np.int64(state.registers[PENDING]))",
+            *("    " + line for line in _statements(self.labels, random)),
+        ]
+        return "\n".join(lines) + "\n"
 
 
-def _kind(atom: str) -> int:
-    return 0 if atom.split(".")[1] in WORD_ATTRIBUTES else 1
+def _statements(templates: Sequence[str], random: np.random.Generator) -> list[str]:
+    """Places, atoms and templates, each computed once."""
+    atoms = list(dict.fromkeys(atom for template in templates for atom in template.split()))
+    places = [place for atom in atoms for place in DISTANCES.get(atom, atom.split(".")[:1])]
+    lines = [f"{place} = {PLACES[place]}" for place in dict.fromkeys(filter(None, [*map(_parent, places), *places]))]
+    for k, atom in enumerate(atoms):
+        where, what = atom.split(".")
+        if atom in DISTANCES:
+            value = "distance({}, {}, nothing)".format(*DISTANCES[atom])
+        elif what in TREE_ATTRIBUTES:
+            value = TREE_ATTRIBUTES[what].format(where)
+        else:
+            value = f"np.int64(x.attributes[{where} * {len(WORD_ATTRIBUTES)} + {WORD_ATTRIBUTES.index(what)}])"
+        lines.append(f"a{k} = {value}")
+    number = {atom: k for k, atom in enumerate(atoms)}
+    for t, template in enumerate(templates):
+        products = [f"{2 * random.integers(2**28) + 1} * a{number[atom]}" for atom in template.split()]
+        total = " + ".join([*products, str(random.integers(2**60))])
+        lines.append(f"out[{t}] = (({total}) >> 17) & 0x7FFFFFFF")
+    return [*lines, f"return {len(templates)}"]
+
+
+def _parent(place: str) -> str:
+    """The place that another is found from."""
+    return next(
+        (
+            place[: -len(name)]
+            for name in sorted(_RELATIVES, key=len, reverse=True)
+            if place.endswith(name) and place[: -len(name)] in PLACES
+        ),
+        "",
+    )
 
 
 def _check(template: str, name: str) -> None:
@@ -137,7 +160,8 @@ def _check(template: str, name: str) -> None:
         if match is None:
             problem = f"{atom!r} is not an atom such as s0.w"
         elif atom in DISTANCES:
-            pass
+            if name == "moves" and atom == "hd.d":
+                problem = "'hd.d' is known only while a label is chosen: use it in templates for labels"
         elif match[2] == "d":
             problem = f"the distances are {', '.join(DISTANCES)}, not {atom!r}"
         elif match[1] not in PLACES:
@@ -145,7 +169,7 @@ def _check(template: str, name: str) -> None:
         elif match[2] not in (*WORD_ATTRIBUTES, *TREE_ATTRIBUTES):
             known = ", ".join((*WORD_ATTRIBUTES, *TREE_ATTRIBUTES))
             problem = f"there is no {match[2]!r} to be seen of a word; there are: {known}"
-        elif name == "moves" and match[1] in ("h", "d", "hl", "hr", "dl", "dr", "hp", "hn", "dp", "dn"):
+        elif name == "moves" and (match[1] in ("h", "d") or _parent(match[1]) in ("h", "d")):
             problem = f"{atom!r} is known only while a label is chosen: use it in templates for labels"
         if problem:
             raise ConfigError(f"in the template {template!r}: {problem}")

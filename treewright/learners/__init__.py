@@ -1,4 +1,4 @@
-"""Learners: imitation learning as one algorithm with a table of named rows."""
+"""Learners: imitation learning as one algorithm with a table of named rows, and structured learning with beams."""
 
 from treewright.learners.imitation import (
     DI_DLO,
@@ -13,12 +13,14 @@ from treewright.learners.imitation import (
     DetLOLS,
     Exploration,
     Imitation,
+    Learner,
     Supervised,
     VDAgger,
     make_learner,
     table,
 )
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
+from treewright.learners.structured import STRUCTURED, EarlyUpdate, MaxViolation, Structured
 from treewright.learners.training import Pass, Trained, train
 
 __all__ = [
@@ -28,18 +30,23 @@ __all__ = [
     "LI_DO",
     "LOLS",
     "SEARN",
+    "STRUCTURED",
     "AggraVaTe",
     "BatchLOLS",
     "Constant",
     "DAgger",
     "Decay",
     "DetLOLS",
+    "EarlyUpdate",
     "ExpertFirst",
     "Exploration",
     "Imitation",
+    "Learner",
     "Linear",
+    "MaxViolation",
     "Pass",
     "Schedule",
+    "Structured",
     "Supervised",
     "Trained",
     "VDAgger",

@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 
 from treewright.errors import ConfigError, whole_number
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
+from treewright.learners.structured import STRUCTURED, Structured
 from treewright.policies.updates import AROW, Update, make_update
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "DetLOLS",
     "Exploration",
     "Imitation",
+    "Learner",
     "Supervised",
     "VDAgger",
     "make_learner",
@@ -290,16 +292,23 @@ _ROWS = (
 #: the named algorithms; add your own under its name and the command line knows it too
 LEARNERS: dict[str, type[Imitation]] = {row.name: row for row in (*_ROWS, Imitation)}
 
+#: what :func:`~treewright.learners.train` takes
+Learner = Imitation | Structured
 
-def make_learner(learner: str | Imitation | dict[str, Any]) -> Imitation:
+
+def make_learner(learner: str | Learner | dict[str, Any]) -> Learner:
     """A learner from its name, from its settings (a dict with ``name``), or as it is.
+
+    Besides the table there are the learners of :mod:`treewright.learners.structured`, which need a beam.
 
     >>> make_learner("dagger").roll_in
     'mixed-per-step'
     >>> make_learner({"name": "v-dagger", "samples": 3, "beta": "decay:0.02"}).beta
     Decay(δ=0.02)
+    >>> make_learner("max-violation").violation
+    'max'
     """
-    if isinstance(learner, Imitation):
+    if isinstance(learner, (Imitation, Structured)):
         return learner
     if not isinstance(learner, (str, dict)):
         raise ConfigError(
@@ -308,13 +317,14 @@ def make_learner(learner: str | Imitation | dict[str, Any]) -> Imitation:
         )
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
     name = str(settings.pop("name", "imitation")).replace("_", "-").lower()
-    if name not in LEARNERS:
-        raise ConfigError(f"there is no learner {name!r}; there are: {', '.join(LEARNERS)}")
-    known = [f.name for f in fields(LEARNERS[name])]
+    rows: dict[str, type[Imitation] | type[Structured]] = {**STRUCTURED, **LEARNERS}
+    if name not in rows:
+        raise ConfigError(f"there is no learner {name!r}; there are: {', '.join([*LEARNERS, *STRUCTURED])}")
+    known = [f.name for f in fields(rows[name])]
     for setting in settings:
         if setting not in known:
             raise ConfigError(f"learner {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
-    return LEARNERS[name](**settings)
+    return rows[name](**settings)
 
 
 def table() -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Training: the outer loop of Goodman's Algorithm 6, for any task and any row of the table."""
+"""Training: the outer loop, for any task: of Goodman's Algorithm 6 with any row of the table, or with beam search."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError, whole_number
 from treewright.learners import checkpoints
-from treewright.learners.imitation import Imitation, make_learner
+from treewright.learners.imitation import Imitation, Learner, make_learner
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
+from treewright.learners.structured import Structured, structured_pass
 from treewright.policies.linear import LinearPolicy, rows_for
 from treewright.policies.updates import Model, final_weights, learn_pass, new_model
 from treewright.search.checking import preflight
@@ -49,7 +50,11 @@ _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF
 
 @dataclass(frozen=True)
 class Pass:
-    """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning."""
+    """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning.
+
+    With beam search, ``loss`` is that of the beam's best, a decision, and ``examples`` are the sentences where the
+    search went wrong, so that there was something to learn.
+    """
 
     iteration: int
     beta: float
@@ -97,10 +102,11 @@ class _Run:
 
 
 def train(
-    learner: str | Imitation | dict[str, Any],
+    learner: str | Learner | dict[str, Any],
     packed: Packed,
     *,
     bits: int = 18,
+    beam: int = 1,
     seed: int = 0,
     jobs: int = 1,
     evaluate: Callable[[LinearPolicy], float] | None = None,
@@ -109,9 +115,10 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Trained:
-    """Train a policy for a task by imitation, with a learner of the table (by name) or one of your own.
+    """Train a policy for a task, with a learner by name or one of your own.
 
-    ``bits`` is the size of the table of hashed features. ``evaluate`` scores a policy after each iteration (higher is
+    ``bits`` is the size of the table of hashed features. ``beam`` is the width that structured learners search with, 2
+    at least; others learn without. ``evaluate`` scores a policy after each iteration (higher is
     better), and the best is returned; to keep a policy that it is given, copy its weights, for they go on learning.
     ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along. With ``checkpoint``, a folder,
     the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
@@ -119,6 +126,12 @@ def train(
     """
     learner = make_learner(learner)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
+    beam = whole_number("beam", beam, 1)
+    if isinstance(learner, Structured) and beam < 2:
+        raise ConfigError(
+            f"beam must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: "
+            "set it to 8, say"
+        )
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
     if len(packed) == 0:
@@ -128,14 +141,18 @@ def train(
     rows, width = rows_for(bits), task.table_width
     fresh = new_model(learner.update, rows, width)
     run = _Run(fresh, no_examples(), [])
-    fingerprint = _fingerprint(learner, packed, bits, seed)
+    fingerprint = _fingerprint(learner, packed, bits, beam, seed)
     if checkpoint is not None and resume:
         run = _load(checkpoint, fingerprint, learner, run)
     elif checkpoint is not None:
         checkpoints.clear(checkpoint)
     for iteration in range(run.finished + 1, learner.iterations + 1):
         started = time.perf_counter()
-        policy, done, new_examples = _iterate(learner, packed, run, iteration, seed, jobs, rows, width, progress)
+        if isinstance(learner, Structured):
+            policy, done = _search(learner, packed, run.model, beam, iteration, seed, progress)
+            new_examples = no_examples()
+        else:
+            policy, done, new_examples = _iterate(learner, packed, run, iteration, seed, jobs, rows, width, progress)
         seconds = time.perf_counter() - started
         score = None if evaluate is None else float(evaluate(policy))
         best_before = run.best_score()
@@ -276,16 +293,53 @@ def _learn(
     return float(total / max(n, 1))
 
 
-def _fingerprint(learner: Imitation, packed: Packed, bits: int, seed: int) -> str:
+def _search(
+    learner: Structured,
+    packed: Packed,
+    model: Model,
+    beam: int,
+    iteration: int,
+    seed: int,
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[LinearPolicy, dict[str, float]]:
+    """One pass of structured learning over the shuffled corpus, in one thread. Returns the policy it ends with."""
+    order = np.arange(len(packed), dtype=np.int64)
+    np.random.default_rng([seed, iteration]).shuffle(order)
+    sizes, bounds = np.diff(packed.state_offsets()), packed.task.steps_bound(packed.lengths.astype(np.int64))
+    outcome = np.zeros((len(packed), 4), np.float64)
+    rule, shape, early = learner.update.rule(), shape_of(packed.task), learner.violation == "early"
+
+    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
+        # fmt: off
+        structured_pass(packed.task, packed.arrays, order, first, last, beam, early, rule, model, sizes, bounds, shape,
+                        outcome, control, slot)
+        # fmt: on
+
+    tell = None if progress is None else lambda count: progress("learning", count, len(packed))
+    run_shards(work, len(packed), packed=packed, progress=tell)
+    check_steps(packed, outcome[:, 3].astype(np.int64))
+    loss, decisions, violations, _ = outcome.sum(axis=0)
+    return LinearPolicy(final_weights(model, learner.update)[None]), {
+        "iteration": iteration,
+        "beta": 0.0,
+        "examples": int(violations),
+        "loss": float(loss / max(decisions, 1.0)),
+        "decisions": int(decisions),
+    }
+
+
+def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> str:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
     settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed, "task": packed.task.digest}
+    if isinstance(learner, Structured):
+        settings["beam"] = beam
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
     for array in packed.arrays:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
-def _save(folder: Path, fingerprint: str, learner: Imitation, run: _Run, collected: Examples) -> None:
+def _save(folder: Path, fingerprint: str, learner: Learner, run: _Run, collected: Examples) -> None:
     arrays = {f"model_{name}": array for name, array in run.model._asdict().items()}
     if learner.data in ("first", "all", "current") and len(collected.usual_cost):
         checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
@@ -296,7 +350,7 @@ def _save(folder: Path, fingerprint: str, learner: Imitation, run: _Run, collect
     checkpoints.save_state(folder, fingerprint, [asdict(p) for p in run.history], arrays)
 
 
-def _load(folder: Path, fingerprint: str, learner: Imitation, fresh: _Run) -> _Run:
+def _load(folder: Path, fingerprint: str, learner: Learner, fresh: _Run) -> _Run:
     found = checkpoints.load_state(folder, fingerprint)
     if found is None:
         return fresh

@@ -82,13 +82,24 @@ def _sum_blocks(weights: Any, features: Any, n_features: int, n_labels: int, sum
     cells = weights.reshape(rows * width)
     for j in range(n_labels):
         sums[j] = np.float32(0.0)
-    for i in range(n_features):
-        first = _block(features[i], rows, width)
-        fit = min(np.int64(n_labels), cells.shape[0] - first)
-        for j in range(fit):
-            sums[j] += np.float32(cells[first + j])
-        for j in range(fit, n_labels):
-            sums[j] += np.float32(cells[(first + j) % cells.shape[0]])
+    last_start = cells.shape[0] - np.int64(n_labels)
+    i = 0
+    while i + 4 <= n_features:
+        a, b = _block(features[i], rows, width), _block(features[i + 1], rows, width)
+        c, d = _block(features[i + 2], rows, width), _block(features[i + 3], rows, width)
+        if max(max(a, b), max(c, d)) > last_start:
+            break
+        of_a, of_b = cells[a : a + n_labels], cells[b : b + n_labels]
+        of_c, of_d = cells[c : c + n_labels], cells[d : d + n_labels]
+        for j in range(n_labels):
+            both = (sums[j] + np.float32(of_a[j])) + np.float32(of_b[j])
+            sums[j] = (both + np.float32(of_c[j])) + np.float32(of_d[j])
+        i += 4
+    while i < n_features:
+        a = _block(features[i], rows, width)
+        for j in range(n_labels):
+            sums[j] += np.float32(cells[(a + j) % cells.shape[0]])
+        i += 1
 
 
 @inlined

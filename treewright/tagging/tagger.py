@@ -101,6 +101,7 @@ class Tagger(Estimator):
             learner,
             packed,
             bits=self.bits,
+            beam=self.beam,
             seed=self.seed,
             jobs=jobs,
             evaluate=evaluate,

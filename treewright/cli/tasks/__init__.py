@@ -10,12 +10,13 @@ import os
 from typing import Any
 
 from treewright.cli.tasks.base import Task
+from treewright.cli.tasks.dependency import Dependency
 from treewright.cli.tasks.tagging import Tagging
 from treewright.errors import ModelError
 
 __all__ = ["TASKS", "Task", "load_model"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (Tagging(),)}
+TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency())}
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
 from treewright.cli.settings import Setting
-from treewright.cli.tasks.base import Task
+from treewright.cli.tasks.base import Task, percent, sentence_json
 from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -56,6 +55,7 @@ class Tagging(Task):
     }
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
+    scoring = ("column",)
 
     def estimator(self) -> type[Any]:
         """The tagger."""
@@ -68,7 +68,7 @@ class Tagging(Task):
         labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
         return labelled
 
-    def writer(self, estimator: Any, format: str) -> Callable[[Sentence], str]:
+    def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
         from treewright.corpora.conllu import format_conllu
         from treewright.corpora.tabular import format_tabular
@@ -80,11 +80,10 @@ class Tagging(Task):
                 return partial(format_tabular, column=estimator.column)
             case "text":
                 return partial(_slashes, column=estimator.column)
-        return partial(_json, column=estimator.column)
+        return partial(sentence_json, columns=(estimator.column,))
 
-    def check_gold(self, estimator: Any, gold: Sequence[Sentence]) -> None:
+    def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """There must be a label somewhere."""
-        column = estimator.column
         if all(label == "_" for sentence in gold for label in sentence.column(column)):
             raise CorpusError(
                 f"the column {column} is empty (_) everywhere: there is nothing to compare with",
@@ -92,11 +91,15 @@ class Tagging(Task):
             )
 
     def score(
-        self, estimator: Any, gold: Sequence[Sentence], parsed: Sequence[Sentence]
+        self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
     ) -> tuple[dict[str, Any], list[RenderableType]]:
         """Accuracy with its interval, unknown words, whole sentences; each label; frequent confusions."""
         from treewright.tagging import score_tagging
 
+        if estimator is None:
+            _check_same_words(gold, parsed)
+            plain = score_tagging(gold, parsed, options["column"]).to_dict()
+            return plain, _show(plain, options["column"])
         column, known = estimator.column, set(estimator.labels_)
         scores = score_tagging(gold, parsed, column, known=estimator.knows, seed=estimator.seed)
         unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
@@ -104,30 +107,52 @@ class Tagging(Task):
         return plain, _show(plain, column)
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f}"
+def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
+    """Say where two annotations that should be of the same sentences are not."""
+    for number, (right, guess) in enumerate(zip(gold, predicted, strict=False), 1):
+        if right.forms != guess.forms:
+            word = next((k for k, (a, b) in enumerate(zip(right.forms, guess.forms, strict=False)) if a != b), None)
+            what = "more or fewer words" if word is None else f"{guess.forms[word]!r} instead of {right.forms[word]!r}"
+            place = f" ({right.path}:{right.line})" if right.path else ""
+            raise CorpusError(
+                f"sentence {number} has {what} in the predicted annotation, compared with the gold one{place}; "
+                "give two annotations of the same words",
+                path=guess.path,
+                line=guess.line,
+            )
+    if len(gold) != len(predicted):
+        longer = gold if len(gold) > len(predicted) else predicted
+        first = longer[min(len(gold), len(predicted))]
+        raise CorpusError(
+            f"{len(predicted)} predicted sentence(s) and {len(gold)} gold ones: from here on they have no counterpart; "
+            "give two annotations of the same sentences",
+            path=first.path,
+            line=first.line,
+        )
 
 
 def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
     low, high = scores["interval"]
     rows = [
-        ("accuracy", _percent(scores["accuracy"]), f"95% interval {_percent(low)} to {_percent(high)}"),
+        ("accuracy", percent(scores["accuracy"]), f"95% interval {percent(low)} to {percent(high)}"),
         (
             "unknown words",
-            _percent(scores["unknown_accuracy"]),
+            percent(scores["unknown_accuracy"]),
             f"{scores['unknown']:,} of {scores['tokens']:,} words",
         ),
-        ("exact match", _percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
     ]
+    if "unseen_labels" not in scores:  # nobody knows what training saw
+        del rows[1]
     parts: list[RenderableType] = [make_table(None, ("score", "%", ""), rows)]
-    if scores["unseen_label_tokens"]:
+    if scores.get("unseen_label_tokens"):
         labels = ", ".join(scores["unseen_labels"][:10]) + (", …" if len(scores["unseen_labels"]) > 10 else "")
         parts.append(
             f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw; "
             f"they count as errors: {labels}"
         )
     by_label = [
-        (s["label"], _percent(s["precision"]), _percent(s["recall"]), _percent(s["f1"]), f"{s['gold']:,}")
+        (s["label"], percent(s["precision"]), percent(s["recall"]), percent(s["f1"]), f"{s['gold']:,}")
         for s in scores["labels"]
     ]
     parts += ["", make_table(None, (column, "precision", "recall", "F1", "gold"), by_label)]
@@ -148,13 +173,3 @@ def _slashes(sentence: Sentence, column: str) -> str:
     return (
         " ".join(f"{form}/{label}" for form, label in zip(sentence.forms, sentence.column(column), strict=True)) + "\n"
     )
-
-
-def _json(sentence: Sentence, column: str) -> str:
-    tokens = [
-        {"form": token.form, column: getattr(token, column)}
-        | {name: value for name, value in token._asdict().items() if value not in ("_", None)}
-        for token in sentence.tokens
-    ]
-    about = {"comments": list(sentence.comments)} if sentence.comments else {}
-    return json.dumps({**about, "tokens": tokens}, ensure_ascii=False) + "\n"

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.trees import SMALL, conllu
+from treewright.corpora import load_corpus
+from treewright.dependency import compare_dependencies
+
+GOLD = [conllu("a:2:x b:0:root c:2:y"), conllu("a:0:root b:1:y")] * 10
+WORSE = [conllu("a:0:root b:1:x c:2:y"), conllu("a:0:root b:1:z")] * 10
+BETTER = [conllu("a:2:z b:0:root c:2:y"), conllu("a:0:root b:1:y")] * 10
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = [tmp_path / f"{name}.conllu" for name in ("worse", "better", "gold")]
+    for path, sentences in zip(paths, (WORSE, BETTER, GOLD), strict=True):
+        path.write_text("".join(sentences))
+    return paths
+
+
+def compared(run, files, *options):
+    return json.loads(run("compare", *files, "--json", *options).stdout)
+
+
+def test_agrees_with_the_library(run, files):
+    worse, better, gold = map(load_corpus, files)
+    for measure in ("las", "uas"):
+        expected = compare_dependencies(gold, worse, better, measure=measure)
+        found = compared(run, files, "--measure", measure)
+        assert found["difference"] == expected.difference > 0
+        assert found["interval"] == list(expected.interval)
+        assert (found["p_bootstrap"], found["p_randomization"]) == (expected.p_bootstrap, expected.p_randomization)
+        assert (found["a_name"], found["b_name"], found["gold"]) == tuple(map(str, files))
+
+
+def test_table(run, files):
+    text = run("compare", *files).stdout
+    for word in ("LAS %", "B − A", "+40.00", "95% interval", "paired bootstrap", "approximate randomization",
+                 "error reduction", "B is better"):  # fmt: skip
+        assert word in text
+    assert "UAS %" in run("compare", *files, "--measure", "uas").stdout
+
+
+def test_the_other_way_round(run, files):
+    worse, better, gold = files
+    assert compared(run, (better, worse, gold))["difference"] == -compared(run, files)["difference"]
+    assert "−" in run("compare", better, worse, gold).stdout
+
+
+def test_without_errors_there_is_nothing_to_reduce(run, files):
+    worse, _, gold = files
+    assert compared(run, (gold, worse, gold))["error_reduction"] is None
+    assert "A makes no errors" in run("compare", gold, worse, gold).stdout
+
+
+def test_options(run, files, tmp_path):
+    other = tmp_path / "subtypes.conllu"
+    other.write_text("".join(GOLD).replace("\tx\t", "\tx:s\t"))
+    pair = (files[2], other, files[2])
+    assert compared(run, pair)["difference"] < 0
+    assert compared(run, pair, "--no-subtypes")["difference"] == 0
+    assert compared(run, files, "--no-punctuation")["tokens"] == 50
+    assert compared(run, files, "--samples", 99)["p_bootstrap"] == 0.01
+    assert compared(run, files, "--seed", 1)["difference"] == compared(run, files)["difference"]
+
+
+@pytest.mark.jit
+def test_models(run, tmp_path):
+    run("corpus", tmp_path, "--train", 60, "--dev", 0, "--test", 10)
+    for name, iterations in (("short", 1), ("long", 3)):
+        run("train", "dependency", tmp_path / "train.conllu", "-o", tmp_path / name, *SMALL, "-n", iterations)
+    test = tmp_path / "test.conllu"
+    found = compared(run, (tmp_path / "short", tmp_path / "long", test))
+    scores = json.loads(run("evaluate", tmp_path / "long", test, "--json").stdout)
+    assert found["b"] == scores["las"]
+    against_gold = compared(run, (tmp_path / "long", test, test))
+    assert (against_gold["a"], against_gold["b"]) == (scores["las"], 1.0)
+
+
+def test_only_parsers(run, model, data):
+    test = data / "test.conllu"
+    message = run("compare", model, test, test, code=2).stderr
+    assert "a model for tagging; only dependency parsers can be compared" in message
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (GOLD[:-1], GOLD, "gold.conllu:68: the gold annotation goes on here, after the 19 sentence(s) of the A one"),
+        (GOLD, GOLD + GOLD[:1], "b.conllu:71: the B annotation goes on here"),
+        (
+            GOLD,
+            [conllu("a:0"), *GOLD[1:]],
+            "b.conllu:1: sentence 1 has 1 word(s) in the B annotation and 3 in the gold",
+        ),
+        ([GOLD[0], conllu("a:0 z:1"), *GOLD[2:]], GOLD, "a.conllu:6: word 2 of sentence 2 is 'z' in the A annotation"),
+        (GOLD, [conllu("a:_ b:0 c:2"), *GOLD[1:]], "b.conllu:1: word 1 of sentence 1 has no head in the B annotation"),
+    ],
+)
+def test_other_sentences(run, files, tmp_path, a, b, said):
+    paths = tmp_path / "a.conllu", tmp_path / "b.conllu"
+    for path, sentences in zip(paths, (a, b), strict=True):
+        path.write_text("".join(sentences))
+    message = run("compare", *paths, files[2], code=2).stderr
+    assert said in message
+    assert message.count("\n") == 1
+
+
+def test_mistakes(run, files):
+    assert "there is no measure 'f1'" in run("compare", *files, "--measure", "f1", code=2).stderr
+    assert "only one of the three" in run("compare", "-", "-", files[2], code=2).stderr
+    missing = run("compare", "nix.conllu", *files[1:], code=2).stderr
+    assert missing.startswith("error: nix.conllu: ")
+
+
+def test_standard_input(run, files):
+    piped = run("compare", "-", *files[1:], "--json", input=files[0].read_text())
+    assert json.loads(piped.stdout)["difference"] == compared(run, files)["difference"]

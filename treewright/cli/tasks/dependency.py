@@ -1,0 +1,198 @@
+"""Dependency parsing on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from treewright.cli.console import make_table
+from treewright.cli.settings import Setting
+from treewright.cli.tasks.base import Task, percent, sentence_json
+from treewright.errors import CorpusError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.corpora import Sentence
+
+__all__ = ["Dependency"]
+
+_NARROWEST = 40  # columns that a drawing needs at least
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Dependency trees</title>
+<style>:root{color-scheme:light dark}body{margin:1rem}figure{margin:0 0 1.5rem;overflow-x:auto}</style>
+</head>
+<body>
+"""
+_END_OF_PAGE = "</body>\n</html>\n"
+
+
+class Dependency(Task):
+    """Find the head of every word and its relation to it."""
+
+    name = "dependency"
+    help = """Train a dependency parser, which finds the head of every word and its relation.
+
+    Examples:
+      treewright train dependency train.conllu --dev dev.conllu --out model.tw
+      treewright train dependency train.conllu --system arc-eager --beam 8 -o model.tw
+      treewright train dependency train.conllu --mode fast --out fast.tw
+      treewright train dependency train.conllu --features "s0.w; s0.t b0.t" -o model.tw
+      treewright train dependency train.conllu -l supervised --oracle static -o model.tw
+
+    Trees with crossing arcs are learned too: --system swap builds them, the other
+    systems learn a tree without crossings and how to undo that.
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    settings = (
+        Setting(
+            "system",
+            str,
+            "How trees are built: arc-hybrid, arc-eager, arc-standard, arc-standard-buffer, swap.",
+            default="arc-hybrid",
+        ),
+        Setting(
+            "features",
+            str,
+            "What is looked at: rich, basic, or templates: 's0.w; s0.t b0.t'.",
+            default="rich",
+        ),
+        Setting("mode", str, "accurate: move and label at once; fast: first the move.", default="accurate"),
+        Setting("oracle", str, "Who says what is right: dynamic or static.", default="dynamic"),
+        Setting("beam", int, "Hypotheses kept while parsing; 1 is greedy.", default="1"),
+        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"),
+        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
+        Setting("label_weight", float, "What a wrong label costs; a wrong head costs 1.", default="1.0"),
+        Setting("seed", int, "The same seed gives the same model.", default="0"),
+    )
+    default_learner = "exploration"
+    learner_defaults = {
+        "learner": "exploration",
+        "iterations": "10 with exploration",
+        "update": "arow",
+        "C": "30 with arow",
+    }
+    score_name = "LAS"
+    formats = ("conllu", "text", "svg", "html", "json")
+    one_a_file = ("svg",)
+    scoring = ("subtypes", "punctuation")
+
+    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Templates on the command line are separated by semicolons."""
+        features = values.get("features")
+        if isinstance(features, str) and (";" in features or "." in features):
+            templates = [template.strip() for template in features.split(";") if template.strip()]
+            return {**values, "features": templates}
+        return dict(values)
+
+    def estimator(self) -> type[Any]:
+        """The parser."""
+        from treewright.dependency import DependencyParser
+
+        return DependencyParser
+
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Parse some sentences."""
+        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
+        return parsed
+
+    def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
+        """CoNLL-U, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
+        from treewright.corpora.conllu import format_conllu
+        from treewright.reports import dependency_svg
+
+        match format:
+            case "conllu":
+                return format_conllu
+            case "text":
+                return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
+            case "svg":
+                return dependency_svg
+            case "html":
+                return lambda sentence: f"<figure>\n{dependency_svg(sentence)}</figure>\n"
+        return partial(sentence_json, columns=("head", "deprel"))
+
+    def frame(self, format: str) -> tuple[str, str]:
+        """A page has a beginning and an end."""
+        return (_PAGE, _END_OF_PAGE) if format == "html" else ("", "")
+
+    def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
+        """Every sentence must have a tree."""
+        from treewright.dependency import check_trees
+
+        if all(token.head is None for sentence in gold for token in sentence):
+            raise CorpusError("there are no heads in it: there is nothing to compare with", path=gold[0].path)
+        check_trees(gold)
+
+    def score(
+        self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """Attachment scores with their intervals; relations; lengths of arcs and of sentences; frequent confusions."""
+        from treewright.dependency import score_dependencies
+
+        seed = 0 if estimator is None else estimator.seed
+        plain = {**score_dependencies(gold, parsed, **options, seed=seed).to_dict(), **options}
+        if estimator is not None:
+            known = set(estimator.labels_)
+            unseen = [token.deprel for sentence in gold for token in sentence if token.deprel not in known]
+            plain |= {"unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
+        return plain, _show(plain)
+
+
+def _drawing(sentence: Sentence, width: int | None) -> str:
+    from treewright.reports import dependency_text
+
+    return dependency_text(sentence, width=width) + "\n\n"
+
+
+def _show(scores: dict[str, Any]) -> list[RenderableType]:
+    parts: list[RenderableType] = [make_table(None, ("score", "%", ""), _main_rows(scores))]
+    if scores.get("unseen_label_tokens"):
+        labels = ", ".join(scores["unseen_labels"][:10]) + (", …" if len(scores["unseen_labels"]) > 10 else "")
+        parts.append(
+            f"{scores['unseen_label_tokens']:,} words have gold relations that training never saw; "
+            f"they count as errors: {labels}"
+        )
+    relations = [
+        (s["relation"], *(percent(s[name]) for name in ("precision", "recall", "f1", "uas")), f"{s['gold']:,}")
+        for s in scores["relations"]
+    ]
+    arcs = [
+        (s["length"], percent(s["precision"]), percent(s["recall"]), f"{s['predicted']:,}", f"{s['gold']:,}")
+        for s in scores["arc_lengths"]
+    ]
+    lengths = [
+        (s["length"], percent(s["las"]), percent(s["uas"]), f"{s['tokens']:,}", f"{s['sentences']:,}")
+        for s in scores["sentence_lengths"]
+    ]
+    parts += ["", make_table(None, ("relation", "precision", "recall", "F1", "UAS", "gold"), relations)]
+    parts += ["", make_table(None, ("words to the head", "precision", "recall", "predicted", "gold"), arcs)]
+    parts += ["", make_table(None, ("words in the sentence", "LAS", "UAS", "words", "sentences"), lengths)]
+    if scores["confusions"]:
+        confusions = [(gold, guess, f"{count:,}") for gold, guess, count in scores["confusions"]]
+        parts += ["", make_table(None, ("gold, at the right head", "taken for", "times"), confusions, left=2)]
+    return parts
+
+
+def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
+    rows = []
+    for name in ("las", "uas"):
+        low, high = scores[f"{name}_interval"]
+        rows.append((name.upper(), percent(scores[name]), f"95% interval {percent(low)} to {percent(high)}"))
+    rows += [
+        ("label accuracy", percent(scores["label_accuracy"]), "whatever the head"),
+        ("CLAS", percent(scores["content"]), "F1 of content words"),
+        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+        ("exact match, heads only", percent(scores["exact_unlabelled"]), ""),
+    ]
+    if scores["punctuation"]:
+        rest = scores["without_punctuation"]
+        words = f"{rest['tokens']:,} of {scores['tokens']:,} words"
+        rows.append(("LAS without punctuation", percent(rest["las"]), words))
+        rows.append(("UAS without punctuation", percent(rest["uas"]), ""))
+    return rows
