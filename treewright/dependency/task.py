@@ -186,6 +186,7 @@ class DependencyParsing(Task):
     instance = ("attributes", "gold_heads", "gold_labels", "order")
     shared = ("options", "labels", "label_weight")
     max_steps = "12*n + 2"
+    lean = ("initial", "is_final", "actions", "step", "features", "loss")
     oracle: str
 
     #: what compiled code is told of the system and the oracle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class LinearPolicy:
     them, drawn with the ``probabilities`` given.
     """
 
-    weights: npt.NDArray[np.float32]
+    weights: npt.NDArray[Any]
     probabilities: Sequence[float] = (1.0,)
 
     @property
@@ -69,19 +69,46 @@ class LinearPolicy:
             raise ModelError(f"{path} holds no policy for a task {task.name!r} with {task.n_actions} actions")
         return cls.from_arrays(model.arrays)
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The policy as a few arrays: only weights that are not zero are kept, each under its place.
+    def compressed(self, most: int | None = None) -> LinearPolicy:
+        """The same policy in whole numbers of 16 bits, with at most so many weights, the largest ones.
 
-        >>> w = np.zeros((1, 8, 2), np.float32); w[0, 5, 1] = 1.5
+        Scores change by a common factor and by rounding; half the memory makes decoding faster.
+
+        >>> w = np.array([[[0.5, -2.0], [0.0, 1.0]]], np.float32)
+        >>> LinearPolicy(w).compressed(most=2).weights.tolist()
+        [[[0, -32767], [0, 16384]]]
+        """
+        largest = float(np.abs(self.weights).max(initial=0.0))
+        least = 0.0
+        if most is not None and np.count_nonzero(self.weights) > most:
+            sizes = np.abs(self.weights[self.weights != 0])
+            least = float(np.partition(sizes, len(sizes) - most)[len(sizes) - most])
+        weights = _aligned(self.weights.shape, np.int16)
+        for row in range(0, weights.shape[1], 1 << 16):  # a slice at a time: the table may be large
+            part = self.weights[:, row : row + (1 << 16)]
+            kept = np.where(np.abs(part) >= least, part, 0.0)
+            weights[:, row : row + (1 << 16)] = np.rint(kept * (32767.0 / (largest or 1.0)))
+        return replace(self, weights=weights)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The policy as a few arrays: only weights that are not zero are kept, with the gaps between them.
+
+        A gap is written in bytes, 255 for each 255 that it has and then the rest.
+
+        >>> w = np.zeros((1, 256, 2), np.float32); w[0, 5, 1], w[0, 255, 0] = 1.5, 2.0
         >>> {name: array.tolist() for name, array in LinearPolicy(w).to_arrays().items()}
-        {'shape': [1, 8, 2], 'probabilities': [1.0], 'places': [11], 'weights': [1.5]}
+        {'shape': [1, 256, 2], 'probabilities': [1.0], 'gaps': [11, 255, 244], 'weights': [1.5, 2.0]}
         """
         flat = self.weights.reshape(-1)
         places = np.flatnonzero(flat)
+        gaps = np.diff(places, prepend=0)
+        ends = np.cumsum(gaps // 255 + 1)
+        coded = np.full(int(ends[-1]) if len(ends) else 0, 255, np.uint8)
+        coded[ends - 1] = gaps % 255
         return {
             "shape": np.asarray(self.weights.shape, np.int64),
             "probabilities": np.asarray(self.probabilities, np.float64),
-            "places": places.astype(np.int64 if len(flat) > 2**31 else np.int32),
+            "gaps": coded,
             "weights": flat[places],
         }
 
@@ -89,6 +116,15 @@ class LinearPolicy:
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearPolicy:
         """The policy that :meth:`to_arrays` took apart."""
         shape = tuple(int(size) for size in arrays["shape"])
-        weights = np.zeros(math.prod(shape), np.float32)
-        weights[arrays["places"]] = arrays["weights"]
-        return cls(weights.reshape(shape), tuple(float(p) for p in arrays["probabilities"]))
+        coded = arrays["gaps"]
+        weights = _aligned(shape, arrays["weights"].dtype)
+        weights.reshape(-1)[np.cumsum(coded, dtype=np.int64)[coded < 255]] = arrays["weights"]
+        return cls(weights, tuple(float(p) for p in arrays["probabilities"]))
+
+
+def _aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros that begin with a line of the cache, so that short rows never lie on two."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype).reshape(shape)

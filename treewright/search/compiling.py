@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["compiled", "inlined", "interpreted", "kernel"]
+__all__ = ["compiled", "inlined", "interpreted", "kernel", "lean"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,12 +25,19 @@ _warned = False
 
 def compiled(function: Function) -> Function:
     """Compile a helper that tasks and kernels call. It ends up inside its callers, so it needs no cache."""
-    return cast(Function, njit(**_OPTIONS)(function))
+    return cast(Function, njit(_nrt=True, **_OPTIONS)(function))
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper into its callers: for the inner loop, where handing over dozens of arrays costs much."""
     return cast(Function, njit(inline="always", **_OPTIONS)(function))
+
+
+def lean(function: Function) -> Function:
+    """Compile a helper that makes no arrays of its own: without counting references, which costs an atomic operation
+    for each array that is handed over.
+    """
+    return cast(Function, njit(_nrt=False, **_OPTIONS)(function))
 
 
 def kernel(function: Function) -> Function:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.search.compiling import compiled, inlined, kernel
+from treewright.search.compiling import compiled, inlined, kernel, lean
 from treewright.search.hashing import seed_random, uniform
 from treewright.search.scoring import argmax, argmin, score_actions
 
@@ -146,7 +146,7 @@ def decide(task: Any, x: Any, state: Any, weights: Any, policy: int, scratch: Sc
     return np.int64(scratch.actions[argmax(scratch.scores, n)])
 
 
-@compiled
+@lean
 def draw_policy(mixture: Any, who: int, random: Any) -> int:
     """Draw who acts: the expert, or the number of a policy. ``LEARNED`` leaves the expert out."""
     if who == EXPERT:
@@ -167,7 +167,7 @@ def draw_policy(mixture: Any, who: int, random: Any) -> int:
     return mixture.shape[0] - 2
 
 
-@compiled
+@lean
 def finish(
     task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch
 ) -> int:
@@ -191,7 +191,7 @@ def finish(
     return NOT_FINAL
 
 
-@compiled
+@lean
 def roll_out(
     task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch
 ) -> tuple[int, float]:
@@ -208,7 +208,7 @@ def roll_out(
     return steps, np.float64(task.partial_loss(x, state))
 
 
-@compiled
+@lean
 def deviation_costs(
     task: Any,
     x: Any,
@@ -428,7 +428,7 @@ def beam_pass(
         control[slot] += 1
 
 
-@compiled
+@lean
 def _insert(scores: Any, parents: Any, moves: Any, found: int, width: int, total: float, parent: int, move: int) -> int:
     """Put a candidate at its place among the best ``width``, which are in order; return how many there are."""
     if found == width and total <= scores[width - 1]:

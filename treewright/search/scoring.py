@@ -5,7 +5,7 @@ The weights are a matrix of ``rows × width``; the number of rows is a power of 
 * With ``width > 1`` the set of actions is fixed and a feature owns one row over the actions below ``width``, which is
   all of them, unless the task has decisions of two kinds: a few moves, and then many labels. Then ``width`` is the
   number of moves, and a feature of a labelling state owns a block of consecutive cells, one for each action from
-  ``width`` on. Blocks begin at multiples of 64 cells, so that they take few lines of the cache.
+  ``width`` on. Blocks begin at multiples of 16 cells and may overlap: most of their cells stay empty.
 * With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
 
 Weights are 32-bit floats while learning and may be whole numbers of 16 bits afterwards.
@@ -22,7 +22,7 @@ from treewright.search.hashing import mix
 
 __all__ = ["argmax", "argmin", "place", "score_actions"]
 
-_NOT_ALIGNED = np.int64(63)
+_NOT_ALIGNED = np.int64(15)
 
 
 @compiled

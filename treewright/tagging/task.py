@@ -36,6 +36,7 @@ class SequenceLabelling(Task):
     instance = ("words", "gold")
     shared = ("table",)
     max_steps = "n"
+    lean = ("is_final", "actions", "step", "features", "expert_costs", "loss", "partial_loss")
     max_features = 36
 
     def __init__(self, n_labels: int, table: Any) -> None:
