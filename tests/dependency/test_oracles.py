@@ -35,6 +35,15 @@ def costs_of_states(task, corpus, states, out):
             move_costs(x, task.state_view(states[k], np.int64(corpus.n[i])), out[i, k])
 
 
+@njit
+def partial_losses(task, corpus, states, out):
+    """What cannot be avoided any more, in each state for each tree."""
+    for i in range(corpus.n.shape[0]):
+        x = task.instance_view(corpus, i)
+        for k in range(states.shape[0]):
+            out[i, k] = task.partial_loss(x, task.state_view(states[k], np.int64(corpus.n[i])))
+
+
 def states_of(task, packed, n, paths):
     states = np.zeros((len(paths), task.state_size(n)), np.int32)
     bits = [walk(task, packed.arrays, 0, np.array(path, np.int64), states[k]) for k, path in enumerate(paths)]
@@ -78,3 +87,17 @@ def test_the_dynamic_oracle_is_exact(system, n):
             for move in naive.moves(system, config):
                 wanted = least(naive.after(system, config, move)) - least(config)
                 assert given[move] == wanted, (tree, config, move)
+
+
+@pytest.mark.parametrize("system", EXACT)
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_partial_loss_is_the_least_that_can_be_reached(system, n):
+    task = make_task(system)
+    found = {config: path for config, path in naive.reachable(system, n).items() if None in config[2]}
+    for tree in naive.projective_trees(n):
+        packed = pack_trees(task, [tree])
+        states, _ = states_of(task, packed, n, list(found.values()))  # the errors so far depend on the tree
+        given = np.zeros((1, len(states)))
+        partial_losses(task, packed.arrays, states, given)
+        least = naive.least_loss(system, tree)
+        assert given[0].tolist() == [least(config) for config in found]

@@ -21,7 +21,7 @@ import numpy as np
 from treewright.dependency.configuration import DEPTH, FRONT, LEFT, REDUCE, RIGHT, RIGHT_CHILD, SHIFT, pop, shift, top
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "admissible", "costs", "move", "static"]
+__all__ = ["ARCS", "admissible", "costs", "least_loss", "move", "static"]
 
 
 #: where the head and the dependent of Left-Arc and of Right-Arc are; and of Right-Arc when the buffer is empty
@@ -107,3 +107,27 @@ def costs(x: Any, state: Any, out: Any) -> None:
     if s0 > 0:
         out[LEFT] = np.float64(children + (1 if x.gold_heads[s0] > b0 else 0))
         out[REDUCE] = np.float64(children)
+
+
+@compiled
+def least_loss(x: Any, state: Any) -> int:
+    """How many words without a head cannot get their gold one any more.
+
+    A word in the buffer can from there or from the stack (from the root, if that has no child yet), a word on the stack
+    only from the buffer.
+    """
+    front, depth = state.registers[FRONT], state.registers[DEPTH]
+    lost = 0
+    for word in range(front + 1, x.n + 1):
+        head = x.gold_heads[word]
+        reachable = head > front
+        for i in range(depth):
+            if state.stack[i] == head and (head > 0 or state.family[RIGHT_CHILD] == 0):
+                reachable = True
+        if not reachable:
+            lost += 1
+    for i in range(1, depth):
+        item = state.stack[i]
+        if state.heads[item] < 0 and x.gold_heads[item] <= front:
+            lost += 1
+    return lost

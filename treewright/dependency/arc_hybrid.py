@@ -17,7 +17,7 @@ import numpy as np
 from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, pop, shift, top
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "admissible", "costs", "move", "static"]
+__all__ = ["ARCS", "admissible", "costs", "least_loss", "move", "static"]
 
 
 #: where the head and the dependent of Left-Arc and of Right-Arc are
@@ -87,3 +87,22 @@ def costs(x: Any, state: Any, out: Any) -> None:
             if x.gold_heads[item] == b0:
                 lost += 1
         out[SHIFT] = np.float64(lost)
+
+
+@compiled
+def least_loss(x: Any, state: Any) -> int:
+    """How many words without a head cannot get their gold one any more.
+
+    A word in the buffer can, as long as that is on the stack or in the buffer; a word on the stack from the buffer or
+    from the item below it.
+    """
+    lost = 0
+    for word in range(state.registers[FRONT] + 1, x.n + 1):
+        head = x.gold_heads[word]
+        if head > 0 and state.heads[head] >= 0:  # it is gone
+            lost += 1
+    for i in range(1, state.registers[DEPTH]):
+        head = x.gold_heads[state.stack[i]]
+        if head <= state.registers[FRONT] and head != state.stack[i - 1]:
+            lost += 1
+    return lost

@@ -21,7 +21,7 @@ import numpy as np
 from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, is_complete, pop, shift, top
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "ARCS_AT_BUFFER", "admissible", "costs", "move", "static"]
+__all__ = ["ARCS", "ARCS_AT_BUFFER", "admissible", "costs", "least_loss", "move", "static"]
 
 
 #: where the head and the dependent of Left-Arc and of Right-Arc are
@@ -86,18 +86,8 @@ def costs(x: Any, state: Any, at_buffer: bool, out: Any) -> None:
 
     It is the number of words that end with a wrong head at least, counted from here. The costs are the differences.
     """
-    depth, front = np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])
-    stack = np.empty(depth + 2, np.int64)  # without the root
-    size = 0
-    for i in range(depth):  # a loop, for in the end Boyd-Graber's root is not at the bottom
-        if state.stack[i] > 0:
-            stack[size] = state.stack[i]
-            size += 1
-    if at_buffer:  # there the head of the buffer is what is s0 here
-        if front < x.n and state.buffer[front] > 0:
-            stack[size] = state.buffer[front]
-            size += 1
-        front += 1
+    stack = np.empty(state.registers[DEPTH] + 2, np.int64)
+    size, front = _items(x, state, at_buffer, stack)
     s0 = stack[size - 1] if size > 0 else np.int64(0)
     s1 = stack[size - 2] if size > 1 else np.int64(0)
     if front < x.n:
@@ -110,6 +100,31 @@ def costs(x: Any, state: Any, at_buffer: bool, out: Any) -> None:
         wrong = 0.0 if x.gold_heads[s1] == s0 else 1.0
         stack[size - 2] = s0
         out[LEFT] = wrong + np.float64(_least_loss(x, stack, size - 1, front))
+
+
+@compiled
+def least_loss(x: Any, state: Any, at_buffer: bool) -> int:
+    """How many words without a head end with a wrong one at least."""
+    stack = np.empty(state.registers[DEPTH] + 2, np.int64)
+    size, front = _items(x, state, at_buffer, stack)
+    return _least_loss(x, stack, size, front)
+
+
+@compiled
+def _items(x: Any, state: Any, at_buffer: bool, stack: Any) -> tuple[int, int]:
+    """Write the stack without the root; return its size and where the buffer begins."""
+    front = np.int64(state.registers[FRONT])
+    size = 0
+    for i in range(state.registers[DEPTH]):
+        if state.stack[i] > 0:
+            stack[size] = state.stack[i]
+            size += 1
+    if at_buffer:  # there the head of the buffer is what is s0 here
+        if front < x.n and state.buffer[front] > 0:
+            stack[size] = state.buffer[front]
+            size += 1
+        front += 1
+    return size, front
 
 
 @compiled

@@ -38,12 +38,15 @@ _MOST_WORDS = 500_000  # words kept in the table while streaming
 _LIFTED_COUNT = 10  # lifted labels rarer than this are not worth a class of their own
 
 MODES = ("accurate", "fast")
-BITS = {"accurate": 19, "fast": 21}
+BITS = {"accurate": 19, "fast": 20}
 #: so many weights are kept, the largest: about three bytes each in the model file
 MOST_WEIGHTS = {"accurate": 10_000_000, "fast": 4_000_000}
-#: what a learner is given where it says nothing of these
-_LEARNING: dict[str, Any] = {"update": {"name": "perceptron", "margin": 30.0}}
-_EXPLORING: dict[str, Any] = {"k": 0, "iterations": 12}
+#: what a learner is given where it says nothing of these, chosen on development data
+UPDATES: dict[str, dict[str, Any]] = {
+    "accurate": {"name": "perceptron", "margin": 30.0},
+    "fast": {"name": "perceptron", "margin": 50.0},
+}
+EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "iterations": 12}, "fast": {"k": 0, "iterations": 20}}
 
 
 class DependencyParser(Estimator):
@@ -54,13 +57,13 @@ class DependencyParser(Estimator):
             All but the last build projective trees; crossing arcs are lifted before learning and put back after
             parsing (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
-            perceptron with a margin of 30.
+            perceptron with a margin of 30 (accurate) or 50 (fast).
         features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
             or lists for ``moves`` and ``labels``; see :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
         oracle: ``dynamic``, which knows what every action costs in every state, or ``static``.
         beam: how many hypotheses to keep while parsing; 1 is greedy.
-        bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 21 (fast).
+        bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 20 (fast).
         min_count: words rarer than this in training look like new words.
         label_weight: what a wrong label costs where the head is right; a wrong head costs 1.
         seed: the same seed gives the same model.
@@ -122,8 +125,8 @@ class DependencyParser(Estimator):
         resume: bool = False,
     ) -> Self:
         """Learn from a treebank: sentences, or the path of a file. With ``dev``, the pass with the best LAS is kept."""
-        learner = self._make_learner()
         self._check_settings()
+        learner = self._make_learner()
         sentences = _treebank(corpus)
         dev_sentences = None if dev is None else _treebank(dev)
         self._learn_words(sentences)
@@ -197,8 +200,8 @@ class DependencyParser(Estimator):
         settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
         if settings.get("name") in STRUCTURED:
             return make_learner(settings)
-        exploring = _EXPLORING if settings.get("name") == "exploration" else {}
-        return make_learner({**_LEARNING, **exploring, **settings})
+        exploring = EXPLORING[self.mode] if settings.get("name") == "exploration" else {}
+        return make_learner({"update": UPDATES[self.mode], **exploring, **settings})
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""

@@ -304,6 +304,30 @@ class DependencyParsing(Task):
         """Wrong heads, and wrong labels by their weight."""
         return np.float64(state.registers[WRONG_HEADS]) + x.label_weight[0] * np.float64(state.registers[WRONG_LABELS])
 
+    @staticmethod
+    def partial_loss(x: Any, state: Any) -> float:
+        """The errors so far and those that cannot be avoided any more; unknown with a static oracle."""
+        system = x.options[SYSTEM]
+        if x.options[STATIC] != 0 or system == SWAP_SYSTEM:
+            return -1.0
+        if system == ARC_HYBRID:
+            lost = arc_hybrid.least_loss(x, state)
+        elif system == ARC_EAGER:
+            lost = arc_eager.least_loss(x, state)
+        else:
+            lost = arc_standard.least_loss(x, state, system == ARC_STANDARD_BUFFER)
+        waiting = 0.0
+        if state.registers[PENDING] != 0:  # a move is chosen already, only its label is not
+            costs = np.empty(MOVES, np.float64)
+            move_costs(x, state, costs)
+            waiting = costs[state.registers[PENDING]]
+        weight = x.label_weight[0]
+        return (
+            waiting
+            + np.float64(state.registers[WRONG_HEADS] + lost)
+            + weight * np.float64(state.registers[WRONG_LABELS])
+        )
+
     def shared_arrays(self) -> dict[str, Any]:
         """The templates, the labels and the options."""
         return self._tables
