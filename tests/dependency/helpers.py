@@ -35,5 +35,8 @@ def sentence(words, heads, labels=None, tags=None):
     labels = labels or ["root" if h == 0 else "dep" for h in heads]
     tags = tags or ["X"] * len(words)
     return Sentence(
-        tuple(Token(form=w, upos=t, head=h, deprel=l) for w, h, l, t in zip(words, heads, labels, tags, strict=True))
+        tuple(
+            Token(form=w, upos=t, head=h, deprel=label)
+            for w, h, label, t in zip(words, heads, labels, tags, strict=True)
+        )
     )

@@ -81,8 +81,6 @@ def _mistake(task: Task, given: Mapping[str, Any], values: dict[str, Any], file:
 def _combine(
     task: Task, given: Mapping[str, Any], values: dict[str, Any], file: Path | None, say: Callable[[str], None]
 ) -> tuple[Config, Any]:
-    from treewright.learners import make_learner
-
     learner = values.pop("learner", {})
     update = learner.pop("update", {})
     for setting in (_TRAIN, *RUNNING, *task.settings):
@@ -92,15 +90,16 @@ def _combine(
     learner = _merge("learner", learner, given, file, say, "; those of its update stay" if stays else "")
     update = _merge("update", update, given, file, say)
     learner.setdefault("name", task.default_learner)
-    if update:
-        usual = make_learner(str(learner["name"])).update.params()
-        update.setdefault("name", usual["name"])
-        learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update
     running = {name: values.pop(name, None) for name in ("train", "dev", "out", "jobs")}
     jobs = 1 if running["jobs"] is None else int(running["jobs"])
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
-    estimator = task.estimator()(**task.params(values), learner=learner)
+    params = task.params(values)
+    if update:
+        usual = task.estimator()(**params, learner=learner).resolved_config()["learner"]["update"]
+        update.setdefault("name", usual["name"])
+        learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update
+    estimator = task.estimator()(**params, learner=learner)
     train, dev, out = (None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out"))
     return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
 

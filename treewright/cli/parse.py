@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -97,11 +99,25 @@ def parse(
 
 
 def _parsed(task: Task, estimator: Any, source: Input, jobs: int, bar: Bar, quiet: bool) -> Iterator[list[Sentence]]:
-    for number, batch in enumerate(source.batches()):
-        with patience_while_compiling(shown=number == 0 and not quiet):
-            parsed = task.parse(estimator, batch, jobs)
-        yield parsed
-        bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
+    """Batches of parsed sentences; one is parsed while another is read or written, unless there is nothing to read."""
+    gc.freeze()  # sentences have no cycles: looking for some takes a third of the time
+    gc.set_threshold(100_000)
+    waiting: Future[list[Sentence]] | None = None
+    with ThreadPoolExecutor(1) as pool:
+        for number, batch in enumerate(source.batches()):
+            if number == 0:
+                with patience_while_compiling(shown=not quiet):
+                    task.parse(estimator, batch[:1], 1)
+            future = pool.submit(task.parse, estimator, batch, jobs)
+            if waiting is not None:
+                yield waiting.result()
+            waiting = future
+            if source.would_wait():
+                yield waiting.result()
+                waiting = None
+            bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
+        if waiting is not None:
+            yield waiting.result()
 
 
 def _write_all(

@@ -85,6 +85,7 @@ LEARNING = (
     _learner("focus", int, "Cut roll-outs after so many steps; 0: never."),
     _learner("k", int, "Exploration: follow predictions after pass k.", flag="-k"),
     _learner("p", float, "Exploration: but only if a random number is above p.", flag="-p"),
+    _learner("violation", str, "Beam training: learn where the search is worst, max, or first wrong, early."),
     _learner("interpolation", float, "SEARN's γ, the newest policy's share."),
     _learner("roll_in", str, "Who visits states: expert, learned, mixed-per-step, mixed-per-roll, explore."),
     _learner("roll_out", str, "Who finishes: none, expert, learned, mixed-per-step, mixed-per-roll, both."),

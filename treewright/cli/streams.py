@@ -82,7 +82,7 @@ class Input:
         for sentence in self.sentences():
             batch.append(sentence)
             words += len(sentence)
-            if words >= _BATCH or self._would_wait():
+            if words >= _BATCH or self.would_wait():
                 yield batch
                 batch, words = [], 0
         if batch:
@@ -101,7 +101,8 @@ class Input:
         if rest:
             yield rest
 
-    def _would_wait(self) -> bool:
+    def would_wait(self) -> bool:
+        """Would reading on mean to wait for somebody who writes?"""
         if self._left or self._descriptor is None:
             return False
         try:

@@ -30,7 +30,7 @@ from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
-    from treewright.learners import Imitation, Pass
+    from treewright.learners import Learner, Pass
 
 __all__ = ["PassReport", "app", "train"]
 
@@ -129,7 +129,7 @@ def train(
     _summarise(task, estimator, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 
 
-def _learner(settings: Config) -> Imitation:
+def _learner(settings: Config) -> Learner:
     from treewright.learners import make_learner
 
     return make_learner(settings.params["learner"])
@@ -177,7 +177,7 @@ class PassReport:
     def __init__(
         self,
         task: Task,
-        learner: Imitation,
+        learner: Learner,
         corpus: Sequence[Sentence],
         bar: Bar,
         *,

@@ -92,17 +92,18 @@ class Sentence:
     def with_tree(self, heads: Sequence[int], labels: Sequence[str]) -> Sentence:
         """A copy with the heads (0 is the root) and relations of its words replaced; the rest is kept.
 
-        >>> [(token.head, token.deprel) for token in Sentence.from_words(["I", "see"]).with_tree([2, 0], ["nsubj", "root"])]
+        >>> sentence = Sentence.from_words(["I", "see"]).with_tree([2, 0], ["nsubj", "root"])
+        >>> [(token.head, token.deprel) for token in sentence]
         [(2, 'nsubj'), (0, 'root')]
         """
-        make = Token._make
+        new = tuple.__new__  # every parsed word comes by here: twice as fast as _replace
         tokens = tuple(
             [
-                make((*token[:5], head, label, *token[7:]))
+                new(Token, (*token[:5], head, label, *token[7:]))
                 for token, head, label in zip(self.tokens, heads, labels, strict=True)
             ]
         )
-        return replace(self, tokens=tokens)
+        return Sentence(tokens, self.comments, self.extras, self.tree, self.graph, self.path, self.line)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -63,7 +63,7 @@ def move(state: Any, action: int, at_buffer: bool) -> None:
 
 @compiled
 def static(x: Any, state: Any, at_buffer: bool) -> int:
-    """The lectures' oracle: Left-Arc as soon as it is gold, Right-Arc once the dependent has all its children, or Shift.
+    """The lectures' oracle: Left-Arc as soon as it is gold, Right-Arc once its dependent has all children, or Shift.
 
     With nothing on the stack one must shift.
     """
@@ -136,7 +136,7 @@ def _least_loss(x: Any, stack: Any, size: int, front: int) -> int:
     least loss of a tree over the i + 1 topmost items of the stack and the j first of the buffer, with item h as head.
     """
     n = np.int64(x.n)
-    right = np.empty(n - min(front, n) + 1, np.int64)
+    right = np.empty(n - min(np.int64(front), n) + 1, np.int64)
     m = _buffer_items(x, stack, size, front, right)
     k = np.int64(size)
     if k == 0:

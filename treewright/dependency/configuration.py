@@ -126,7 +126,8 @@ def attach(x: Any, state: Any, head: int, dependent: int, label: int, counts: bo
 @compiled
 def is_complete(x: Any, state: Any, node: int) -> bool:
     """Have all gold children of a node been attached?"""
+    missing = 0
     for child in range(1, x.n + 1):
         if x.gold_heads[child] == node and state.heads[child] < 0:
-            return False
-    return True
+            missing += 1
+    return missing == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -174,18 +175,27 @@ class DependencyParser(Estimator):
     def _parse(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
     ) -> Iterator[tuple[list[Sentence], list[tuple[list[int], list[str]]]]]:
-        """Batches of sentences, each with the trees of its sentences."""
-        for batch in _batches(sentences):
-            packed = self._pack([s.tokens for s in batch])
-            decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
-            heads, labels, at = self._trees(decoded)
-            names = np.array(self.labels_, dtype=object)
-            all_heads, all_labels, edges = heads.tolist(), names[labels].tolist(), at.tolist()
-            lifted = self._lifted_sentences(labels, at)
-            trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(edges)]
-            for i in lifted:
-                trees[i] = deprojectivize(*trees[i])
-            yield batch, trees
+        """Batches of sentences, each with the trees of its sentences; one is parsed while the next one is read."""
+        with ThreadPoolExecutor(1, thread_name_prefix="treewright") as pool:
+            waiting: tuple[list[Sentence], Future[Decoded]] | None = None
+            for batch in _batches(sentences):
+                packed = self._pack([s.tokens for s in batch])
+                future = pool.submit(self.policy_.decode, packed, beam=self.beam, seed=self.seed, jobs=jobs)
+                if waiting is not None:
+                    yield waiting[0], self._named_trees(waiting[1].result())
+                waiting = batch, future
+            if waiting is not None:
+                yield waiting[0], self._named_trees(waiting[1].result())
+
+    def _named_trees(self, decoded: Decoded) -> list[tuple[list[int], list[str]]]:
+        """The trees of final states, with the names of labels, and with lifted words back in their places."""
+        heads, labels, at = self._trees(decoded)
+        names = np.array(self.labels_, dtype=object)
+        all_heads, all_labels = heads.tolist(), names[labels].tolist()
+        trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
+        for i in self._lifted_sentences(labels, at):
+            trees[i] = deprojectivize(*trees[i])
+        return trees
 
     def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> DependencyScores:
         """Parse a treebank and compare."""
@@ -200,8 +210,9 @@ class DependencyParser(Estimator):
         settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
         if settings.get("name") in STRUCTURED:
             return make_learner(settings)
-        exploring = EXPLORING[self.mode] if settings.get("name") == "exploration" else {}
-        return make_learner({"update": UPDATES[self.mode], **exploring, **settings})
+        mode = self.mode if self.mode in MODES else MODES[0]
+        exploring = EXPLORING[mode] if settings.get("name") == "exploration" else {}
+        return make_learner({"update": UPDATES[mode], **exploring, **settings})
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
@@ -365,7 +376,7 @@ def _make_templates(features: Features, mode: str) -> Templates:
     """Templates from the name of a set, a list of templates, or two lists by the names ``moves`` and ``labels``."""
     if isinstance(features, str):
         if features not in FEATURE_SETS:
-            raise ConfigError(f"there is no set of features {features!r}; there are: {', '.join(FEATURE_SETS)}")
+            raise ConfigError(f"features cannot be {features!r}; there are the sets {', '.join(FEATURE_SETS)}")
         templates = FEATURE_SETS[features]
     elif isinstance(features, dict):
         if not set(features) <= {"moves", "labels"}:
@@ -414,6 +425,11 @@ def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sen
     batch: list[Sentence] = []
     words = 0
     for sentence in sentences:
+        if isinstance(sentence, str):
+            raise ConfigError(
+                "what is parsed is a list of sentences, each a Sentence or a list of words, such as "
+                f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
+            )
         whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
         batch.append(whole)
         words += len(whole)

@@ -294,9 +294,9 @@ class DependencyParsing(Task):
                 out[k] = costs[SHIFT if action == 0 else REDUCE]
             else:
                 is_right = (action - FIRST_ARC) % 2
-                label = right if is_right else left
+                wanted = right if is_right else left
                 out[k] = costs[LEFT + is_right]
-                if label != -2 and (action - FIRST_ARC) // 2 != label:
+                if wanted != -2 and (action - FIRST_ARC) // 2 != wanted:
                     out[k] += weight
 
     @staticmethod

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from treewright.errors import ConfigError, ModelError, TreewrightError
-from treewright.learners.imitation import Imitation, make_learner
+from treewright.learners.imitation import Learner, make_learner
 from treewright.models import ModelFile, library_versions, read_model, write_model
 
 __all__ = ["Estimator", "NotFittedError"]
@@ -30,7 +30,7 @@ class Estimator:
     """
 
     task: ClassVar[str] = ""
-    learner: str | Imitation | dict[str, Any]
+    learner: str | Learner | dict[str, Any]
     card_: dict[str, Any]
 
     @classmethod

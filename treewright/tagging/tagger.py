@@ -15,7 +15,7 @@ from treewright.corpora import Sentence, corpus_hash, load_corpus
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Pass, make_learner, train
 from treewright.learners.estimator import Estimator
-from treewright.learners.imitation import Imitation
+from treewright.learners.imitation import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
@@ -56,7 +56,7 @@ class Tagger(Estimator):
         self,
         column: str = "upos",
         *,
-        learner: str | Imitation | dict[str, Any] = "exploration",
+        learner: str | Learner | dict[str, Any] = "exploration",
         bits: int = 18,
         beam: int = 1,
         min_count: int = 1,

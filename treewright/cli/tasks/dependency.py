@@ -65,17 +65,24 @@ class Dependency(Task):
         Setting("mode", str, "accurate: move and label at once; fast: first the move.", default="accurate"),
         Setting("oracle", str, "Who says what is right: dynamic or static.", default="dynamic"),
         Setting("beam", int, "Hypotheses kept while parsing; 1 is greedy.", default="1"),
-        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"),
-        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
+        Setting(
+            "bits",
+            int,
+            "Size of the table of hashed features: 2^bits rows.",
+            flag="--bits -b",
+            default="19, or 20 if fast",
+        ),
+        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="2"),
         Setting("label_weight", float, "What a wrong label costs; a wrong head costs 1.", default="1.0"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
     default_learner = "exploration"
     learner_defaults = {
         "learner": "exploration",
-        "iterations": "10 with exploration",
-        "update": "arow",
-        "C": "30 with arow",
+        "iterations": "12 with exploration, 20 if fast",
+        "k": "0",
+        "update": "perceptron",
+        "margin": "30, or 50 if fast",
     }
     score_name = "LAS"
     formats = ("conllu", "text", "svg", "html", "json")
@@ -103,12 +110,13 @@ class Dependency(Task):
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
-        from treewright.corpora.conllu import format_conllu
+        from treewright.corpora.conllu import conllu_lines
         from treewright.reports import dependency_svg
 
         match format:
             case "conllu":
-                return format_conllu
+                # what was read can be written: no need to check every value once more
+                return lambda sentence: "\n".join(conllu_lines(sentence)) + "\n\n"
             case "text":
                 return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
             case "svg":
