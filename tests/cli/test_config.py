@@ -9,7 +9,7 @@ import pytest
 from treewright.cli.config import dump_toml
 from treewright.cli.settings import LEARNING
 from treewright.cli.tasks import TASKS
-from treewright.learners import LEARNERS
+from treewright.learners import LEARNERS, Imitation, MaxViolation
 from treewright.policies.updates import UPDATES
 
 CHOICES = [("-l", name) for name in LEARNERS] + [
@@ -22,7 +22,8 @@ CHOICES = [("-l", name) for name in LEARNERS] + [
 
 def test_the_table_of_settings_is_that_of_the_library():
     named = {
-        "learner": {"name"} | {field.name for field in dataclasses.fields(LEARNERS["imitation"])} - {"update"},
+        "learner": {"name"}.union(*({f.name for f in dataclasses.fields(row)} for row in (Imitation, MaxViolation)))
+        - {"update"},
         "update": {"name"}.union(*({field.name for field in dataclasses.fields(u)} for u in UPDATES.values())),
     }
     for table, names in named.items():

@@ -10,8 +10,15 @@ from treewright.dependency.task import parsing_task
 from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
 
 
+# one small set of templates for all tests: each set is compiled, which takes a while
+SMALL = {
+    "moves": ["s0.w", "s0.t", "b0.w", "b0.t", "s1.t", "s0.t b0.t", "s1.t s0.t", "s0.t b0.t b1.t", "s0.wt b0.wt"],
+    "labels": ["d.t h.t", "d.w", "h.w", "hd.d d.t"],
+}
+
+
 def make_task(system, n_labels=1, *, plain=False, **options):
-    task = parsing_task(Templates(["s0.w", "s0.l b0.w"], ["h.w d.w"]))(system, n_labels, **options)
+    task = parsing_task(Templates(SMALL["moves"], SMALL["labels"]))(system, n_labels, **options)
     return task.plain() if plain else task
 
 

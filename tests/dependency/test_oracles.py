@@ -10,6 +10,8 @@ from tests.dependency import naive
 from tests.dependency.helpers import make_task, pack_trees
 from treewright.dependency.configuration import DEPTH, FRONT
 from treewright.dependency.task import admissible, make_move, move_costs
+from treewright.search import decode, trajectory
+from treewright.search.engine import EXPERT
 
 SYSTEMS = ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap")
 EXACT = SYSTEMS[:-1]
@@ -101,3 +103,68 @@ def test_the_partial_loss_is_the_least_that_can_be_reached(system, n):
         partial_losses(task, packed.arrays, states, given)
         least = naive.least_loss(system, tree)
         assert given[0].tolist() == [least(config) for config in found]
+
+
+def gold_episode(task, packed, i):
+    nothing = np.zeros((2, task.table_width), np.float32)
+    return trajectory(packed, i, nothing, mixture=[1.0, 1.0], who=EXPERT)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("static", [True, False])
+@pytest.mark.parametrize("staged", [True, False])
+def test_the_expert_builds_the_gold_tree(system, static, staged):
+    """Static and dynamic, with labels; all projective trees of up to four words, and all trees with Swap."""
+    for n in (1, 2, 3, 4):
+        trees = naive.all_trees(n) if system == "swap" else naive.projective_trees(n)
+        labels = [[k % 3 for k in range(n)] for _ in trees]
+        task = make_task(system, 3, static=static, staged=staged)
+        packed = pack_trees(task, trees, labels)
+        for i, tree in enumerate(trees):
+            end = gold_episode(task, packed, i).states[-1]
+            assert tuple(end.heads[1 : n + 1].tolist()) == tree
+            assert end.labels[1 : n + 1].tolist() == labels[i]
+
+
+def test_swap_builds_every_tree_of_five_words():
+    trees = naive.all_trees(5)
+    task = make_task("swap")
+    packed = pack_trees(task, trees)
+    for i, tree in enumerate(trees):
+        assert tuple(gold_episode(task, packed, i).states[-1].heads[1:6].tolist()) == tree
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("staged", [True, False])
+def test_whatever_is_done_ends_in_a_tree_with_one_root(system, staged):
+    """Random policies, on sentences of up to twelve words."""
+    task = make_task(system, 3, staged=staged)
+    trees = [tuple(range(n)) for n in range(1, 13)]
+    packed = pack_trees(task, trees)
+    for seed in range(40):
+        weights = np.random.default_rng(seed).normal(size=(1, 64, task.table_width)).astype(np.float32)
+        decoded = decode(packed, weights)
+        for i, tree in enumerate(trees):
+            heads = tuple(decoded.state(i).heads[1 : len(tree) + 1].tolist())
+            assert heads.count(0) == 1
+            assert all(naive._reaches_root(heads, word) for word in range(1, len(tree) + 1)), heads
+            assert system == "swap" or naive.is_projective(heads)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("staged", [True, False])
+def test_a_wrong_label_costs_its_weight_where_the_head_is_right(weight, staged):
+    task = make_task("arc-hybrid", 2, staged=staged, label_weight=weight)
+    packed = pack_trees(task, [(2, 0, 2)], [[0, 1, 1]])
+    x = packed.instance(0)
+    plain = task.plain()
+    state = task.state_view(np.zeros(task.state_size(3), np.int32), 3)
+    plain.initial(x, state)
+    plain.step(x, state, 0)
+    actions, costs = np.zeros(8, np.int32), np.zeros(8)
+    if staged:
+        plain.step(x, state, 1)  # Left-Arc: the label comes next
+    n = plain.actions(x, state, actions)
+    plain.expert_costs(x, state, actions, n, costs)
+    offered = dict(zip(actions[:n].tolist(), costs[:n].tolist(), strict=True))
+    assert offered == ({4: 0.0, 5: weight} if staged else {0: 1.0, 2: 0.0, 4: weight})

@@ -67,10 +67,9 @@ def static(x: Any, state: Any, at_buffer: bool) -> int:
 
     With nothing on the stack one must shift.
     """
+    left, right = top(state, 1), top(state, 0)
     if at_buffer:
-        left, right = top(state, 0), np.int64(state.buffer[state.registers[FRONT]])
-    else:
-        left, right = top(state, 1), top(state, 0)
+        left, right = right, int(state.buffer[state.registers[FRONT]])
     if left < 0:
         return SHIFT
     if left > 0 and x.gold_heads[left] == right:

@@ -54,7 +54,7 @@ class DependencyParser(Estimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
-        system: the transition system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid`` or ``swap``.
+        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid`` or ``swap``.
             All but the last build projective trees; crossing arcs are lifted before learning and put back after
             parsing (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
@@ -334,9 +334,7 @@ class DependencyParser(Estimator):
         gold_heads = np.array([t.head for s in sentences for t in s.tokens], np.int32)
         numbers = {label: number for number, label in enumerate(self.labels_)}
         gold_labels = np.array([numbers.get(t.deprel, -1) for s in sentences for t in s.tokens], np.int32)
-        plain = np.array(
-            [numbers[plain_label(label)] if plain_label(label) in numbers else -1 for label in self.labels_]
-        )
+        plain = np.array([numbers.get(plain_label(label), -1) for label in self.labels_])
 
         def las(policy: LinearPolicy) -> float:
             decoded = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)

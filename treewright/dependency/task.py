@@ -101,7 +101,7 @@ def offer_labels(x: Any, head: int, first: int, stride: int, out: Any, n: int) -
 def make_move(x: Any, state: Any, move: int, label: int) -> None:
     """Make a move, with its arc if it makes one."""
     system = x.options[SYSTEM]
-    if move == LEFT or move == RIGHT:
+    if move in (LEFT, RIGHT):
         head, dependent = arc_of(x, state, move)
         by_transition = system != ARC_EAGER or state.registers[FRONT] < x.n
         attach(x, state, head, dependent, label, by_transition)
@@ -260,7 +260,7 @@ class DependencyParsing(Task):
             move, label = np.int64(state.registers[PENDING]), np.int64(action) - MOVES
             state.registers[PENDING] = 0
         elif x.options[STAGED] != 0:
-            if move == LEFT or move == RIGHT:
+            if move in (LEFT, RIGHT):
                 state.registers[PENDING] = move
                 return
         elif move >= FIRST_ARC:

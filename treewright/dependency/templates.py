@@ -7,14 +7,14 @@ Places:
 
 * ``s0 s1 s2 s3``: the stack from its top; ``b0 b1 b2 b3``: the buffer from its head.
 * ``h`` and ``d``: the head and the dependent of the arc that is being labelled (in templates for labels).
-* a place followed by ``l``, ``l2``, ``r``, ``r2``, ``h``, ``p``, ``n``: its outermost child on the left, the second one,
+* a place followed by ``l``, ``l2``, ``r``, ``r2``, ``h``, ``p``, ``n``: its outermost child on the left, the second,
   the same on the right, its head, the previous and the next word of the sentence: ``s0l``, ``b0l2``, ``dp``.
 
 What is seen of a word:
 
 * ``w`` form, ``m`` lemma, ``t`` tag (XPOS, or UPOS where there is none), ``u`` UPOS, ``f`` FEATS, ``wt`` form and tag,
   ``g`` UPOS and FEATS, ``s`` suffix of three letters, ``c`` capitals and digits;
-* ``l`` the label of the arc to its head, ``vl`` and ``vr`` the number of its children on the left and the right, ``sl`` and
+* ``l`` the label of the arc to its head, ``vl`` and ``vr`` the number of its children on either side, ``sl`` and
   ``sr`` the sets of their labels.
 
 ``s0b0.d``, ``s1s0.d`` and ``hd.d`` are distances in words; the last has a direction.
@@ -23,7 +23,7 @@ What is seen of a word:
 ('s0.w', 's0.t', 'b0.w')
 >>> Templates(["s0.x"])
 Traceback (most recent call last):
-treewright.errors.ConfigError: in the template 's0.x': there is no 'x' to be seen of a word; there are: w, m, t, u, f, ...
+treewright.errors.ConfigError: in the template 's0.x': there is no 'x' to be seen of a word; there are: w, m, ...
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ RICH = _split("""
     s0.wt b0.wt · s0.wt b0.t · s0.t b0.wt · s0.w b0.w · s0.t b0.t · b0.t b1.t · s0.w b0.t · s0.t b0.w
     s1.wt s0.t · s1.t s0.wt · s1.t s0.t · s1.w s0.w
     b0.t b1.t b2.t · s0.t b0.t b1.t · s1.t s0.t b0.t · s2.t s1.t s0.t
-    s1.t b0.t · s1.w b0.t · s1.t b0.w · s1.t s0.t b0.w · s1.w s0.t b0.t · s1.t s0.w b0.t · s0.w b0.t b1.t · s0.t b0.w b1.t
+    s1.t b0.t · s1.w b0.t · s1.t b0.w · s1.t s0.t b0.w · s1.w s0.t b0.t · s1.t s0.w b0.t · s0.w b0.t b1.t
+    s0.t b0.w b1.t
     s0l.t · s0r.t · s0l.l · s0r.l · s1l.t · s1r.t · s1l.l · s1r.l · b0l.t · b0l.l · s0r.w · s1r.w · b0l.w
     s0.t s0l.t b0.t · s0.t s0r.t b0.t · s0.t b0.t b0l.t · s1.t s1r.t s0.t · s1.t s1l.t s0.t · s1.t s0.t s0l.t
     s1.t s0.t s0r.t · s0.t s0l.t s0l2.t · s0.t s0r.t s0r2.t · b0.t b0l.t b0l2.t
@@ -208,8 +209,8 @@ RICH_LABELS = _split("""
     d.w · d.t · d.wt · h.w · h.t · h.wt · d.m · h.m · d.g · h.g · d.f · h.f · d.s · h.s
     d.w h.w · d.t h.t · d.wt h.t · d.t h.wt · d.w h.t · d.t h.w · d.m h.m · d.g h.g · d.m h.t · d.t h.m
     hd.d d.t h.t · hd.d d.w · hd.d h.w · hd.d d.g h.g · hd.d d.t
-    h.sl d.t · h.sr d.t · h.sl h.t d.t · h.sr h.t d.t · d.sl d.t · d.sr d.t · d.sl d.t h.t · d.sr d.t h.t · d.sl d.w · h.sl d.w
-    h.sr d.w · dl.w d.t · dr.w d.t · dl.t d.t h.t · dr.t d.t h.t · dl.l d.w · dr.l d.w · dl.m h.m
+    h.sl d.t · h.sr d.t · h.sl h.t d.t · h.sr h.t d.t · d.sl d.t · d.sr d.t · d.sl d.t h.t · d.sr d.t h.t · d.sl d.w
+    h.sl d.w · h.sr d.w · dl.w d.t · dr.w d.t · dl.t d.t h.t · dr.t d.t h.t · dl.l d.w · dr.l d.w · dl.m h.m
     dp.t d.t dn.t · hp.t h.t hn.t · dp.w d.t · dn.w d.t · b0.t d.t h.t · b0.w d.t · hr.l d.t h.t · hl.l d.t h.t
     d.wt h.wt · d.m hd.d h.t · h.m hd.d d.t
 """)

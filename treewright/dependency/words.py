@@ -1,4 +1,4 @@
-"""What a parser sees of a word: a row of hashed attributes, computed once for each distinct word with its annotation."""
+"""What a parser sees of a word: a row of hashed attributes, computed once for each word with its annotation."""
 
 from __future__ import annotations
 
