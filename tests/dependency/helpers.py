@@ -9,7 +9,6 @@ from treewright.dependency.swap import projective_order
 from treewright.dependency.task import parsing_task
 from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
 
-
 # one small set of templates for all tests: each set is compiled, which takes a while
 SMALL = {
     "moves": ["s0.w", "s0.t", "b0.w", "b0.t", "s1.t", "s0.t b0.t", "s1.t s0.t", "s0.t b0.t b1.t", "s0.wt b0.wt"],

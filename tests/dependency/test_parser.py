@@ -11,6 +11,8 @@ from treewright.errors import ConfigError, CorpusError
 from treewright.learners import LEARNERS, DAgger, Exploration
 from treewright.learners.estimator import NotFittedError
 
+pytestmark = pytest.mark.jit  # test_task.py has what runs interpreted too
+
 QUICK = {"name": "exploration", "iterations": 3}
 
 
@@ -190,7 +192,6 @@ def test_learners_say_more_than_their_name():
     assert DependencyParser(learner={"name": "dagger", "update": "arow"})._make_learner() == DAgger()
 
 
-@pytest.mark.jit
 def test_real_treebanks(real_data):
     """A slice of English, with all it has; the whole is in the benchmarks."""
     from treewright.corpora import load_corpus

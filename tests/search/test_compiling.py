@@ -8,6 +8,7 @@ from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
 from treewright.search.compiling import kernel
+from treewright.search.engine import decode_pass
 
 
 @compiled
@@ -100,3 +101,11 @@ def test_a_plain_task_has_the_same_data_and_interpreted_functions(task, corpus):
     assert plain.features(packed.instance(0), state, twin) == n
     assert out.tolist() == twin.tolist()
     assert not is_compiled(plain.features.__globals__["cross2"])
+
+
+@pytest.mark.jit
+def test_no_two_compiled_variants_share_a_file():
+    """Else two processes that compile at once could put one's code in the place of the other's."""
+    files = decode_pass._cache._cache_file
+    assert files._data_name(1) != files._data_name(1)
+    assert files._data_name(1).endswith(".nbc")

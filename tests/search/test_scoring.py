@@ -67,7 +67,7 @@ def test_labels_live_in_blocks_behind_the_moves(features, moves, labels, whole_n
 def test_a_block_has_a_cell_for_each_label():
     cells = {place(12345, action, 64, 4) for action in range(4, 104)}
     assert len(cells) == 100
-    assert place(12345, 4, 64, 4)[0] % 16 == 0  # blocks of 64 cells are 16 rows of 4
+    assert place(12345, 4, 64, 4)[0] % 4 == 0  # blocks begin at multiples of 16 cells
 
 
 def test_the_first_of_equals_wins():

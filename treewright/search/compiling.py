@@ -8,6 +8,7 @@ both leave the function as it is. :func:`interpreted` gives the plain Python twi
 from __future__ import annotations
 
 import types as python_types
+import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -44,7 +45,7 @@ def kernel(function: Function) -> Function:
     """Compile an entry point, cached across processes; where no folder can be written, uncached."""
     global _warned
     try:
-        return cast(Function, njit(cache=True, **_OPTIONS)(function))
+        return cast(Function, _with_own_files(njit(cache=True, **_OPTIONS)(function)))
     except RuntimeError as error:  # Numba found no cache folder that it can write to
         if not _warned:
             _warned = True
@@ -54,6 +55,19 @@ def kernel(function: Function) -> Function:
                 stacklevel=2,
             )
         return cast(Function, njit(**_OPTIONS)(function))
+
+
+def _with_own_files(dispatcher: Any) -> Any:
+    """Let every compiled variant have a file of its own in the cache.
+
+    Numba numbers these files. Two processes that compile at the same time can choose the same number, and then one of
+    them finds the other's code in its place, which ends in a crash. Names that never repeat cannot be confused.
+    """
+    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    pattern = getattr(files, "_data_name_pattern", None)
+    if pattern is not None:
+        files._data_name = lambda number: pattern.format(number=uuid.uuid4().hex)
+    return dispatcher
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:

@@ -22,7 +22,8 @@ __all__ = ["engine_digest", "source_digest"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ENGINE_ROOMS = ("search", "policies", "learners")
-_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined")  # a file of ours without these holds no compiled code
+# a file of ours without these has nothing to do with compiled code
+_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(")
 
 
 @cache

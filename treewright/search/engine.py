@@ -191,7 +191,7 @@ def finish(
     return NOT_FINAL
 
 
-@lean
+@inlined
 def roll_out(
     task: Any, x: Any, state: Any, weights: Any, mixture: Any, who: int, cut: int, bound: int, scratch: Scratch
 ) -> tuple[int, float]:
