@@ -63,10 +63,10 @@ def _with_own_files(dispatcher: Any) -> Any:
     Numba numbers these files. Two processes that compile at the same time can choose the same number, and then one of
     them finds the other's code in its place, which ends in a crash. Names that never repeat cannot be confused.
     """
-    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    pattern = getattr(files, "_data_name_pattern", None)
-    if pattern is not None:
-        files._data_name = lambda number: pattern.format(number=uuid.uuid4().hex)
+    files: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    name = getattr(files, "_data_name", None)
+    if name is not None:
+        files._data_name = lambda number: name(uuid.uuid4().int)
     return dispatcher
 
 
