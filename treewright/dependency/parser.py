@@ -130,8 +130,14 @@ class DependencyParser(Estimator):
         learner = self._make_learner()
         sentences = _treebank(corpus)
         dev_sentences = None if dev is None else _treebank(dev)
+        corpora = {"train": corpus_hash(sentences)}
         self._learn_words(sentences)
         packed = self._pack_gold(sentences, learn_labels=True)
+        evaluate = None
+        if dev_sentences is not None:
+            corpora["dev"] = corpus_hash(dev_sentences)
+            evaluate = self._las_on(dev_sentences, jobs)
+        del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
         trained = train(
             learner,
             packed,
@@ -139,18 +145,15 @@ class DependencyParser(Estimator):
             beam=self.beam,
             seed=self.seed,
             jobs=jobs,
-            evaluate=None if dev_sentences is None else self._las_on(dev_sentences, jobs),
+            evaluate=evaluate,
             report=report,
             progress=progress,
             checkpoint=checkpoint,
             resume=resume,
         )
         self.policy_, self.history_ = trained.policy.compressed(MOST_WEIGHTS[self.mode]), trained.history
-        corpora = {"train": corpus_hash(sentences)}
-        scores = {}
-        if dev_sentences is not None:
-            corpora["dev"] = corpus_hash(dev_sentences)
-            scores["dev LAS"] = max(p.score for p in self.history_ if p.score is not None)
+        best = max((p.score for p in self.history_ if p.score is not None), default=None)
+        scores = {} if best is None else {"dev LAS": best}
         self.card_ = self._make_card(corpora, scores)
         return self
 
