@@ -200,3 +200,9 @@ def test_real_treebanks(real_data):
     dev = load_corpus(real_data("ud-english-ewt/dev.conllu"))[:300]
     parser = make_parser(bits=16, learner={**QUICK, "iterations": 5}).fit(train, dev=dev)
     assert parser.evaluate(dev).las > 0.6
+
+
+def test_the_settings_that_were_used_can_be_read():
+    assert DependencyParser().resolved_config()["bits"] == 19
+    assert DependencyParser(mode="fast").resolved_config()["bits"] == 20
+    assert DependencyParser(bits=12).resolved_config()["bits"] == 12

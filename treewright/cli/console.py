@@ -21,7 +21,7 @@ from treewright.cli.outcomes import note
 __all__ = ["COMPILING", "Bar", "make_table", "patience_while_compiling", "print_json", "size_text", "stdout"]
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
-COMPILING = "compiling: up to a minute, once"
+COMPILING = "compiling: a minute or two, once"
 
 
 def stdout() -> Console:

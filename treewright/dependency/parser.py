@@ -219,7 +219,8 @@ class DependencyParser(Estimator):
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
+        bits = BITS.get(self.mode, 0) if self.bits is None else self.bits
+        return {**self.get_params(), "bits": bits, "learner": self._make_learner().params()}
 
     def _check_settings(self) -> None:
         for name, known in (("system", tuple(SYSTEMS)), ("mode", MODES), ("oracle", ("dynamic", "static"))):
