@@ -120,7 +120,7 @@ class TestSettings:
             (("--system", "arc-lazy"), "system cannot be 'arc-lazy'; it is one of: arc-standard"),
             (("--mode", "slow"), "mode cannot be 'slow'"),
             (("--oracle", "delphi"), "oracle cannot be 'delphi'"),
-            (("--features", "poor"), "there is no set of features 'poor'; there are: basic, rich"),
+            (("--features", "poor"), "features cannot be 'poor'; there are the sets basic, rich"),
             (("--features", "s0.x"), "in the template 's0.x': there is no 'x'"),
             (("--features", ";"), "at least one template"),
             (("--label-weight", "2"), "label_weight must lie between 0 and 1"),

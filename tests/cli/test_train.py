@@ -10,6 +10,7 @@ import pytest
 
 from treewright.cli.tasks import TASKS
 from treewright.cli.train import PassReport
+from treewright.dependency import DependencyParser
 from treewright.learners import make_learner
 from treewright.models import read_model
 
@@ -100,14 +101,23 @@ def test_impossible_seeds(run, data, tmp_path, seed):
 
 def test_the_help_shows_the_defaults_of_the_library(run):
     text = " ".join(run("train", "tagging", "--help").stdout.replace("│", " ").split())
-    for task in TASKS.values():
-        learner = make_learner(task.default_learner)
-        assert task.learner_defaults == {
-            "learner": learner.name,
-            "iterations": f"{learner.iterations} with {learner.name}",
-            "update": learner.update.name,
-            "C": f"{learner.update.params()['C']:g} with {learner.update.name}",
-        }
+    learner = make_learner(TASKS["tagging"].default_learner)
+    assert TASKS["tagging"].learner_defaults == {
+        "learner": learner.name,
+        "iterations": f"{learner.iterations} with {learner.name}",
+        "update": learner.update.name,
+        "C": f"{learner.update.params()['C']:g} with {learner.update.name}",
+    }
+    accurate, fast = (DependencyParser(mode=mode).resolved_config() for mode in ("accurate", "fast"))
+    assert TASKS["dependency"].learner_defaults == {
+        "learner": accurate["learner"]["name"],
+        "iterations": f"{accurate['learner']['iterations']} with exploration, {fast['learner']['iterations']} if fast",
+        "k": str(accurate["learner"]["k"]),
+        "update": accurate["learner"]["update"]["name"],
+        "margin": f"{accurate['learner']['update']['margin']:g}, or {fast['learner']['update']['margin']:g} if fast",
+    }
+    [bits] = [setting.default for setting in TASKS["dependency"].settings if setting.name == "bits"]
+    assert bits == f"{accurate['bits']}, or {fast['bits']} if fast"
     for default in TASKS["tagging"].learner_defaults.values():
         assert f"[default: ({default})]" in text
 

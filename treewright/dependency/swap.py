@@ -94,7 +94,7 @@ def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32
 
     >>> order, component = projective_order(np.array([3, 4, 0, 3], np.int32))  # 2 hangs on 4, over 3
     >>> order.tolist(), component.tolist()
-    ([0, 1, 3, 2, 4], [0, 3, 2, 3, 4])
+    ([0, 1, 3, 2, 4], [0, 1, 2, 3, 4])
     """
     n = len(heads)
     children: list[list[int]] = [[] for _ in range(n + 1)]
