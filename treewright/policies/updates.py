@@ -395,7 +395,7 @@ def learn_pass(
     engine: Any, examples: Examples, order: Any, rule: Rule, model: Model, most_actions: int, control: Any, slot: int
 ) -> float:
     """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred."""
-    sums = np.zeros(most_actions + 1, np.float32)
+    sums = np.zeros(max(most_actions, model.weights.shape[1]) + 1, np.float32)
     scores, costs = np.zeros(most_actions, np.float32), np.zeros(most_actions, np.float32)
     all_actions, actions = np.arange(most_actions).astype(np.int32), np.zeros(most_actions, np.int32)
     nothing = np.zeros(most_actions + 1, np.int64)
