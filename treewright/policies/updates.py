@@ -44,7 +44,7 @@ class Model(NamedTuple):
 
     weights: npt.NDArray[np.float32]  # rows × width
     spread: npt.NDArray[np.float32]  # AROW's variances, AdaGrad's sums of squares; 1 × 1 where not needed
-    totals: npt.NDArray[np.float64]  # Σ clock·change, for averaging; 1 × 1 where not needed
+    totals: npt.NDArray[np.float32]  # Σ clock·change, for averaging; 1 × 1 where not needed
     clock: npt.NDArray[np.int64]  # examples seen
 
 
@@ -193,7 +193,7 @@ def new_model(update: Update, rows: int, width: int) -> Model:
     return Model(
         np.zeros((rows, width), np.float32),
         np.full(nothing if spread is None else (rows, width), 0.0 if spread is None else spread, np.float32),
-        np.zeros((rows, width) if update.averaged else nothing, np.float64),
+        np.zeros((rows, width) if update.averaged else nothing, np.float32),
         np.zeros(1, np.int64),
     )
 
@@ -218,7 +218,7 @@ def mean_pass(engine: Any, model: Model, out: Any) -> None:
     examples = np.float64(model.clock[0] + 1)
     for r in range(rows):
         for c in range(width):
-            out[r, c] = np.float32(np.float64(model.weights[r, c]) - model.totals[r, c] / examples)
+            out[r, c] = np.float32(np.float64(model.weights[r, c]) - np.float64(model.totals[r, c]) / examples)
 
 
 @compiled
@@ -226,7 +226,7 @@ def _change(rule: Rule, model: Model, r: int, c: int, amount: float) -> None:
     """Add to one weight, and to what averaging needs to know."""
     model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + amount)
     if rule.averaged:
-        model.totals[r, c] += np.float64(model.clock[0]) * amount
+        model.totals[r, c] = np.float32(np.float64(model.totals[r, c]) + np.float64(model.clock[0]) * amount)
 
 
 @compiled
