@@ -16,7 +16,7 @@ FILES = {
     "not CoNLL-U": ("x.conllu", b"Dear reader,\nthis is a letter.\n", "columns"),
     "image": ("x.conllu", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "this looks like a binary file, not text"),
     "packed": ("x.conllu", b"\x1f\x8b\x08\x08abc", "zcat FILE | treewright parse MODEL -"),
-    "trees": ("x.ptb", b"(S (NP I) (VP see))\n", "holds constituency trees"),
+    "trees": ("x.ptb", b"(S (NP I) (VP see)\n", "has no end"),
     "graphs": ("x.amr", b"(s / see-01)\n", "holds AMR graphs"),
     "binary": ("x.tsv", bytes(range(256)) * 4, ""),
 }

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from treewright.corpora.conllu import format_conllu
 from treewright.corpora.reading import corpus_hash, format_sentence, formats, load_corpus, read_sentences
+from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 
@@ -17,7 +18,18 @@ SENTENCES = [
 ]
 
 
+TREES = [
+    Sentence(
+        (Token("Time", xpos="NN"), Token("flies", xpos="VBZ")),
+        tree=Tree("S", (Tree("NP", (Tree("NN", ("Time",)),)), Tree("VP", (Tree("VBZ", ("flies",)),)))),
+    ),
+    Sentence((Token("Stop", xpos="VB"),), tree=Tree("VB", ("Stop",))),
+]
+
+
 def text_of(format):
+    if format == "ptb":
+        return "".join(format_sentence(sentence, format) for sentence in TREES)
     return "".join(format_sentence(sentence, format) for sentence in SENTENCES)
 
 
@@ -30,9 +42,12 @@ def text_of(format):
         (".tsv", "tabular"),
         (".tab", "tabular"),
         (".txt", "text"),
+        (".ptb", "ptb"),
+        (".MRG", "ptb"),
         (".unknown", "conllu"),
         ("", "tabular"),
         (".md", "text"),
+        (".trees", "ptb"),
     ],
 )
 def test_format_by_suffix_or_content(tmp_path, suffix, format):
@@ -42,7 +57,7 @@ def test_format_by_suffix_or_content(tmp_path, suffix, format):
     assert [sentence.forms for sentence in corpus] == [sentence.forms for sentence in SENTENCES]
     assert corpus[0].path == str(path)
     if format != "text":
-        assert corpus == SENTENCES
+        assert corpus == (TREES if format == "ptb" else SENTENCES)
 
 
 @pytest.mark.parametrize("format", formats())
@@ -62,11 +77,32 @@ def test_streams(format, given_format):
         ("#1 fan\nTime flies\n", [["#1", "fan"], ["Time", "flies"]]),
         ("#\t#\n1\tNUM\n", [["#", "1"]]),
         ("a\n" * 100, [["a"] * 100]),
+        ("(See below)\n", [["(See", "below)"]]),  # a bracket does not make a tree
+        ("(\t(\na\tX\n", [["(", "a"]]),
+        ("(\nLaughter\n)\n", [["(", "Laughter", ")"]]),
+        ("( Laughter )\n", [["(", "Laughter", ")"]]),
         ("  a  b \u3000 c\u00a0d\n", [["a", "b", "\u3000", "c\u00a0d"]]),  # only plain spaces separate
     ],
 )
 def test_guessing_loses_nothing(text, expected):
     assert [list(sentence.forms) for sentence in read_sentences(io.StringIO(text))] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "((S (NP (NN Time)) (VP (VBZ flies))))",
+        "\n( (S (NP (NN Time))\n  (VP (VBZ flies))))",
+        "(\n (S (NP (NN Time)) (VP (VBZ flies))))",
+        "  (S(NP(NN Time))(VP(VBZ flies)))",
+        "(TOP\n\t(S (NP (NN Time)) (VP (VBZ flies))))",
+        "(S\t(NP (NN Time))\t(VP (VBZ flies)))",
+    ],
+)
+def test_trees_are_known_by_their_brackets(text):
+    [sentence] = read_sentences(io.StringIO(text))
+    assert sentence.tokens == TREES[0].tokens
+    assert TREES[0].tree in sentence.tree.subtrees()
 
 
 @pytest.mark.parametrize(
@@ -79,6 +115,7 @@ def test_guessing_loses_nothing(text, expected):
         ("", "no sentence in it"),
         ("# just a remark\n", "no sentence in it: only comments"),
         ("a b\n\0\n", ":2: a zero byte"),
+        ("((S (NN a)\n", ":1: the tree that begins here has no end"),
     ],
 )
 def test_damaged_input_reaches_the_reader_that_can_explain_it(text, message):
@@ -151,7 +188,7 @@ def test_real_treebank(real_data):
 
 @pytest.mark.parametrize(
     ("suffix", "holds"),
-    [(".ptb", "constituency trees"), (".MRG", "constituency trees"), (".amr", "AMR graphs"), (".penman", "AMR graphs")],
+    [(".amr", "AMR graphs"), (".PENMAN", "AMR graphs")],
 )
 def test_what_is_only_written_is_not_taken_for_text(tmp_path, suffix, holds):
     path = tmp_path / f"x{suffix}"

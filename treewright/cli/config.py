@@ -96,7 +96,9 @@ def _combine(
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
     params = task.params(values)
     if update:
-        usual = task.estimator()(**params, learner=learner).resolved_config()["learner"]["update"]
+        usual = task.estimator()(**params, learner=learner).resolved_config()["learner"].get("update")
+        if usual is None:
+            raise ConfigError(f"learner {learner['name']!r} has no update: leave out {', '.join(update)}")
         update.setdefault("name", usual["name"])
         learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update
     estimator = task.estimator()(**params, learner=learner)

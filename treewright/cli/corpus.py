@@ -80,7 +80,9 @@ def _conllu(sentence: Sentence, id: str) -> str:
 
 
 def _ptb(sentence: Sentence, id: str) -> str:
-    return f"{sentence.tree}\n"
+    from treewright.corpora import format_ptb
+
+    return format_ptb(sentence)
 
 
 def _amr(sentence: Sentence, id: str) -> str:

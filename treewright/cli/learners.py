@@ -21,14 +21,17 @@ def learners(
     With --learner imitation you make the choices.
 
     Those of the second table search with a beam while they learn; give them one,
-    such as --beam 8. With --json only the first table is printed.
+    such as --beam 8. Those of the third are inverse reinforcement learning: they compare
+    whole plans, with the function of a planner that is named there, and train parsers and
+    taggers that have one (ConstituencyParser, ViterbiTagger, EisnerParser).
+    With --json only the first table is printed.
 
     Examples:
       treewright learners
       treewright train tagging train.conllu --learner v-dagger --out model.tw
       treewright train tagging train.conllu -l max-violation --beam 8 -o model.tw
     """
-    from treewright.learners import STRUCTURED, Structured, table
+    from treewright.learners import STRUCTURED, Structured, irl_table, table
 
     rows = table()
     if as_json:
@@ -38,3 +41,6 @@ def learners(
     searching = [(row.name, row().violation, row.source) for row in STRUCTURED.values() if row is not Structured]
     stdout().print()
     stdout().print(make_table(None, ("learner", "violation", "source"), searching, left=3))
+    planning = [(row["learner"], row["what it does"], row["planner"], row["source"]) for row in irl_table()]
+    stdout().print()
+    stdout().print(make_table(None, ("learner", "what it does", "planner", "Neu & Szepesvári 2009"), planning, left=4))

@@ -1,5 +1,6 @@
 """What goes in and out: sentences, trees, graphs, file formats, vocabularies, the built-in corpus."""
 
+from treewright.corpora.brackets import clean_tree, format_ptb, read_ptb, write_ptb
 from treewright.corpora.builtin import builtin_corpus, generate
 from treewright.corpora.conllu import format_conllu, read_conllu, write_conllu
 from treewright.corpora.graphs import Graph
@@ -16,15 +17,19 @@ __all__ = [
     "Tree",
     "Vocabulary",
     "builtin_corpus",
+    "clean_tree",
     "corpus_hash",
     "format_conllu",
+    "format_ptb",
     "format_sentence",
     "formats",
     "generate",
     "load_corpus",
     "read_conllu",
+    "read_ptb",
     "read_sentences",
     "read_tabular",
     "write_conllu",
+    "write_ptb",
     "write_tabular",
 ]

@@ -2,10 +2,11 @@ r"""One door to all corpus formats: name a file or a stream, get sentences.
 
 - ``conllu`` (``.conllu``, ``.conll``): ten columns, see :mod:`treewright.corpora.conllu`;
 - ``tabular`` (``.tsv``, ``.tab``): word and tag, see :mod:`treewright.corpora.tabular`;
-- ``text`` (``.txt``): a sentence a line, words separated by spaces.
+- ``text`` (``.txt``): a sentence a line, words separated by spaces;
+- ``ptb`` (``.ptb``, ``.mrg``): trees in brackets, see :mod:`treewright.corpora.brackets`.
 
-With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do. Trees (``.ptb``,
-``.mrg``) and AMR graphs (``.amr``, ``.penman``) are written only, not read.
+With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do. AMR graphs (``.amr``,
+``.penman``) are written only, not read.
 
 >>> import io
 >>> [str(sentence) for sentence in read_sentences(io.BytesIO(b"Time flies .\nI see .\n"))]
@@ -25,6 +26,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from treewright.corpora.brackets import format_ptb, parse_ptb
 from treewright.corpora.conllu import conllu_lines, format_conllu, parse_conllu
 from treewright.corpora.files import Source, source_name, text_lines
 from treewright.corpora.tabular import format_tabular, parse_tabular
@@ -89,17 +91,17 @@ _FORMATS = {
     "conllu": _Format((".conllu", ".conll"), parse_conllu, format_conllu),
     "tabular": _Format((".tsv", ".tab"), parse_tabular, format_tabular),
     "text": _Format((".txt",), _parse_text, _format_text),
+    "ptb": _Format((".ptb", ".mrg"), parse_ptb, format_ptb),
 }
 
-_TREES, _GRAPHS = "constituency trees", "AMR graphs"
-_WRITE_ONLY = {".ptb": _TREES, ".mrg": _TREES, ".amr": _GRAPHS, ".penman": _GRAPHS}
+_WRITE_ONLY = {".amr": "AMR graphs", ".penman": "AMR graphs"}
 
 
 def formats() -> list[str]:
     """The names of the known formats.
 
     >>> formats()
-    ['conllu', 'tabular', 'text']
+    ['conllu', 'tabular', 'text', 'ptb']
     """
     return list(_FORMATS)
 
@@ -111,7 +113,7 @@ def read_sentences(source: Source, format: str = "auto", *, column: str = "upos"
 
     >>> read_sentences("train.conllu", format="conlu")
     Traceback (most recent call last):
-    treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text
+    treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text, ptb
     """
     if format != "auto":
         return parse_sentences(text_lines(source), source_name(source), format, column=column)
@@ -142,13 +144,14 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     if suffix in _WRITE_ONLY:
         raise CorpusError(
             f"holds {_WRITE_ONLY[suffix]}, which this version writes but does not read; "
-            "give CoNLL-U, word<TAB>tag or plain text",
+            "give CoNLL-U, word<TAB>tag, plain text or trees in brackets",
             path=os.fspath(path),
         )
     return next((name for name, known in _FORMATS.items() if suffix in known.suffixes), None)
 
 
 _UD_COMMENT = re.compile(r"#\s*([\w.:-]+\s*=|new(doc|par)\b)")
+_TREE_START = re.compile(r"\s*\(( *\(|[^\s()]+\s*(\(|$))")  # "((", "( (", "(S (", or "(S" alone on its line
 _LINES_TO_GUESS_FROM = 50
 
 
@@ -156,11 +159,14 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
     """Guess the format from the first lines; those that were taken are put into ``seen``.
 
     No more lines are taken than are needed, so that somebody at a keyboard gets answers line by line.
-    A line of a single word is no evidence: it may be a short sentence, or one word of a column.
+    A line of a single word is no evidence: it may be a short sentence, or one word of a column. Nor is a bracket
+    alone: text may begin with one too, so it takes a second one, or a line end, right after the label.
     """
-    only_comments = True
+    only_comments = only_brackets = True
     for line in lines:
         seen.append(line)
+        if only_brackets and _TREE_START.match(line):
+            return "ptb"
         tabs, words = line.count("\t"), line.split()
         if tabs == 1:
             return "tabular"
@@ -171,6 +177,7 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
             if len(words) > 1:
                 return "text"
             only_comments = False
+            only_brackets = only_brackets and words == ["("]
         if len(seen) >= _LINES_TO_GUESS_FROM:
             break
     return "conllu" if only_comments else "tabular"

@@ -24,6 +24,7 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Learner, Pass, make_learner, train
 from treewright.learners.estimator import Estimator
+from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -211,7 +212,7 @@ class DependencyParser(Estimator):
         if not isinstance(self.learner, (str, dict)):
             return make_learner(self.learner)
         settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if settings.get("name") in STRUCTURED:
+        if settings.get("name") in (*STRUCTURED, *IRL):  # they have no such choices
             return make_learner(settings)
         mode = self.mode if self.mode in MODES else MODES[0]
         exploring = EXPLORING[mode] if settings.get("name") == "exploration" else {}

@@ -1,4 +1,4 @@
-"""Learners: imitation learning as one algorithm with a table of named rows, and structured learning with beams."""
+"""Learners: imitation learning as one algorithm with a table of named rows; learning with beams, and with planners."""
 
 from treewright.learners.imitation import (
     DI_DLO,
@@ -19,6 +19,19 @@ from treewright.learners.imitation import (
     make_learner,
     table,
 )
+from treewright.learners.irl import (
+    IRL,
+    MWAL,
+    InverseRL,
+    MaxEnt,
+    MaxMargin,
+    PerceptronIRL,
+    PolicyMatching,
+    Projection,
+    dissimilarity,
+    irl_table,
+)
+from treewright.learners.irl_training import TrainedIRL, train_irl
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, EarlyUpdate, MaxViolation, Structured
 from treewright.learners.training import Pass, Trained, train
@@ -26,9 +39,11 @@ from treewright.learners.training import Pass, Trained, train
 __all__ = [
     "DI_DLO",
     "DI_LO",
+    "IRL",
     "LEARNERS",
     "LI_DO",
     "LOLS",
+    "MWAL",
     "SEARN",
     "STRUCTURED",
     "AggraVaTe",
@@ -41,17 +56,27 @@ __all__ = [
     "ExpertFirst",
     "Exploration",
     "Imitation",
+    "InverseRL",
     "Learner",
     "Linear",
+    "MaxEnt",
+    "MaxMargin",
     "MaxViolation",
     "Pass",
+    "PerceptronIRL",
+    "PolicyMatching",
+    "Projection",
     "Schedule",
     "Structured",
     "Supervised",
     "Trained",
+    "TrainedIRL",
     "VDAgger",
+    "dissimilarity",
+    "irl_table",
     "make_learner",
     "make_schedule",
     "table",
     "train",
+    "train_irl",
 ]

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from treewright.errors import ConfigError, whole_number
+from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, Structured
 from treewright.policies.updates import AROW, Update, make_update
@@ -292,14 +293,15 @@ _ROWS = (
 #: the named algorithms; add your own under its name and the command line knows it too
 LEARNERS: dict[str, type[Imitation]] = {row.name: row for row in (*_ROWS, Imitation)}
 
-#: what :func:`~treewright.learners.train` takes
-Learner = Imitation | Structured
+#: what :func:`~treewright.learners.train` takes, or :func:`~treewright.learners.train_irl`
+Learner = Imitation | Structured | InverseRL
 
 
 def make_learner(learner: str | Learner | dict[str, Any]) -> Learner:
     """A learner from its name, from its settings (a dict with ``name``), or as it is.
 
-    Besides the table there are the learners of :mod:`treewright.learners.structured`, which need a beam.
+    Besides the table there are the learners of :mod:`treewright.learners.structured`, which need a beam, and those of
+    :mod:`treewright.learners.irl`, which need a planner.
 
     >>> make_learner("dagger").roll_in
     'mixed-per-step'
@@ -307,8 +309,10 @@ def make_learner(learner: str | Learner | dict[str, Any]) -> Learner:
     Decay(δ=0.02)
     >>> make_learner("max-violation").violation
     'max'
+    >>> make_learner({"name": "max-margin", "l2": 0.01}).loss
+    0.5
     """
-    if isinstance(learner, (Imitation, Structured)):
+    if isinstance(learner, (Imitation, Structured, InverseRL)):
         return learner
     if not isinstance(learner, (str, dict)):
         raise ConfigError(
@@ -317,9 +321,9 @@ def make_learner(learner: str | Learner | dict[str, Any]) -> Learner:
         )
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
     name = str(settings.pop("name", "imitation")).replace("_", "-").lower()
-    rows: dict[str, type[Imitation] | type[Structured]] = {**STRUCTURED, **LEARNERS}
+    rows: dict[str, type[Imitation] | type[Structured] | type[InverseRL]] = {**IRL, **STRUCTURED, **LEARNERS}
     if name not in rows:
-        raise ConfigError(f"there is no learner {name!r}; there are: {', '.join([*LEARNERS, *STRUCTURED])}")
+        raise ConfigError(f"there is no learner {name!r}; there are: {', '.join([*LEARNERS, *STRUCTURED, *IRL])}")
     known = [f.name for f in fields(rows[name])]
     for setting in settings:
         if setting not in known:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from treewright.errors import ConfigError, whole_number
 from treewright.learners import checkpoints
 from treewright.learners.imitation import Imitation, Learner, make_learner
+from treewright.learners.irl import ESTIMATORS, InverseRL
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
 from treewright.learners.structured import Structured, structured_pass
 from treewright.policies.linear import LinearPolicy, rows_for
@@ -53,7 +54,8 @@ class Pass:
     """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning.
 
     With beam search, ``loss`` is that of the beam's best, a decision, and ``examples`` are the sentences where the
-    search went wrong, so that there was something to learn.
+    search went wrong, so that there was something to learn. In inverse reinforcement learning, ``loss`` is the
+    dissimilarity J, ``decisions`` are the plans that were compared and ``examples`` the updates.
     """
 
     iteration: int
@@ -125,6 +127,11 @@ def train(
     without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner)
+    if isinstance(learner, InverseRL):
+        raise ConfigError(
+            f"learner {learner.name!r} is one of inverse reinforcement learning, which compares whole plans: it is for "
+            f"{ESTIMATORS}; here take one of imitation, such as 'exploration' or 'dagger'"
+        )
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
     if isinstance(learner, Structured) and beam < 2:

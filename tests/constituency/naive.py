@@ -1,0 +1,399 @@
+"""Slow, obvious twins: all derivations of a sentence, written out one by one, and charts without any tricks.
+
+Everything here knows a grammar by its lists of rules alone. A derivation is a tuple of nodes as the kernels write them:
+(symbol, unary rule or −1, binary rule or −1, start, end), parents before children, left before right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from treewright.constituency.chart import NEVER, POSSIBLE, Lexical, fill, new_space, outside, row_offsets
+from treewright.constituency.derivations import best_tree, cover, policy_gradient
+from treewright.constituency.grammar import Grammar
+from treewright.constituency.kbest import k_best_trees, new_forest
+from treewright.search import Task
+from treewright.search.compiling import kernel
+
+INF = math.inf
+
+
+class Problem:
+    """A grammar, a lexicon, and a sentence as rows of it, with everything that can be found by writing it all out."""
+
+    def __init__(self, grammar, lexical, words):
+        self.grammar, self.lexical, self.words = grammar, lexical, np.array(words, np.int64)
+        self.n = len(words)
+        self.names = grammar.symbols
+        self.root = grammar.number["TOP"]
+        self.weights = grammar.weights
+        self.binary = [tuple(rule) for rule in grammar.binary.tolist()]
+        self.unary = [tuple(rule) for rule in grammar.unary.tolist()]
+        self.tops = {top for top, _ in self.unary} | {self.root}
+        self.tags = []
+        for row in words:
+            entries = range(lexical.at[row], lexical.at[row + 1])
+            self.tags.append({int(lexical.symbol[k]): float(lexical.score[k]) for k in entries})
+
+    def __repr__(self):
+        return f"<{self.words.tolist()} {self.lexical}\n{self.grammar.to_text()}>"
+
+    def with_weights(self, weights):
+        return Problem(self.grammar.with_weights(weights), self.lexical, self.words)
+
+    # ---- derivations
+
+    @lru_cache(maxsize=None)  # noqa: B019  (problems are few and short-lived)
+    def count(self, symbol, start, end):
+        """How many derivations there are."""
+        if symbol in self.tops:
+            return sum(self.count(below, start, end) for top, below in self.unary if top == symbol)
+        total = 1 if end - start == 1 and symbol in self.tags[start] else 0
+        for parent, left, right in self.binary:
+            if parent == symbol:
+                for split in range(start + 1, end):
+                    total += self.count(left, start, split) * self.count(right, split, end)
+        return total
+
+    @lru_cache(maxsize=None)  # noqa: B019
+    def derivations(self, symbol, start, end):
+        """All of them."""
+        if symbol in self.tops:
+            found = []
+            for rule, (top, below) in enumerate(self.unary):
+                if top == symbol:
+                    for first, *others in self.derivations(below, start, end):
+                        found.append(((first[0], rule, *first[2:]), *others))
+            return found
+        found = [((symbol, -1, -1, start, end),)] if end - start == 1 and symbol in self.tags[start] else []
+        for rule, (parent, left, right) in enumerate(self.binary):
+            if parent == symbol:
+                for split in range(start + 1, end):
+                    parts = product(self.derivations(left, start, split), self.derivations(right, split, end))
+                    found += [((symbol, -1, rule, start, end), *one, *two) for one, two in parts]
+        return found
+
+    @cached_property
+    def trees(self):
+        """The derivations of the whole sentence."""
+        return self.derivations(self.root, 0, self.n)
+
+    @cached_property
+    def best_first(self):
+        """The scores of all trees, best first."""
+        return sorted(map(self.score, self.trees), reverse=True)
+
+    def rules(self, derivation):
+        """How often each rule is used, binary ones first: the features f(R, τ)."""
+        counts = np.zeros(len(self.weights))
+        for _, one, two, _, _ in derivation:
+            if one >= 0:
+                counts[len(self.binary) + one] += 1.0
+            if two >= 0:
+                counts[two] += 1.0
+        return counts
+
+    def score(self, derivation, tags=True):
+        """The sum of the rules' weights and the tags' scores."""
+        lexical = sum(self.tags[start][symbol] for symbol, _, two, start, _ in derivation if two < 0)
+        return float(self.weights @ self.rules(derivation)) + (lexical if tags else 0.0)
+
+    def constituents(self, derivation):
+        """What a derivation consists of: (symbol, start, end) of bottoms and of tops."""
+        found = []
+        for symbol, one, _, start, end in derivation:
+            if one >= 0:
+                found.append((self.unary[one][0], start, end))
+            found.append((symbol, start, end))
+        return found
+
+    @cached_property
+    def spans(self):
+        """Every symbol in every place."""
+        ends = [(start, end) for start in range(self.n) for end in range(start + 1, self.n + 1)]
+        return [(symbol, start, end) for symbol in range(len(self.names)) for start, end in ends]
+
+    # ---- sums over all of them
+
+    def log_sum(self, symbol, start, end):
+        return log_sum_exp([self.score(d) for d in self.derivations(symbol, start, end)])
+
+    def maximum(self, symbol, start, end):
+        return max((self.score(d) for d in self.derivations(symbol, start, end)), default=-INF)
+
+    def posterior(self, trees=None):
+        """The probability of each tree."""
+        trees = self.trees if trees is None else trees
+        scores = np.array([self.score(tree) for tree in trees])
+        return np.exp(scores - log_sum_exp(scores))
+
+    def expected_constituents(self, trees=None):
+        found = defaultdict(float)
+        trees = self.trees if trees is None else trees
+        for tree, probability in zip(trees, self.posterior(trees), strict=True):
+            for constituent in self.constituents(tree):
+                found[constituent] += probability
+        return found
+
+    def expected_rules(self, trees=None):
+        trees = self.trees if trees is None else trees
+        return sum((p * self.rules(tree) for tree, p in zip(trees, self.posterior(trees), strict=True)), np.zeros(len(self.weights)))
+
+    def is_valid(self, derivation):
+        """Is it one of the derivations of the whole sentence?"""
+        return as_tuples(derivation) in set(self.trees)
+
+
+def as_tuples(nodes):
+    return tuple(tuple(int(number) for number in node) for node in nodes)
+
+
+def log_sum_exp(scores):
+    return float(np.logaddexp.reduce(scores)) if len(scores) else -INF
+
+
+# ---- random problems
+
+
+class Shape(NamedTuple):
+    """What Hypothesis chooses: everything but the scores."""
+
+    binary: list
+    unary: list
+    kinds: list
+    words: list
+
+
+def make(shape, seed, spread=1.0):
+    """A problem with random scores. Trees of equal score are still common: those with the same rules elsewhere."""
+    rng = np.random.default_rng(seed)
+    grammar = Grammar.from_rules(
+        [(*rule, float(rng.normal() * spread), 1.0) for rule in shape.binary],
+        [(*rule, float(rng.normal() * spread), 1.0) for rule in shape.unary],
+    )
+    rows = [[grammar.number[tag] for tag in kind] for kind in shape.kinds]
+    return Problem(grammar, table_of([[(tag, rng.normal() * spread) for tag in row] for row in rows]), shape.words)
+
+
+def table_of(rows):
+    """A lexicon: for each kind of word the tags and their scores."""
+    at = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    flat = [entry for row in rows for entry in row]
+    return Lexical(at, np.array([tag for tag, _ in flat], np.int32), np.array([score for _, score in flat], np.float32))
+
+
+def random_shape(rng, n, most_rules):
+    phrases, tags = "ABCD"[: rng.integers(2, 5)], "xyz"[: rng.integers(1, 4)]
+    starters = [name for name in phrases if rng.random() < 0.4]  # these start unary chains, so they have two forms
+    bottoms = [name + "~" if name in starters else name for name in phrases]
+    above = [*phrases, *tags, *tags]
+    size = rng.integers(3, most_rules + 1)
+    binary = [tuple(map(str, (rng.choice(bottoms), rng.choice(above), rng.choice(above)))) for _ in range(size)]
+    unary = [("TOP", bottom, ()) for bottom in ("x", *bottoms) if rng.random() < 0.6] or [("TOP", "x", ())]
+    middles = [(), (), ("",), ("B",), ("B", "A")]
+    for name in starters:
+        for _ in range(rng.integers(1, 5)):
+            unary.append((name, str(rng.choice([*bottoms, *tags])), middles[rng.integers(len(middles))]))
+    known = {name for rule in (*binary, *unary) for name in rule[:3]}
+    there = [tag for tag in tags if tag in known] or ["x"]
+    kinds = [[str(tag) for tag in rng.permutation(there)[: rng.integers(1, 3)]] for _ in range(rng.integers(1, 5))]
+    unary += [("TOP", tag, ()) for tag in there if tag not in known]
+    words = rng.integers(0, len(kinds), n).tolist()
+    return Shape(sorted(set(binary)), sorted(set(unary)), kinds, words)
+
+
+@st.composite
+def problems(draw, most_words=6, most_rules=9, most_trees=400, spread=1.0):
+    """A problem that can be written out. Most have trees: of some random ones the first that has a few is taken."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, wanted = int(max(rng.integers(1, most_words + 1, 2))), rng.choice([0, 1, 2, 6])
+    for attempt in range(30):
+        problem = make(random_shape(rng, n, most_rules), int(rng.integers(2**32)), spread)
+        if attempt == 0:
+            first = problem
+        found = problem.count(problem.root, 0, n)
+        if wanted <= found and sum(problem.count(*span) for span in problem.spans) <= most_trees:
+            return problem
+    while sum(first.count(*span) for span in first.spans) > most_trees:
+        first = Problem(first.grammar, first.lexical, first.words[:-1].tolist())
+    return first
+
+
+@st.composite
+def corpora(draw, most_sentences=4, **settings):
+    """Problems with one grammar and one lexicon: at least one of them has trees."""
+    first = draw(problems(**settings))
+    found = [first]
+    rows = len(first.lexical.at) - 1
+    for _ in range(draw(st.integers(0, most_sentences - 1))):
+        words = draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=settings.get("most_words", 6)))
+        while words:
+            problem = Problem(first.grammar, first.lexical, words)
+            if problem.count(problem.root, 0, problem.n) <= settings.get("most_trees", 400):
+                found.append(problem)
+                break
+            words = words[:-1]
+    return found
+
+
+def long_problem(seed, n):
+    """A long sentence that has trees, over a grammar that leaves gaps: not everything is everywhere.
+
+    S is over everything that has two words, E over even widths, A, B and C only where words and widths allow it.
+    """
+    rng = np.random.default_rng(seed)
+    rules = [("S", "x", "S"), ("S", "y", "S"), ("S", "x", "x"), ("S", "x", "y"), ("S", "y", "x"), ("S", "y", "y")]
+    rules += [("O", "x", "E"), ("O", "y", "E"), ("E", "y", "O"), ("E", "x", "O"), ("E", "x", "y"), ("E", "y", "y")]
+    rules += [("A~", "x", "E"), ("B", "A", "y"), ("C", "B", "C"), ("C", "B", "B"), ("S", "C", "E"), ("A~", "C", "x")]
+    chains = [("A", "A~", ()), ("A", "y", ()), ("A", "C", ("B",)), ("TOP", "S", ()), ("TOP", "B", ()), ("TOP", "A~", ())]
+    return make(Shape(rules, chains, ["x", "y", "xy"], rng.choice(3, n, p=[0.45, 0.45, 0.1]).tolist()), seed)
+
+
+# ---- charts without tricks
+
+
+def plain_chart(problem, summing=False):
+    """CKY over a full table: values[start, end, symbol], as logarithms, in 64 bits."""
+    n, n_binary = problem.n, len(problem.binary)
+    values = np.full((n + 1, n + 1, len(problem.names)), -INF)
+    plus = np.logaddexp if summing else np.maximum
+    parents, lefts, rights = np.array(problem.binary).T
+    for width in range(1, n + 1):
+        for start in range(n - width + 1):
+            here = values[start, start + width]
+            if width == 1:
+                for tag, score in problem.tags[start].items():
+                    here[tag] = score
+            else:
+                left = values[start, start + 1 : start + width][:, lefts]
+                right = values[start + 1 : start + width, start + width][:, rights]
+                plus.at(here, parents, plus.reduce(left + right, axis=0) + problem.weights[:n_binary])
+            for rule, (top, bottom) in enumerate(problem.unary):
+                here[top] = plus(here[top], here[bottom] + problem.weights[n_binary + rule])
+    return values
+
+
+# ---- the kernels, as tests call them: kept on disk, and compiled anew when a file changes that they depend on
+
+
+class _Charts(Task):
+    state = {"nothing": 1}
+
+    def is_final(x, state):  # a function of this module, so that the digest covers what this module imports
+        return True
+
+
+CHARTS = _Charts()
+
+
+@kernel
+def fill_kernel(key, rules, binary, unary, lexical, words, anchored, beam, space, summing):
+    return fill(rules, binary, unary, lexical, words, anchored, beam, space, summing)
+
+
+@kernel
+def space_kernel(key, symbols, n, zero, summing):
+    return new_space(symbols, n, zero, summing)
+
+
+@kernel
+def outside_kernel(key, chart, above, counts):
+    return outside(chart, above, counts)
+
+
+@kernel
+def best_tree_kernel(key, chart, symbol, start, width, nodes):
+    return best_tree(chart, symbol, start, width, nodes, 0)
+
+
+@kernel
+def cover_kernel(key, chart, eligible, pieces):
+    return cover(chart, eligible, pieces)
+
+
+@kernel
+def policy_kernel(key, chart, gold, temperature, pull, gradient):
+    return policy_gradient(chart, gold, temperature, pull, gradient)
+
+
+@kernel
+def forest_kernel(key, places, nodes, k, actions):
+    return new_forest(places, nodes, k, actions)
+
+
+@kernel
+def k_best_kernel(key, chart, forest, scores, trees):
+    return k_best_trees(chart, forest, scores, trees)
+
+
+def new_room(problem, dtype=np.float64, summing=False, n=0):
+    zero = dtype(0.0 if summing else NEVER)
+    return space_kernel(CHARTS, len(problem.names), max(n, problem.n), zero, summing)
+
+
+def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF, space=None, run=fill_kernel):
+    """The chart of a problem; ``anchored`` is given by (symbol, start, end)."""
+    space = new_room(problem, dtype, summing) if space is None else space
+    weights = np.exp(problem.weights) if summing else problem.weights.astype(dtype)
+    n_binary = len(problem.binary)
+    rewards = np.zeros(0, dtype)
+    if anchored is not None:
+        rewards = np.zeros(len(space.values), dtype)
+        for (symbol, start, end), reward in anchored.items():
+            rewards[at(problem, symbol, start, end)] = reward
+    given = problem.grammar.rules, weights[:n_binary], weights[n_binary:], problem.lexical, problem.words
+    return run(CHARTS, *given, rewards, beam, space, summing)
+
+
+def at(problem, symbol, start, end):
+    """Where a constituent is in a chart, as the module's docstring tells it."""
+    offsets = row_offsets(problem.n)
+    return int(symbol * offsets[problem.n + 1] + offsets[end - start] + start)
+
+
+def is_there(chart, symbol, start, end):
+    return bool(int(chart.space.starts[symbol, end - start]) >> (start % 64) & 1)
+
+
+def logarithms(problem, chart, summing=False):
+    """What a chart holds, as true logarithms: {(symbol, start, end): value}, without what is impossible."""
+    stride = (problem.n + 7) // 8 * 8 + 8
+    found = {}
+    for symbol, start, end in problem.spans:
+        if is_there(chart, symbol, start, end):
+            v = float(chart.space.values[at(problem, symbol, start, end)])
+            if summing and v > 0.0:
+                found[symbol, start, end] = math.log(v) + float(chart.space.scale[(end - start) * stride + start])
+            elif not summing and v > POSSIBLE:
+                found[symbol, start, end] = v
+    return found
+
+
+def posteriors(problem, chart):
+    """Probabilities of constituents, expected rules, and log Z, from inside and outside values."""
+    above, counts = np.full(len(chart.space.values), np.nan), np.zeros(len(problem.weights))
+    log_z = outside_kernel(CHARTS, chart, above, counts)
+    if log_z == -INF:
+        return {}, counts, log_z
+    found = {}
+    for symbol, start, end in problem.spans:
+        if is_there(chart, symbol, start, end):
+            place = at(problem, symbol, start, end)
+            found[symbol, start, end] = float(chart.space.values[place] * above[place])
+    return found, counts, log_z
+
+
+def k_best(problem, chart, k, nodes=1000):
+    """The k best trees with their scores; nothing if the forest has too little room."""
+    most = max(Counter(parent for parent, _, _ in problem.binary).values(), default=0) * problem.n
+    forest = forest_kernel(CHARTS, len(chart.space.values), nodes, k, max(most, len(problem.unary)) + 1)
+    scores, trees = np.zeros(k), np.zeros((k, 2 * problem.n - 1, 5), np.int32)
+    found = k_best_kernel(CHARTS, chart, forest, scores, trees)
+    return None if found < 0 else [(float(scores[t]), as_tuples(trees[t])) for t in range(found)]

@@ -1,0 +1,514 @@
+"""Charts: one recurrence over spans, in several semirings.
+
+A span of width w that starts at i has a value for each symbol A; with ⊕ and ⊗ of the semiring,
+
+    bottom: V(A, i, w) = ⊕ over rules A → B C and splits s of  r(A → B C) ⊗ V(B, i, s) ⊗ V(C, i+s, w−s)
+    top:    V(A, i, w) = ⊕ over rules A → B of                 r(A → B) ⊗ V(B, i, w)
+
+and V(tag, i, 1) is the lexicon's score. Unary rules lead from a symbol that starts a chain to one that does not
+(:mod:`treewright.constituency.grammar`), so the second line is applied once and there is nothing to iterate.
+With (max, +) this is the *Viterbi* chart, the paper's ``insideScores``: V is the optimal value of the state that has
+the one constituent (A, i, i+w) (Proposition 2). With (+, ×) it is the *inside* chart; with all scores 0 it counts.
+
+Layout: for each symbol one triangle of rows, one row a width, in it one number for each start; rows are padded to whole
+blocks (:mod:`treewright.search.lanes`). All spans of one width are computed together, pair (B, C) by pair: first the
+best (or the sum) over the splits, then every rule A → B C once. What is not there is skipped by sets of bits: for each
+symbol the widths that it has, and for each of these widths the starts. A chart of n words takes about
+4·N·n·(n+8)/2 bytes (Viterbi, 32 bits) for N symbols, and twice that (inside, 64 bits).
+
+Sums are scaled: each span has a factor of its own, so that its largest number is 1, and nothing overflows however long
+the sentence. Only what is less than e^−700 of the largest in its span vanishes, and a rule's factor must itself be a
+number, so weights of rules should stay within ±300.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.search.bits import bit, highest, lowest, turned_left, turned_right
+from treewright.search.compiling import compiled, lean
+from treewright.search.lanes import LANES, add_product, add_scaled, raise_to_shifted, raise_to_sum
+
+__all__ = [
+    "NEVER",
+    "POSSIBLE",
+    "Chart",
+    "Lexical",
+    "Rules",
+    "Space",
+    "chart_bytes",
+    "fill",
+    "has",
+    "new_space",
+    "outside",
+    "place",
+    "value",
+]
+
+NEVER = -1e30  # the value of what cannot be: far below any score, and sums of it stay finite
+
+POSSIBLE = 0.5 * NEVER  # only values above this belong to derivations
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[Any]
+
+
+class Rules(NamedTuple):
+    """A grammar as kernels see it. Binary rules are sorted by left child, right child and parent."""
+
+    left: Ints  # the symbols that are left children
+    left_at: Ints  # where the pairs of each begin
+    right: Ints  # the right child of each pair
+    rule_at: Ints  # where the rules of each pair begin
+    binary: Ints  # rules × (parent, left, right)
+    unary: Ints  # rules × (top, bottom)
+    of_parent: Ints  # the numbers of binary rules, by parent
+    of_parent_at: Ints
+    of_top: Ints  # the numbers of unary rules, by top
+    of_top_at: Ints
+    is_top: npt.NDArray[np.bool_]  # does the symbol start unary chains?
+    root: int
+
+
+class Lexical(NamedTuple):
+    """Scores of tags: for each kind of word (a row) the symbols of its tags and their scores."""
+
+    at: npt.NDArray[np.int64]
+    symbol: Ints
+    score: npt.NDArray[np.float32]
+
+
+class Space(NamedTuple):
+    """Room for a chart, used again for sentence after sentence."""
+
+    values: Floats  # symbols × triangle, flat; 32-bit for Viterbi, 64-bit for sums
+    starts: npt.NDArray[np.uint64]  # for each symbol and width the set of starts
+    widths: npt.NDArray[np.uint64]  # for each symbol the set of widths
+    minus_widths: npt.NDArray[np.uint64]  # the same, negated (modulo 64)
+    block: Floats  # one row, while it is computed
+    scale: Floats  # for sums: the logarithm of each span's factor, (n + 1) × padded starts, flat
+    factor: Floats  # for sums: what the factors of two parts are to that of the whole, for each split
+
+
+class Chart(NamedTuple):
+    """A filled chart, with what it was filled from."""
+
+    rules: Rules
+    binary: Floats  # the scores of the binary rules
+    unary: Floats  # and of the unary ones
+    space: Space
+    offsets: npt.NDArray[np.int64]  # where the row of each width begins
+    n: int  # words
+
+
+@compiled
+def place(chart: Chart, symbol: int, start: int, width: int) -> int:
+    """Where a constituent is in the chart."""
+    return symbol * chart.offsets[chart.n + 1] + chart.offsets[width] + start
+
+
+@compiled
+def has(chart: Chart, symbol: int, start: int, width: int) -> bool:
+    """Is there such a constituent? Of long sentences it may seem so although there is not; its value tells."""
+    return (chart.space.starts[symbol, width] & bit(start)) != np.uint64(0)
+
+
+@compiled
+def value(chart: Chart, symbol: int, start: int, width: int) -> float:
+    """The value of a constituent that is there."""
+    return np.float64(chart.space.values[place(chart, symbol, start, width)])
+
+
+@compiled
+def row_offsets(n: int) -> Any:
+    """Where the row of each width begins in a triangle; the last entry is the triangle's size, one block to spare."""
+    offsets = np.zeros(n + 2, np.int64)
+    at = 0
+    for width in range(1, n + 1):
+        offsets[width] = at
+        at += (n - width + LANES) // LANES * LANES
+    offsets[n + 1] = at + LANES
+    return offsets
+
+
+@lean
+def padded(n: int) -> int:
+    """A row's length in whole blocks."""
+    return (n + LANES - 1) // LANES * LANES
+
+
+@compiled
+def new_space(symbols: int, n: int, zero: Any, summing: bool) -> Space:
+    """Room for sentences of up to n words; ``zero`` says by its type how precise the numbers are."""
+    size = symbols * row_offsets(n)[n + 1] + 2 * LANES
+    values = np.full(size, zero)
+    scales = (n + 1) * (padded(n) + LANES) + LANES if summing else 1
+    return Space(
+        values,
+        np.zeros((symbols, n + 1), np.uint64),
+        np.zeros(symbols, np.uint64),
+        np.zeros(symbols, np.uint64),
+        np.full(padded(n) + LANES, zero),
+        np.full(scales, zero),
+        np.full(scales, zero),
+    )
+
+
+def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
+    """How much memory a chart takes.
+
+    >>> chart_bytes(1000, 40)
+    4032000
+    """
+    rows = sum((n - width + LANES) // LANES * LANES for width in range(1, n + 1)) + LANES
+    return symbols * (rows * bytes_each + 8 * (n + 1))
+
+
+@lean
+def _claim(space: Space, symbol: int, width: int, at: int, blocks: int, nothing: float) -> None:
+    """Make the row ready the first time that something is written to it."""
+    if space.starts[symbol, width] == np.uint64(0):
+        for j in range(at, at + blocks * LANES):
+            space.values[j] = nothing
+        space.widths[symbol] |= bit(width)
+        space.minus_widths[symbol] |= bit(-width)
+
+
+@compiled
+def fill(
+    rules: Rules,
+    binary: Any,
+    unary: Any,
+    lexical: Lexical,
+    words: Any,
+    anchored: Any,
+    beam: float,
+    space: Space,
+    summing: bool,
+) -> Chart:
+    """The chart of a sentence, whose words are given as rows of the lexicon.
+
+    ``binary`` and ``unary`` are the scores of the rules, as logarithms for Viterbi and as plain factors for sums.
+    ``anchored``, unless empty, is added to every constituent's score: it has the layout of the chart. With ``beam``
+    below infinity, constituents worse by more than that than the best of their span are dropped.
+    """
+    offsets = row_offsets(words.shape[0])
+    _fill(rules, binary, unary, lexical, words, anchored, beam, space, summing, offsets)
+    return Chart(rules, binary, unary, space, offsets, words.shape[0])
+
+
+@lean
+def _fill(
+    rules: Rules,
+    binary: Any,
+    unary: Any,
+    lexical: Lexical,
+    words: Any,
+    anchored: Any,
+    beam: float,
+    space: Space,
+    summing: bool,
+    offsets: Any,
+) -> None:
+    n = words.shape[0]
+    cells = offsets[n + 1]
+    nothing = 0.0 if summing else NEVER
+    values, starts, widths, minus_widths, block = (
+        space.values,
+        space.starts,
+        space.widths,
+        space.minus_widths,
+        space.block,
+    )
+    for symbol in range(widths.shape[0]):
+        widths[symbol] = np.uint64(0)
+        minus_widths[symbol] = np.uint64(0)
+        for width in range(n + 1):
+            starts[symbol, width] = np.uint64(0)
+    for i in range(n):
+        largest = -np.inf
+        for entry in range(lexical.at[words[i]], lexical.at[words[i] + 1]):
+            largest = max(largest, np.float64(lexical.score[entry]))
+        for entry in range(lexical.at[words[i]], lexical.at[words[i] + 1]):
+            tag = lexical.symbol[entry]
+            _claim(space, tag, 1, tag * cells, padded(n) // LANES, nothing)
+            score = np.float64(lexical.score[entry])
+            values[tag * cells + i] = math.exp(score - largest) if summing else score
+            starts[tag, 1] |= bit(i)
+        if summing:
+            space.scale[padded(n) + LANES + i] = largest
+    for width in range(1, n + 1):
+        count = n - width + 1
+        blocks = padded(count) // LANES
+        row = offsets[width]
+        if summing and width > 1:
+            _relate_scales(space, n, width)
+        if width > 1:
+            for g in range(rules.left.shape[0]):
+                left = rules.left[g]
+                left_widths = widths[left]
+                if left_widths == np.uint64(0):
+                    continue
+                for pair in range(rules.left_at[g], rules.left_at[g + 1]):
+                    right = rules.right[pair]
+                    splits = left_widths & turned_left(minus_widths[right], width)
+                    if splits == np.uint64(0):
+                        continue
+                    found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, nothing, summing)
+                    if found == np.uint64(0):
+                        continue
+                    first, last = _blocks_of(found, n, blocks)
+                    for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                        parent = rules.binary[rule, 0]
+                        at = parent * cells + row
+                        _claim(space, parent, width, at, blocks, nothing)
+                        starts[parent, width] |= found
+                        for k in range(first, last):
+                            if summing:
+                                add_scaled(values, at + k * LANES, block, k * LANES, binary[rule])
+                            else:
+                                raise_to_shifted(values, at + k * LANES, block, k * LANES, binary[rule])
+        _settle(rules, space, anchored, beam, offsets, n, width, False, summing)
+        for rule in range(rules.unary.shape[0]):
+            top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
+            found = starts[bottom, width]
+            if found != np.uint64(0):
+                at = top * cells + row
+                _claim(space, top, width, at, blocks, nothing)
+                starts[top, width] |= found
+                first, last = _blocks_of(found, n, blocks)
+                for k in range(first, last):
+                    below = bottom * cells + row + k * LANES
+                    if summing:
+                        add_scaled(values, at + k * LANES, values, below, unary[rule])
+                    else:
+                        raise_to_shifted(values, at + k * LANES, values, below, unary[rule])
+        _settle(rules, space, anchored, beam, offsets, n, width, True, summing)
+        if summing:
+            _rescale(space, offsets, n, width)
+
+
+@lean
+def _blocks_of(found: Any, n: int, blocks: int) -> tuple[int, int]:
+    """The first block with a member of the set, and the one after the last; sets of long sentences are folded."""
+    if n < 64:
+        return lowest(found) // LANES, highest(found) // LANES + 1
+    return 0, blocks
+
+
+@lean
+def _over_splits(
+    space: Space,
+    splits: Any,
+    left: int,
+    right: int,
+    n: int,
+    width: int,
+    cells: int,
+    offsets: Any,
+    blocks: int,
+    nothing: float,
+    summing: bool,
+) -> Any:
+    """⊕ over the splits of V(left) ⊗ V(right) for all starts, into ``space.block``; returns the set of starts."""
+    values, starts, block = space.values, space.starts, space.block
+    found = np.uint64(0)
+    while splits != np.uint64(0):
+        residue = lowest(splits)
+        splits &= splits - np.uint64(1)
+        split = residue if residue > 0 else 64
+        while split < width:  # one turn, unless the sentence is long
+            both = starts[left, split] & turned_right(starts[right, width - split], split)
+            if both != np.uint64(0):
+                if found == np.uint64(0):
+                    for j in range(blocks * LANES):
+                        block[j] = nothing
+                found |= both
+                first, last = _blocks_of(both, n, blocks)
+                at_left = left * cells + offsets[split]
+                at_right = right * cells + offsets[width - split] + split
+                for k in range(first, last):
+                    j = k * LANES
+                    if summing:
+                        factor = split * (padded(n) + LANES)
+                        add_product(block, j, values, at_left + j, values, at_right + j, space.factor, factor + j)
+                    else:
+                        raise_to_sum(block, j, values, at_left + j, values, at_right + j)
+            split += 64
+    return found
+
+
+@lean
+def _settle(
+    rules: Rules, space: Space, anchored: Any, beam: float, offsets: Any, n: int, width: int, tops: bool, summing: bool
+) -> None:
+    """Anchored rewards and the beam, for the symbols that start unary chains or for the others, once they are known."""
+    if anchored.shape[0] == 0 and beam == np.inf:
+        return
+    values, starts = space.values, space.starts
+    cells, row, count = offsets[n + 1], offsets[width], n - width + 1
+    best = space.block
+    for i in range(count):
+        best[i] = 0.0 if summing else NEVER
+    for symbol in range(starts.shape[0]):
+        if starts[symbol, width] != np.uint64(0) and rules.is_top[symbol] == tops:
+            at = symbol * cells + row
+            for i in range(count):
+                if anchored.shape[0] > 0:
+                    if summing:
+                        values[at + i] *= math.exp(np.float64(anchored[at + i]))
+                    else:
+                        values[at + i] += anchored[at + i]
+                best[i] = max(best[i], values[at + i])
+    for symbol in range(starts.shape[0]):
+        if starts[symbol, width] != np.uint64(0) and rules.is_top[symbol] == tops:
+            at = symbol * cells + row
+            found = np.uint64(0)
+            for i in range(count):
+                least = best[i] * math.exp(-beam) if summing else max(best[i] - beam, 0.5 * NEVER)
+                if values[at + i] < least or (summing and values[at + i] == 0.0):
+                    values[at + i] = 0.0 if summing else NEVER
+                else:
+                    found |= bit(i)
+            starts[symbol, width] = found
+
+
+@lean
+def _relate_scales(space: Space, n: int, width: int) -> None:
+    """Choose a scale for the spans of this width before they are computed, and relate those of their parts to it."""
+    stride = padded(n) + LANES
+    for i in range(n - width + 1):
+        largest = -np.inf
+        for split in range(1, width):
+            both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
+            largest = max(largest, both)
+        for split in range(1, width):
+            both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
+            space.factor[split * stride + i] = math.exp(both - largest) if largest > -np.inf else 0.0
+        space.scale[width * stride + i] = largest
+
+
+@lean
+def _rescale(space: Space, offsets: Any, n: int, width: int) -> None:
+    """Divide by the largest number of each span."""
+    stride, cells, row, count = padded(n) + LANES, offsets[n + 1], offsets[width], n - width + 1
+    largest = space.block
+    for i in range(count):
+        largest[i] = 0.0
+    for symbol in range(space.widths.shape[0]):
+        if space.starts[symbol, width] != np.uint64(0):
+            for i in range(count):
+                largest[i] = max(largest[i], space.values[symbol * cells + row + i])
+    for i in range(count):
+        if largest[i] > 0.0:
+            space.scale[width * stride + i] += math.log(largest[i])
+        else:  # nothing spans these words
+            space.scale[width * stride + i] = -np.inf
+            largest[i] = 1.0
+    for symbol in range(space.widths.shape[0]):
+        if space.starts[symbol, width] != np.uint64(0):
+            for i in range(count):
+                space.values[symbol * cells + row + i] /= largest[i]
+
+
+@compiled
+def outside(chart: Chart, above: Any, counts: Any) -> float:
+    """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
+
+    Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
+    ``counts`` has the binary rules first and then the unary ones. Returns log Z; −∞ where there is no tree. What was
+    dropped from the chart, by a beam or by an anchored reward of ``NEVER``, is in no tree; other rewards are not known.
+    """
+    rules, binary, unary, space, offsets, n = chart
+    values, starts, widths, block = space.values, space.starts, space.widths, space.block
+    cells, stride = offsets[n + 1], padded(n) + LANES
+    root = rules.root * cells + offsets[n]
+    if starts[rules.root, n] == np.uint64(0) or values[root] <= 0.0:
+        return -np.inf
+    for symbol in range(widths.shape[0]):
+        for width in range(1, n + 1):
+            if starts[symbol, width] != np.uint64(0):
+                at = symbol * cells + offsets[width]
+                for j in range(at, at + padded(n - width + 1)):
+                    above[j] = 0.0
+    above[root] = 1.0 / values[root]
+    weighted = np.zeros(padded(n) + LANES)
+    n_binary = rules.binary.shape[0]
+    for width in range(n, 0, -1):
+        count = n - width + 1
+        blocks = padded(count) // LANES
+        row = offsets[width]
+        _forget_dropped(chart, above, width, True)
+        for rule in range(rules.unary.shape[0]):
+            top, bottom = rules.unary[rule, 0] * cells + row, rules.unary[rule, 1] * cells + row
+            if starts[rules.unary[rule, 1], width] != np.uint64(0) and starts[rules.unary[rule, 0], width] != np.uint64(
+                0
+            ):
+                expected = 0.0
+                for i in range(count):
+                    up = above[top + i] * unary[rule]
+                    above[bottom + i] += up
+                    expected += up * values[bottom + i]
+                counts[n_binary + rule] += expected
+        if width == 1:
+            break
+        _forget_dropped(chart, above, width, False)
+        # the factors are those of the parts to the whole, whose largest value is 1 now
+        for i in range(count):
+            whole = space.scale[width * stride + i]
+            for split in range(1, width):
+                both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
+                space.factor[split * stride + i] = math.exp(both - whole) if both > -np.inf and whole > -np.inf else 0.0
+        for g in range(rules.left.shape[0]):
+            left = rules.left[g]
+            if widths[left] == np.uint64(0):
+                continue
+            for pair in range(rules.left_at[g], rules.left_at[g + 1]):
+                right = rules.right[pair]
+                splits = widths[left] & turned_left(space.minus_widths[right], width)
+                if splits == np.uint64(0):
+                    continue
+                found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, 0.0, True)
+                if found == np.uint64(0):
+                    continue
+                for i in range(count):
+                    weighted[i] = 0.0
+                some = False
+                for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                    if starts[rules.binary[rule, 0], width] == np.uint64(0):
+                        continue
+                    at = rules.binary[rule, 0] * cells + row
+                    expected = 0.0
+                    for i in range(count):
+                        up = above[at + i] * binary[rule]
+                        weighted[i] += up
+                        expected += up * block[i]
+                    counts[rule] += expected
+                    some = some or expected > 0.0
+                if not some:
+                    continue
+                for split in range(1, width):
+                    both = starts[left, split] & turned_right(starts[right, width - split], split)
+                    if both != np.uint64(0):
+                        at_left = left * cells + offsets[split]
+                        at_right = right * cells + offsets[width - split] + split
+                        for i in range(count):
+                            up = weighted[i] * space.factor[split * stride + i]
+                            above[at_left + i] += up * values[at_right + i]
+                            above[at_right + i] += up * values[at_left + i]
+    return math.log(values[root]) + space.scale[n * stride]
+
+
+@compiled
+def _forget_dropped(chart: Chart, above: Any, width: int, tops: bool) -> None:
+    """What is not in the chart hands nothing down, although its parts may be there: a beam may have dropped it."""
+    cells, row = chart.offsets[chart.n + 1], chart.offsets[width]
+    for symbol in range(chart.space.widths.shape[0]):
+        if chart.space.starts[symbol, width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
+            for j in range(symbol * cells + row, symbol * cells + row + chart.n - width + 1):
+                if chart.space.values[j] == 0.0:
+                    above[j] = 0.0

@@ -1,0 +1,575 @@
+"""How well constituency trees agree with gold ones: labelled brackets.
+
+A constituent is a label and the words that it spans; tags are no constituents. Precision (``lp``) is the part of the
+predicted constituents that are gold ones, recall (``lr``) the part of the gold constituents that were predicted. Trees
+may be given as they are in the treebank: traces, function tags and the node around the sentence are left out first
+(:func:`~treewright.corpora.clean_tree`). Two sets of rules are in use, and their figures cannot be compared:
+
+``evalb``
+    What nearly all papers on the Penn Treebank report: EVALB with ``COLLINS.prm``. The constituents of the whole
+    corpus are counted together. Punctuation (the tags , : `` '' and .) is taken out before spans are counted, and what
+    spans nothing else with it; ``ADVP`` and ``PRT`` are one label; ``TOP``, ``ROOT``, ``S1`` and ``""`` are none.
+    Constituents are a multiset: of *n* and *m* equal ones, the smaller number match. A sentence of nothing but
+    punctuation is left out.
+``parseval``
+    The rules of Neu and Szepesvári: ``lp``, ``lr`` and ``exact`` of each sentence, averaged over the sentences, and the
+    ``f1`` of these averages. A tree is a *set* of constituents, so one that stands right above its equal counts once.
+    Words are all words, with punctuation. (Their definition has words and tags among the constituents too. Those
+    are given, and would flatter any parser, so here they do not count.)
+
+Where the two trees of a sentence have different tags, EVALB may delete different words in them, and refuses the
+sentence. Here the gold tags say what is deleted, in both trees, so that every sentence is scored; ``tag_conflicts``
+counts those that EVALB might leave out. On all others, the two agree. A length is a number of words, with punctuation
+and without traces, as in EVALB.
+
+References: Black et al. (1991), *A procedure for quantitatively comparing the syntactic coverage of English grammars*;
+Collins (1997), *Three generative, lexicalised models for statistical parsing*; Sekine and Collins (1997), *EVALB*;
+Neu and Szepesvári (2009), *Training parsers by inverse reinforcement learning*.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
+from math import inf
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treewright.corpora import Sentence, Tree, clean_tree
+from treewright.corpora.brackets import TOP_LABELS
+from treewright.corpora.trees import Span
+from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.metrics import error_reduction
+
+__all__ = [
+    "BracketScores",
+    "Comparison",
+    "ConstituencyScores",
+    "LabelScore",
+    "SentenceLengthScore",
+    "compare_constituents",
+    "score_constituents",
+]
+
+Parse: TypeAlias = Tree | Sentence | None
+"""A tree, or a sentence that has one; None, or a sentence without a tree, where a parser found nothing."""
+
+Rules: TypeAlias = Literal["evalb", "parseval"]
+_Floats: TypeAlias = NDArray[np.float64]
+
+_PUNCTUATION = frozenset([",", ":", "``", "''", "."])
+_EQUAL = {"PRT": "ADVP"}
+_SHORT = 40
+_LENGTHS = {"1-10": 10, "11-20": 20, "21-30": 30, "31-40": 40, "41+": inf}
+_CELLS_AT_A_TIME = 1 << 21  # of the samples × sentences matrix: fast, and memory stays small
+_TIE = 1e-12  # scores closer than this differ by rounding only
+
+
+@dataclass(frozen=True)
+class BracketScores:
+    """The scores of some sentences. ``f1_interval`` is the 95 % bootstrap interval.
+
+    ``exact`` is the part of sentences with all constituents right, and none too many. ``tagging`` is the part of words
+    with the right tag. ``crossing`` is the number of predicted constituents in a sentence, on average, that overlap
+    with a gold one without one being inside the other; ``no_crossing`` and ``two_crossing`` are the parts of sentences
+    that have none of them, and two or fewer. ``words`` are the words that count.
+    """
+
+    lp: float
+    lr: float
+    f1: float
+    f1_interval: tuple[float, float]
+    exact: float
+    tagging: float
+    crossing: float
+    no_crossing: float
+    two_crossing: float
+    total_matched: int
+    total_gold: int
+    total_predicted: int
+    words: int
+    sentences: int
+
+
+@dataclass(frozen=True)
+class LabelScore:
+    """Precision, recall and F1 of the constituents with one label, counted over the corpus."""
+
+    label: str
+    gold: int
+    predicted: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class SentenceLengthScore:
+    """The scores of the sentences of some lengths."""
+
+    length: str
+    sentences: int
+    words: int
+    lp: float
+    lr: float
+    f1: float
+    exact: float
+
+
+@dataclass(frozen=True)
+class ConstituencyScores(BracketScores):
+    """The scores of all sentences, and where the errors are.
+
+    ``up_to_40`` are the scores of the sentences of at most 40 words, None where there are none. ``unparsed`` counts
+    sentences for which there was no tree (they count, as trees without constituents), ``skipped`` those without a word
+    that counts (they do not). ``tag_conflicts`` counts the sentences in which the tags disagree on what is punctuation.
+
+    ``matched``, ``gold`` and ``predicted`` are the numbers of constituents in each sentence, for tests of your own:
+    under the rules of EVALB, F1 is *matches / ((gold + predicted) / 2)*, which is the form that
+    :mod:`treewright.metrics` takes.
+    """
+
+    rules: str
+    up_to_40: BracketScores | None
+    labels: tuple[LabelScore, ...]
+    sentence_lengths: tuple[SentenceLengthScore, ...]
+    unparsed: int
+    skipped: int
+    tag_conflicts: int
+    matched: tuple[int, ...] = field(repr=False)
+    gold: tuple[int, ...] = field(repr=False)
+    predicted: tuple[int, ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scores as plain values, without the numbers of each sentence."""
+        return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two annotations against the same gold one. Positive differences mean that B is better than A.
+
+    ``p_bootstrap`` is one-sided (B is not better), ``p_randomization`` two-sided (they do not differ).
+    ``error_reduction`` is the part of A's errors that B does not make, None where A makes none. ``a_better``,
+    ``b_better`` and ``equal`` count sentences, by the F1 of each.
+    """
+
+    measure: str
+    rules: str
+    a: float
+    b: float
+    difference: float
+    interval: tuple[float, float]
+    p_bootstrap: float
+    p_randomization: float
+    error_reduction: float | None
+    a_better: int
+    b_better: int
+    equal: int
+    words: int
+    sentences: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain values."""
+        return asdict(self)
+
+
+def score_constituents(
+    gold: Iterable[Parse],
+    predicted: Iterable[Parse],
+    *,
+    rules: Rules = "evalb",
+    max_length: int | None = None,
+    seed: int = 0,
+) -> ConstituencyScores:
+    """Compare the trees of two annotations of the same sentences.
+
+    Sentences of more than ``max_length`` words are left out.
+
+    >>> from treewright.corpora.brackets import parse_ptb
+    >>> gold = parse_ptb(["((S (NP (PRP I)) (VP (VBP see) (NP (PRP it)) (PP (IN at) (NP (NN night)))) (. .)))"])
+    >>> other = parse_ptb(["((S (NP (PRP I)) (VP (VBP see) (NP (NP (PRP it)) (PP (IN at) (NP (NN night))))) (. .)))"])
+    >>> scores = score_constituents(gold, other)
+    >>> scores.total_matched, scores.total_gold, scores.total_predicted
+    (6, 6, 7)
+    >>> f"{scores.lp:.3f} {scores.lr:.3f} {scores.f1:.3f}"
+    '0.857 1.000 0.923'
+    """
+    counted = _counted(gold, predicted, "predicted", rules, max_length)
+    table, n = counted.table, len(counted.table)
+    names: list[str] = [_bucket(length) for length in table.length.tolist()]
+    lengths = []
+    for name in _LENGTHS:
+        if name in names:
+            scores = _summary(table.only(np.array([each == name for each in names])), rules)
+            lengths.append(SentenceLengthScore(name, **{key: scores[key] for key in _OF_A_LENGTH}))
+    short = table.length <= _SHORT
+    return ConstituencyScores(
+        **_summary(table, rules, seed),
+        rules=rules,
+        up_to_40=BracketScores(**_summary(table.only(short), rules, seed)) if short.any() else None,
+        labels=_by_label(counted),
+        sentence_lengths=tuple(lengths),
+        unparsed=counted.unparsed,
+        skipped=counted.sentences - n,
+        tag_conflicts=counted.tag_conflicts,
+        matched=tuple(table.matched.tolist()),
+        gold=tuple(table.gold.tolist()),
+        predicted=tuple(table.predicted.tolist()),
+    )
+
+
+def compare_constituents(
+    gold: Iterable[Parse],
+    a: Iterable[Parse],
+    b: Iterable[Parse],
+    *,
+    rules: Rules = "evalb",
+    max_length: int | None = None,
+    samples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Say whether the trees of annotation B are better (F1) than those of A, and whether that may be chance.
+
+    >>> from treewright.corpora.brackets import parse_ptb
+    >>> right, wrong = parse_ptb(["(S (NP (PRP I)) (VP (VBP see)))", "(S (PRP I) (VP (VBP see)))"])
+    >>> comparison = compare_constituents([right] * 20, [wrong] * 20, [right] * 20, samples=99)
+    >>> round(comparison.difference, 3), comparison.b_better, comparison.p_bootstrap
+    (0.2, 20, 0.01)
+    """
+    samples = whole_number("samples", samples, 1)
+    gold = list(gold)
+    one = _counted(gold, a, "A", rules, max_length).table
+    two = _counted(gold, b, "B", rules, max_length).table
+    columns, others = _columns(one, rules), _columns(two, rules)
+    a_score, b_score = float(_f1(columns.sum(0))), float(_f1(others.sum(0)))
+    gains = np.array([y - x for x, y in zip(_f1_of_each(one), _f1_of_each(two), strict=True)])
+    differences = _resampled(others, seed, samples) - _resampled(columns, seed, samples)
+    low, high = np.quantile(differences, [0.025, 0.975])
+    return Comparison(
+        measure="f1",
+        rules=rules,
+        a=a_score,
+        b=b_score,
+        difference=b_score - a_score,
+        interval=(float(low), float(high)),
+        p_bootstrap=(int(np.count_nonzero(differences < _TIE)) + 1) / (samples + 1),
+        p_randomization=_randomization(columns, others, seed, samples),
+        error_reduction=error_reduction(a_score, b_score) if a_score < 1 else None,
+        a_better=int(np.count_nonzero(gains < -_TIE)),
+        b_better=int(np.count_nonzero(gains > _TIE)),
+        equal=int(np.count_nonzero(np.abs(gains) <= _TIE)),
+        words=int(one.words.sum()),
+        sentences=len(one),
+    )
+
+
+# Sentence by sentence
+
+
+class _Table(NamedTuple):
+    """What was counted in each sentence, one array a column."""
+
+    length: NDArray[np.int64]
+    words: NDArray[np.int64]
+    tags: NDArray[np.int64]  # right ones
+    matched: NDArray[np.int64]
+    gold: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    crossing: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def only(self, chosen: NDArray[np.bool_]) -> _Table:
+        return _Table(*[column[chosen] for column in self])
+
+
+class _Counted(NamedTuple):
+    table: _Table
+    gold: Counter[str]
+    predicted: Counter[str]
+    matched: Counter[str]
+    sentences: int
+    unparsed: int
+    tag_conflicts: int
+
+
+class _Analysis(NamedTuple):
+    """A tree, taken apart; a word without a tag has the tag ``""``."""
+
+    words: list[str]
+    tags: list[str]
+    spans: list[Span]
+
+
+def _counted(
+    gold: Iterable[Parse], predicted: Iterable[Parse], name: str, rules: str, max_length: int | None
+) -> _Counted:
+    if rules not in ("evalb", "parseval"):
+        raise ConfigError(f"rules must be evalb or parseval, not {rules!r}")
+    longest = inf if max_length is None else whole_number("max_length", max_length, 1)
+    rows: list[tuple[int, ...]] = []
+    by_label: tuple[Counter[str], Counter[str], Counter[str]] = (Counter(), Counter(), Counter())
+    sentences = unparsed = conflicts = 0
+    for right, guess in _pairs(gold, predicted, name):
+        length = len(right.words)
+        if length > longest:
+            continue
+        sentences += 1
+        conflicts += rules == "evalb" and guess is not None and any(map(_conflict, right.tags, guess.tags))
+        counted = [rules == "parseval" or tag not in _PUNCTUATION for tag in right.tags]
+        words = sum(counted)
+        if not words:
+            continue
+        wanted = _constituents(right, counted, rules)
+        found: Counter[Span] = Counter()
+        tags = 0
+        if guess is None:
+            unparsed += 1
+        else:
+            found = _constituents(guess, counted, rules)
+            tags = sum(map(_same_tag, right.tags, guess.tags, counted))
+        matched = wanted & found
+        for counter, constituents in zip(by_label, (wanted, found, matched), strict=True):
+            for (label, _, _), count in constituents.items():
+                counter[label] += count
+        crossing = _crossing(wanted, found, words)
+        rows.append((length, words, tags, matched.total(), wanted.total(), found.total(), crossing))
+    if not rows:
+        short = "" if max_length is None else f" in sentences of at most {max_length}"
+        raise CorpusError(
+            f"there is nothing to score: no words{'' if rules == 'parseval' else ' but punctuation'}{short}"
+        )
+    table = _Table(*np.array(rows, dtype=np.int64).T)
+    return _Counted(table, *by_label, sentences, unparsed, conflicts)
+
+
+def _same_tag(gold: str, predicted: str, counted: bool) -> bool:
+    return counted and gold == predicted
+
+
+def _conflict(gold: str, predicted: str) -> bool:
+    return (gold in _PUNCTUATION) != (predicted in _PUNCTUATION)
+
+
+def _constituents(tree: _Analysis, counted: list[bool], rules: str) -> Counter[Span]:
+    """The constituents that count, and how often each of them does."""
+    if rules == "parseval":
+        return Counter({span: 1 for span in tree.spans if span[0] not in TOP_LABELS})
+    before = [0]  # how many of the words that count stand before each position
+    for counts in counted:
+        before.append(before[-1] + counts)
+    return Counter(
+        [
+            (_EQUAL.get(label, label), before[start], before[end])
+            for label, start, end in tree.spans
+            if before[start] < before[end] and label not in TOP_LABELS and label not in _PUNCTUATION
+        ]
+    )
+
+
+def _crossing(gold: Iterable[Span], predicted: Counter[Span], words: int) -> int:
+    """How many predicted constituents cross a gold one.
+
+    For each position between two words, the gold constituents around it are nested. The one that ends first and the
+    one that begins last, which is the same, decide whether a constituent that begins or ends there crosses any of them.
+    So no two constituents have to be compared.
+    """
+    first_end, last_start = np.full(words + 1, words + 1), np.full(words + 1, -1)
+    for start, end in sorted({(start, end) for _, start, end in gold}, key=lambda span: span[0] - span[1]):
+        first_end[start + 1 : end] = end
+        last_start[start + 1 : end] = start
+    return sum(
+        count for (_, start, end), count in predicted.items() if first_end[start] < end or last_start[end] > start
+    )
+
+
+def _pairs(
+    gold: Iterable[Parse], predicted: Iterable[Parse], name: str
+) -> Iterator[tuple[_Analysis, _Analysis | None]]:
+    """The gold tree of each sentence and the other one, if they are over the same words."""
+    for number, (right, guess) in enumerate(zip_longest(gold, predicted, fillvalue=_END), 1):
+        if guess is _END:
+            raise _goes_on(right, number, "gold", name)
+        if right is _END:
+            raise _goes_on(guess, number, name, "gold")
+        tree = _tree(right)
+        if tree is None:
+            raise _error(f"sentence {number} has no tree in the gold annotation; annotate it, or leave it out", right)
+        expected, found = _analysis(tree), None
+        if (tree := _tree(guess)) is not None:
+            found = _analysis(tree)
+            if found.words != expected.words:
+                raise _error(_different(expected.words, found.words, number, name, right), guess)
+        yield expected, found
+
+
+_END: Any = object()
+
+
+def _tree(parse: Parse) -> Tree | None:
+    return parse.tree if isinstance(parse, Sentence) else parse
+
+
+def _analysis(tree: Tree) -> _Analysis:
+    words: list[str] = []
+    tags: list[str] = []
+    spans: list[Span] = []
+    # What is still to be visited; a tuple is a constituent that ends here, with its label and beginning.
+    stack: list[Tree | str | tuple[str, int]] = []
+    if (clean := clean_tree(tree)) is not None:
+        stack.append(clean)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            spans.append((*node, len(words)))
+        elif isinstance(node, str):
+            words.append(node)
+            tags.append("")
+        elif len(node.children) == 1 and isinstance(node.children[0], str):
+            words.append(node.children[0])
+            tags.append(node.label)
+        else:
+            stack.append((node.label, len(words)))
+            stack.extend(reversed(node.children))
+    return _Analysis(words, tags, spans)
+
+
+def _error(message: str, parse: Parse) -> CorpusError:
+    path, line = (parse.path, parse.line) if isinstance(parse, Sentence) else (None, None)
+    return CorpusError(message, path=path, line=line)
+
+
+def _goes_on(parse: Parse, number: int, longer: str, shorter: str) -> CorpusError:
+    return _error(
+        f"the {longer} annotation goes on here, after the {number - 1} sentence(s) of the {shorter} one; "
+        "give two annotations of the same sentences",
+        parse,
+    )
+
+
+def _different(gold: list[str], other: list[str], number: int, name: str, right: Parse) -> str:
+    known = isinstance(right, Sentence) and right.path and right.line
+    place = f" ({right.path}:{right.line})" if isinstance(right, Sentence) and known else ""
+    for word, (x, y) in enumerate(zip(gold, other, strict=False), 1):
+        if x != y:
+            what = f"word {word} of sentence {number} is {y!r} in the {name} annotation and {x!r} in the gold one"
+            break
+    else:
+        what = f"sentence {number} has {len(other)} word(s) in the {name} annotation and {len(gold)} in the gold one"
+    return f"{what}{place}; give two annotations of the same words"
+
+
+# The whole corpus
+
+_OF_A_LENGTH = ("sentences", "words", "lp", "lr", "f1", "exact")
+
+
+def _summary(table: _Table, rules: str, seed: int | None = None) -> dict[str, Any]:
+    """The scores of :class:`BracketScores`; the interval only if there is a seed for it."""
+    columns = _columns(table, rules)
+    sums = columns.sum(0)
+    lp, lr = _precision_and_recall(sums)
+    low = high = float("nan")
+    if seed is not None:
+        low, high = np.quantile(_resampled(columns, seed, 1000), [0.025, 0.975]).tolist()
+    return {
+        "lp": float(lp),
+        "lr": float(lr),
+        "f1": float(_f1(sums)),
+        "f1_interval": (low, high),
+        "exact": float(np.mean((table.matched == table.gold) & (table.matched == table.predicted))),
+        "tagging": int(table.tags.sum()) / int(table.words.sum()),
+        "crossing": float(np.mean(table.crossing)),
+        "no_crossing": float(np.mean(table.crossing == 0)),
+        "two_crossing": float(np.mean(table.crossing <= 2)),
+        "total_matched": int(table.matched.sum()),
+        "total_gold": int(table.gold.sum()),
+        "total_predicted": int(table.predicted.sum()),
+        "words": int(table.words.sum()),
+        "sentences": len(table),
+    }
+
+
+def _columns(table: _Table, rules: str) -> _Floats:
+    """Four numbers a sentence. Over any sentences, their sums a, b, c, d give the precision a / b and the recall c / d.
+
+    This is what both rules have in common. F1 is not a ratio of two sums (averages of ratios are not), and so it is
+    resampled here and not in :mod:`treewright.metrics`.
+    """
+    if rules == "evalb":
+        return np.stack([table.matched, table.predicted, table.matched, table.gold], axis=-1).astype(np.float64)
+    both_empty = (table.gold == 0) & (table.predicted == 0)
+    lp, lr = (
+        np.where(both_empty, 1.0, table.matched / np.maximum(out_of, 1)) for out_of in (table.predicted, table.gold)
+    )
+    return np.stack([lp, np.ones_like(lp), lr, np.ones_like(lr)], axis=-1)
+
+
+def _precision_and_recall(sums: _Floats) -> tuple[_Floats, _Floats]:
+    """Of one test set, or of each row; both are 1 where there was nothing to find, and nothing was found."""
+    a, b, c, d = np.moveaxis(sums, -1, 0)
+    nothing = ((b == 0) & (d == 0)).astype(np.float64)
+    return np.where(b > 0, a / np.where(b > 0, b, 1), nothing), np.where(d > 0, c / np.where(d > 0, d, 1), nothing)
+
+
+def _f1(sums: _Floats) -> _Floats:
+    lp, lr = _precision_and_recall(sums)
+    return np.asarray(2 * lp * lr / np.where(lp + lr > 0, lp + lr, 1))
+
+
+def _f1_of_each(table: _Table) -> list[float]:
+    return [2 * m / (g + p) if g + p else 1.0 for m, g, p in zip(*(c.tolist() for c in table[3:6]), strict=True)]
+
+
+def _batches(sentences: int, samples: int) -> Iterator[int]:
+    rows = max(1, _CELLS_AT_A_TIME // sentences)
+    for start in range(0, samples, rows):
+        yield min(rows, samples - start)
+
+
+def _resampled(columns: _Floats, seed: int, samples: int) -> _Floats:
+    """The F1 of test sets whose sentences are drawn with replacement; the same seed draws the same sentences."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for rows in _batches(len(columns), samples):
+        chosen = rng.integers(0, len(columns), size=(rows, len(columns)))
+        found.append(_f1(np.stack([column[chosen].sum(axis=1) for column in columns.T], axis=-1)))
+    return np.concatenate(found)
+
+
+def _randomization(a: _Floats, b: _Floats, seed: int, samples: int) -> float:
+    """The p-value of "A and B differ": how often the difference is as large if their trees are swapped at random."""
+    rng = np.random.default_rng(seed)
+    observed = abs(float(_f1(b.sum(0)) - _f1(a.sum(0))))
+    as_large = 0
+    for rows in _batches(len(a), samples):
+        swapped = rng.integers(0, 2, size=(rows, len(a)), dtype=np.int8).astype(bool)
+        first, second = (
+            _f1(np.stack([np.where(swapped, x, y).sum(axis=1) for x, y in zip(one.T, two.T, strict=True)], axis=-1))
+            for one, two in ((b, a), (a, b))
+        )
+        as_large += int(np.count_nonzero(np.abs(first - second) > observed - _TIE))
+    return (as_large + 1) / (samples + 1)
+
+
+def _bucket(length: int) -> str:
+    return next(name for name, most in _LENGTHS.items() if length <= most)
+
+
+def _by_label(counted: _Counted) -> tuple[LabelScore, ...]:
+    scores = []
+    for label in sorted(counted.gold | counted.predicted):
+        hits, gold, predicted = counted.matched[label], counted.gold[label], counted.predicted[label]
+        f1 = 2 * hits / (gold + predicted)
+        scores.append(LabelScore(label, gold, predicted, _ratio(hits, predicted), _ratio(hits, gold), f1))
+    return tuple(scores)
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,763 @@
+"""A dependency parser whose plans are exact: Eisner's algorithm plans, inverse reinforcement learning finds the rewards.
+
+:class:`~treewright.dependency.DependencyParser` builds a tree by transitions. Here all projective trees of a sentence
+are compared at once. A tree is worth the sum of its arcs (McDonald, Crammer & Pereira 2005), each with its label, and
+the best one is found in O(n³) steps (Eisner 1996) by joining *spans*, whose head is at one of their ends::
+
+    J(i, j)   two spans that meet: i … k with the head i, and k + 1 … j with the head j
+    I→(i, j)  these, joined by an arc from i to j; I← by one from j to i
+    C→(i, j)  all that i has on its right as far as j: an arc to k, and then all that k has there; C← likewise
+
+They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`), together with one for each arc, into which
+there is an edge for each label: labels and arcs are decided in one plan, exactly, with any of the six methods of
+:mod:`treewright.learners.irl`. Every projective tree with one root has one derivation.
+
+What is seen of an arc are the words at its ends, their neighbours and the tags between them, with its direction, and
+once more with its length. A label sees less: the head and what is next to it, the dependent likewise, and some pairs of
+both; so most of it is summed once a word, and not once an arc.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.parser import (
+    _LIFTED_COUNT,
+    _MOST_WORDS,
+    Corpus,
+    DependencyParser,
+    _batches,
+    _framed,
+    _offsets,
+    _treebank,
+)
+from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
+from treewright.dependency.templates import WORD_ATTRIBUTES, _split
+from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
+from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies import LinearPolicy
+from treewright.search.compiling import compiled, kernel
+from treewright.search.hypergraph import Batch, Hypergraph, HypergraphPlanner, Sums, add, best_pass, fan, pack_graphs
+from treewright.search.running import run_shards
+from treewright.search.task import ENGINE
+
+__all__ = ["EisnerParser", "EisnerPlanner"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Shorts = npt.NDArray[np.int32]
+
+#: what is seen of an arc, with its direction and once more with its length: the head ``h``, the dependent ``d``, what
+#: comes before (``hp``) and after them (``hn``). What there is to be seen of a word: :mod:`treewright.dependency.templates`
+ARCS = _split("""
+    h.wt · h.w · h.t · d.wt · d.w · d.t · h.wt d.wt · h.t d.wt · h.w d.wt · h.wt d.t · h.wt d.w · h.w d.w · h.t d.t
+    h.t hn.t dp.t d.t · hp.t h.t dp.t d.t · h.t hn.t d.t dn.t · hp.t h.t d.t dn.t
+    h.t hn.t d.t · hp.t h.t d.t · h.t dp.t d.t · h.t d.t dn.t
+    h.u hn.u dp.u d.u · hp.u h.u dp.u d.u · h.u hn.u d.u dn.u · hp.u h.u d.u dn.u
+    h.m d.m · h.m d.t · h.t d.m · h.g d.g · h.s d.t · h.t d.s · h.u d.u · h.m d.u dn.u · h.u hn.u d.m
+""")
+#: what is seen for a label of the head alone, with the direction
+HEADS = _split("h.w · h.t · h.m · h.g · h.s · h.t hn.t · hp.t h.t")
+#: of the dependent alone
+DEPENDENTS = _split("""
+    d.w · d.t · d.wt · d.m · d.g · d.s · d.c
+    dp.t d.t · d.t dn.t · dp.w d.t · d.t dn.w · dp.t d.t dn.t · dp.m d.m · d.m dn.m
+""")
+#: and of both; with the length instead of the direction where there is ``len``
+PAIRS = _split("""
+    h.t d.t · h.wt d.t · h.t d.wt · h.m d.m · h.g d.g · h.t d.t len · h.m d.u · h.u d.m · h.t d.t dn.t · dp.t h.t d.t
+""")
+
+_SHIFT = np.int64(17)  # the lowest bits of a sum of products are not well mixed
+_TAG = WORD_ATTRIBUTES.index("t")
+_LENGTHS = np.array([0, 0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 7], np.int64)  # of arcs, in groups
+_GROUPS = 8
+_NEGLIGIBLE = 1e-12  # of a weight: not worth a hundred features
+_LABEL_BITS = 4  # there are 2⁴ times as many weights for arcs as rows of labels
+
+
+class Templates(NamedTuple):
+    """Templates as numbers. A feature is the middle bits of Σ multiplier·attribute + a number for its direction or length.
+
+    ``atoms`` has a row for each atom: the number of its template, 0 for the head or 1 for the dependent, how far it is
+    from there, its attribute and its multiplier. ``turns`` has a row for each direction (to the left, to the right), and
+    then one for each direction with each group of lengths; a column a template.
+    """
+
+    atoms: Ints
+    turns: Ints
+
+
+class Sight(NamedTuple):
+    """All that the parser looks at."""
+
+    arcs: Templates
+    between: Ints  # multipliers of the tags of head, dependent and what is between, and a number for each direction
+    heads: Templates
+    dependents: Templates
+    pairs: Templates
+    by_length: Ints  # of each template of pairs: 1 if it sees the length
+
+
+def _numbers(templates: Sequence[str], seed: int) -> Templates:
+    """Multipliers are odd and below 2²⁹, attributes below 2³¹: sums of four products and a turn stay below 2⁶³."""
+    random = np.random.default_rng(seed)
+    atoms = [
+        (number, "hd".index(place[0]), {"": 0, "p": -1, "n": 1}[place[1:]], WORD_ATTRIBUTES.index(what))
+        for number, template in enumerate(templates)
+        for place, _, what in (atom.partition(".") for atom in template.split() if atom != "len")
+    ]
+    multipliers = 2 * random.integers(2**28, size=len(atoms)) + 1
+    turns = random.integers(2**60, size=(2 + 2 * _GROUPS, len(templates)))
+    return Templates(np.column_stack([np.array(atoms, np.int64), multipliers]), turns)
+
+
+SIGHT = Sight(
+    _numbers(ARCS, 1),
+    np.append(_numbers(["h.t h.t d.t"], 2).atoms[:, -1], [2**59 + 12345, 2**58 + 54321]),
+    _numbers(HEADS, 3),
+    _numbers(DEPENDENTS, 4),
+    _numbers(PAIRS, 5),
+    np.array(["len" in template for template in PAIRS], np.int64),
+)
+
+
+class Labels(NamedTuple):
+    """How many labels there are. Those below ``root`` may be labels of the root, those from ``word`` on of other words."""
+
+    count: int
+    root: int
+    word: int
+
+
+ONE = Labels(1, 1, 0)
+
+
+def tree_graph(n: int, labels: Labels) -> Hypergraph:
+    """The forest of all projective trees of n words with one root, and all their labels.
+
+    Its parts are the arcs from 0 (the root) … n to 1 … n, each with each label: ((head·n) + dependent − 1)·labels + label.
+    """
+    return _kept_tree_graph(n, labels) if n <= 128 else _tree_graph(n, labels)  # large ones are rare, and large
+
+
+@lru_cache(maxsize=512)
+def _kept_tree_graph(n: int, labels: Labels) -> Hypergraph:
+    return _tree_graph(n, labels)
+
+
+def _tree_graph(n: int, labels: Labels) -> Hypergraph:
+    arcs = (n + 1) * n
+    # places; within a block, spans of the same head are neighbours
+    def meeting(i: Ints, j: Ints) -> Ints:
+        return arcs + i * n + j
+
+    def joined(i: Ints, j: Ints, left: bool) -> Ints:
+        return arcs + n * n + (n * n + j * n + i if left else i * n + j)
+
+    def complete(i: Ints, j: Ints, left: bool) -> Ints:
+        return arcs + 3 * n * n + (n * n + j * n + i if left else i * n + j)
+
+    def arc(head: Ints, dependent: Ints) -> Ints:  # words from 0 here, and so the root is −1
+        return (head + 1) * n + dependent
+
+    halves = arcs + 5 * n * n
+    root, nothing, no_part = halves + n, halves + n + 1, arcs * labels.count
+    words = np.arange(n)
+    head, dependent = (grid.reshape(-1) for grid in np.meshgrid(np.arange(-1, n), words, indexing="ij"))
+    head, dependent = head[head != dependent], dependent[head != dependent]
+    of_root = head < 0
+    first = np.where(of_root, 0, labels.word)
+    count = np.where(of_root, labels.root, labels.count - labels.word)
+    nodes, fans = [], []
+
+    def put(node: Ints, *columns: npt.ArrayLike) -> None:
+        nodes.append(node)
+        fans.append(fan(*np.broadcast_arrays(node, *columns)[1:]))
+
+    put(arc(head, dependent), nothing, 0, nothing, 0, arc(head, dependent) * labels.count + first, 1, count)
+    for left in (False, True):
+        put(complete(words, words, left), nothing, 0, nothing, 0, no_part, 0, 1)
+    for width in range(1, n):
+        i = words[: n - width]
+        j = i + width
+        put(meeting(i, j), complete(i, i, False), 1, complete(i + 1, j, True), 1, no_part, 0, width)
+        put(joined(i, j, False), meeting(i, j), 0, arc(i, j), 0, no_part, 0, 1)
+        put(joined(i, j, True), meeting(i, j), 0, arc(j, i), 0, no_part, 0, 1)
+        put(complete(i, j, False), joined(i, i + 1, False), 1, complete(i + 1, j, False), n, no_part, 0, width)
+        put(complete(i, j, True), complete(i, i, True), n, joined(i, j, True), 1, no_part, 0, width)
+    put(halves + words, complete(0 * words, words, True), 0, complete(words, 0 * words + n - 1, False), 0, no_part, 0, 1)
+    put(np.array([root]), halves, 1, arc(np.array([-1]), np.array([0])), 1, no_part, 0, n)
+    order = np.concatenate(nodes).astype(np.int32)
+    return Hypergraph(order, np.arange(len(order) + 1, dtype=np.int32), np.concatenate(fans), nothing, no_part)
+
+
+_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 8, "step": "constant", "normalise": False, "averaged": True}
+#: what a method is given where nothing is said of it, chosen on development data
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "projection": {"passes": 50},
+    "mwal": {**_SETTINGS, "step_size": 1.0},
+    "perceptron": {**_SETTINGS, "step_size": 8.0},
+    "max-margin": {**_SETTINGS, "step_size": 8.0, "loss": 20.0},
+    "policy-matching": {**_SETTINGS, "step_size": 8.0, "temperature": 1.0},
+    "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
+}
+
+_LONGEST = 400  # words: the time to parse grows with the cube of the length, so what is longer is cut
+_LONGEST_TO_LEARN = 1000
+
+
+class EisnerParser(DependencyParser):
+    """Parses sentences into dependency trees, all words at once: the projective tree with the largest sum of scores.
+
+    Args:
+        learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
+            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            chosen for parsing: small batches, averaging, few passes.
+        bits: the size of the table of hashed features: 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
+        min_count: words rarer than this in training look like new words.
+        seed: the same seed gives the same model.
+
+    Crossing arcs are lifted before learning and put back after parsing (:mod:`treewright.dependency.projective`).
+    Sentences of more than 400 words are cut into pieces, and so are parsed in linear time.
+
+    >>> from treewright.corpora import builtin_corpus
+    >>> train, dev, test = builtin_corpus(train=200, dev=30, test=30)
+    >>> parser = EisnerParser(learner={"name": "max-margin", "passes": 3}, bits=14).fit(train, dev=dev)
+    >>> parser.evaluate(test).las > 0.8
+    True
+    """
+
+    task: ClassVar[str] = "eisner-dependency"
+
+    def __init__(
+        self,
+        *,
+        learner: str | InverseRL | dict[str, Any] = "max-margin",
+        bits: int = 20,
+        min_count: int = 2,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.bits = bits
+        self.min_count = min_count
+        self.seed = seed
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a treebank: sentences, or the path of a file. With ``dev``, the pass with the best LAS is kept."""
+        self._check_settings()
+        learner = self._make_learner()
+        sentences = _treebank(corpus)
+        _check_lengths(sentences)
+        corpora, evaluate = {"train": corpus_hash(sentences)}, None
+        self._learn_words(sentences)
+        planner = self._gold_planner(sentences)
+        if dev is not None:
+            dev_sentences = _treebank(dev)
+            corpora["dev"] = corpus_hash(dev_sentences)
+            evaluate = self._las_of(dev_sentences, jobs)
+        trained = train_irl(
+            learner,
+            planner,
+            jobs=jobs,
+            seed=self.seed,
+            evaluate=evaluate,
+            report=report,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        self.policy_, self.history_ = LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)), trained.history
+        best = max((row.score for row in self.history_ if row.score is not None), default=None)
+        self.card_ = self._make_card(corpora, {} if best is None else {"dev LAS": best})
+        return self
+
+    def _parse(
+        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
+    ) -> Iterator[tuple[list[Sentence], list[tuple[list[int], list[str]]]]]:
+        """Batches of sentences, each with the trees of its sentences; one is parsed while the next one is read."""
+        with ThreadPoolExecutor(1, thread_name_prefix="treewright") as pool:
+            waiting: tuple[list[Sentence], Future[list[tuple[list[int], list[str]]]]] | None = None
+            for batch in _batches(sentences):
+                future = pool.submit(self._named, [sentence.tokens for sentence in batch], jobs)
+                if waiting is not None:
+                    yield waiting[0], waiting[1].result()
+                waiting = batch, future
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+
+    def _named(self, sentences: Sequence[Sequence[Token]], jobs: int) -> list[tuple[list[int], list[str]]]:
+        """The trees of sentences, with the names of labels, and with lifted words back in their places."""
+        names = np.array(self.labels_, dtype=object)
+        heads, labels, at = self._best(self.policy_.weights.reshape(-1), sentences, jobs)
+        all_heads, all_labels = heads.tolist(), names[labels].tolist()
+        trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
+        for i in self._lifted_sentences(labels, at):
+            trees[i] = deprojectivize(*trees[i])
+        return trees
+
+    def _best(self, weights: Any, sentences: Sequence[Sequence[Token]], jobs: int) -> tuple[Shorts, Shorts, Ints]:
+        """The best trees of sentences: heads, labels, and where each sentence begins.
+
+        What is too long is cut. Then the heads of the pieces are parsed, as if they were a sentence.
+        """
+        at = _offsets(sentences)
+        pieces = [s[k : k + _LONGEST] for s in sentences for k in range(0, len(s), _LONGEST)]
+        heads, labels = self._planner(pieces).best_trees(weights, jobs)
+        for i in np.flatnonzero(np.diff(at) > _LONGEST).tolist():
+            own_heads, own_labels = heads[at[i] : at[i + 1]], labels[at[i] : at[i + 1]]  # views: the trees are mended
+            roots = np.flatnonzero(own_heads == 0)
+            own_heads += (np.arange(len(own_heads)) // _LONGEST * _LONGEST).astype(np.int32)
+            above, their_labels, _ = self._best(weights, [[sentences[i][k] for k in roots]], jobs)
+            own_heads[roots] = np.where(above == 0, 0, roots[above - 1] + 1)
+            own_labels[roots] = their_labels
+        return heads, labels, at
+
+    def _make_learner(self) -> InverseRL:  # type: ignore[override]
+        """The learner, with what is good for parsing where it says nothing."""
+        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
+        if isinstance(settings, dict):
+            settings = {**DEFAULTS.get(str(settings.get("name")), {}), **settings}
+        made = make_learner(settings)
+        if not isinstance(made, InverseRL):
+            raise ConfigError(
+                f"learner {made.name!r} learns from single actions, but this parser compares whole trees: "
+                f"it is one of: {', '.join(DEFAULTS)}"
+            )
+        return made
+
+    def resolved_config(self) -> dict[str, Any]:
+        """Every setting, with the learner's choices spelled out: what a model file records."""
+        return {**self.get_params(), "learner": self._make_learner().params()}
+
+    def _check_settings(self) -> None:
+        for name, least, most in (("bits", 1, 30), ("min_count", 1, 2**31 - 1), ("seed", 0, 2**31 - 1)):
+            setattr(self, name, whole_number(name, getattr(self, name), least, most))
+
+    # ---- words, labels and trees as numbers
+
+    def _learn_words(self, sentences: Sequence[Sentence]) -> None:
+        """The vocabulary, and the table of words."""
+        counts = Counter(word.lower() for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()})
+        self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
+        self._table = WordTable(self.vocabulary_)
+
+    def _gold_planner(self, sentences: Sequence[Sentence]) -> EisnerPlanner:
+        """Sentences with their trees, made projective, and the labels that are in them."""
+        tokens = [sentence.tokens for sentence in sentences]
+        at = _offsets(tokens)
+        heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
+        heads, names = lift_corpus(heads, [t.deprel for s in tokens for t in s], at, min_count=_LIFTED_COUNT)
+        of_root = {name for name, head in zip(names, heads.tolist(), strict=True) if head == 0}
+        # where all sentences have one word, any label may do for what is not the root
+        of_words = {name for name, head in zip(names, heads.tolist(), strict=True) if head != 0} or of_root
+        # first those of the root only, then those of both, then those of other words only
+        self.labels_ = sorted(of_root | of_words, key=lambda name: (name in of_words, name not in of_root, name))
+        self._counts = Labels(len(self.labels_), len(of_root), len(self.labels_) - len(of_words))
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        return self._planner(tokens, heads, np.array([numbers[name] for name in names], np.int32))
+
+    def _planner(
+        self, tokens: Sequence[Sequence[Token]], heads: Shorts | None = None, labels: Shorts | None = None
+    ) -> EisnerPlanner:
+        """A planner for sentences; those without words are left out."""
+        if len(self._table) > _MOST_WORDS:
+            self._table = WordTable(self.vocabulary_)
+        tokens = [words for words in tokens if words]
+        numbers = np.array(self._table.numbers([token for words in tokens for token in words]), np.int32)
+        at = _offsets(tokens)
+        words = _framed(numbers, at, ROOT_ROW, NOTHING_ROW)
+        return EisnerPlanner(np.diff(at), words, self._table.array(), self._counts, heads, labels, bits=self.bits)
+
+    def _lifted_sentences(self, labels: Shorts, at: Ints) -> list[int]:
+        """The sentences with a label that says that its word was lifted."""
+        lifted = np.array([LIFTED in label for label in self.labels_])
+        words = np.flatnonzero(lifted[labels])
+        return sorted(set((np.searchsorted(at, words, side="right") - 1).tolist()))
+
+    def _las_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
+        """A function that parses with some weights and gives the LAS."""
+        tokens = [sentence.tokens for sentence in sentences]
+        gold_heads = np.array([t.head for s in tokens for t in s], np.int32)
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold_labels = np.array([numbers.get(t.deprel, -1) for s in tokens for t in s], np.int32)
+        plain = np.array([numbers.get(plain_label(label), -1) for label in self.labels_])
+
+        def las(weights: Floats) -> float:
+            heads, labels, at = self._best(weights.astype(np.float32), tokens, jobs)
+            for i in self._lifted_sentences(labels, at):
+                a, b = at[i], at[i + 1]
+                heads[a:b] = deprojectivize(heads[a:b].tolist(), [self.labels_[k] for k in labels[a:b]])[0]
+            return float(((heads == gold_heads) & (plain[labels] == gold_labels)).mean())
+
+        return las
+
+    # ---- the model file
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        settings = {"labels": self.labels_, "root_labels": self._counts.root, "first_word_label": self._counts.word}
+        return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.labels_ = list(settings["labels"])
+        self._counts = Labels(len(self.labels_), int(settings["root_labels"]), int(settings["first_word_label"]))
+        self.vocabulary_ = set(unpack_strings(arrays, "words"))
+        self._table = WordTable(self.vocabulary_)
+        self.policy_ = LinearPolicy.from_arrays(arrays)
+
+
+def _check_lengths(sentences: Sequence[Sentence]) -> None:
+    for number, sentence in enumerate(sentences, 1):
+        if len(sentence) > _LONGEST_TO_LEARN:
+            raise CorpusError(
+                f"sentence {number} has {len(sentence):,} words, and there is no comparing all trees of more than "
+                f"{_LONGEST_TO_LEARN:,}; split it",
+                path=sentence.path,
+                line=sentence.line,
+            )
+
+
+class EisnerPlanner(HypergraphPlanner):
+    """Plans trees: the decision process of Eisner's algorithm, for a corpus of words that are rows of a table.
+
+    Args:
+        lengths: the number of words of each sentence, one at least.
+        words: the rows of all words, each sentence between those of the root and of nothing, and ``table``, the
+            attributes of each (:class:`~treewright.dependency.words.WordTable`).
+        labels: how many there are, and which may be labels of the root.
+        heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees.
+        bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
+    """
+
+    def __init__(
+        self,
+        lengths: Ints,
+        words: Shorts,
+        table: Shorts,
+        labels: Labels,
+        heads: Shorts | None = None,
+        gold: Shorts | None = None,
+        *,
+        bits: int = 20,
+    ) -> None:
+        self.lengths, self.words, self.table, self.labels = lengths, words, table, labels
+        self.at = np.concatenate([[0], np.cumsum(lengths + 2)]).astype(np.int64)
+        self.arcs, self.rows = 1 << bits, 1 << max(bits - _LABEL_BITS, 0)
+        self.kinds, graph = np.unique(lengths, return_inverse=True)
+        parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
+        if heads is not None and gold is not None:
+            at = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            position = np.arange(at[-1]) - np.repeat(at[:-1], lengths)
+            arcs = heads.astype(np.int64) * np.repeat(lengths, lengths) + position
+            parts = (arcs * labels.count + gold).astype(np.int32), at
+        graphs = [] if gold is None else [tree_graph(int(n), labels) for n in self.kinds]
+        super().__init__(self.arcs + self.rows * labels.count, graphs, graph.astype(np.int64), *parts)
+
+    def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
+        """Arcs with each of their labels."""
+        self._score(θ, which, at, scores, np.zeros(0, np.int16))
+
+    def _score(self, θ: Any, which: Ints, at: Ints, scores: Floats, best: npt.NDArray[np.int16]) -> None:
+        # fmt: off
+        score_pass(ENGINE, SIGHT, θ, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+                   scores, best)
+        # fmt: on
+
+    def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
+        """The features of arcs and labels."""
+        # fmt: off
+        collect_pass(ENGINE, SIGHT, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+                     weights, sums)
+        # fmt: on
+
+    def best_trees(self, θ: Any, jobs: int = 1) -> tuple[Shorts, Shorts]:
+        """The heads and labels of all words in the best plans.
+
+        The best label of an arc is known before the tree is: so there is one part an arc here.
+        """
+        heads, labels = (np.zeros(int(self.lengths.sum()), np.int32) for _ in range(2))
+        words_at = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        forests = pack_graphs([tree_graph(int(n), ONE) for n in self.kinds]) if len(self.kinds) else None
+
+        def work(first: int, last: int, control: Any, slot: int) -> None:
+            which = np.arange(first, last)
+            graph = self.graph[which]
+            at = np.concatenate([[0], np.cumsum((self.lengths[which] + 1) * self.lengths[which] + 1)]).astype(np.int64)
+            scores, weights, best = np.zeros(at[-1]), np.zeros(at[-1]), np.zeros(at[-1], np.int16)
+            self._score(θ, which, at, scores, best)
+            none = np.zeros(0, np.int32), np.zeros(len(which) + 1, np.int64)
+            best_pass(ENGINE, forests, Batch(graph, scores, at, *none), weights, np.zeros(len(which)))
+            trees_pass(ENGINE, which, at, words_at, weights, best, heads, labels)
+
+        if len(self):
+            run_shards(work, len(self), jobs=jobs)
+        return heads, labels
+
+
+# ---- kernels
+
+
+class Room(NamedTuple):
+    """What is known of the words of a sentence: sums for templates (word × template), scores of labels
+    (direction × word × label), and the last word before each that has the same tag."""
+
+    arc_heads: Ints
+    arc_dependents: Ints
+    pair_heads: Ints
+    pair_dependents: Ints
+    heads: Ints
+    dependents: Ints
+    of_heads: Any
+    of_dependents: Any
+    previous: Ints
+    between: Ints
+
+
+@compiled
+def _new_room(sight: Any, θ: Any, at: Any, which: Any, labels: int) -> Room:
+    """Room for the longest of some sentences; scores are of the type of the weights."""
+    most = np.int64(0)
+    for s in range(which.shape[0]):
+        most = max(most, at[which[s] + 1] - at[which[s]])
+    arcs, pairs = sight.arcs.turns.shape[1], sight.pairs.turns.shape[1]
+    return Room(
+        np.zeros((most, arcs), np.int64),
+        np.zeros((most, arcs), np.int64),
+        np.zeros((most, pairs), np.int64),
+        np.zeros((most, pairs), np.int64),
+        np.zeros((most, sight.heads.turns.shape[1]), np.int64),
+        np.zeros((most, sight.dependents.turns.shape[1]), np.int64),
+        np.zeros((2, most, labels), θ.dtype),
+        np.zeros((2, most, labels), θ.dtype),
+        np.zeros(most, np.int64),
+        np.zeros(most, np.int64),
+    )
+
+
+@compiled
+def _sum_atoms(atoms: Any, words: Any, table: Any, heads: Any, dependents: Any) -> None:
+    """The sums for each template, of each word as a head and as a dependent. The last word stands for nothing."""
+    n = words.shape[0] - 1
+    heads[:n] = 0
+    dependents[:n] = 0
+    for a in range(atoms.shape[0]):
+        t, offset, what, multiplier = atoms[a, 0], atoms[a, 2], atoms[a, 3], atoms[a, 4]
+        out = dependents if atoms[a, 1] == 1 else heads
+        for p in range(n):
+            q = p + offset if p + offset >= 0 else n
+            out[p, t] += multiplier * np.int64(table[words[q], what])
+
+
+@compiled
+def _look(sight: Any, words: Any, table: Any, room: Any) -> None:
+    """See all words of a sentence."""
+    _sum_atoms(sight.arcs.atoms, words, table, room.arc_heads, room.arc_dependents)
+    _sum_atoms(sight.pairs.atoms, words, table, room.pair_heads, room.pair_dependents)
+    _sum_atoms(sight.heads.atoms, words, table, room.heads, room.heads)
+    _sum_atoms(sight.dependents.atoms, words, table, room.dependents, room.dependents)
+    for p in range(1, words.shape[0] - 1):
+        before = p - 1
+        while before > 0 and table[words[before], _TAG] != table[words[p], _TAG]:
+            before -= 1
+        room.previous[p] = before
+
+
+@compiled
+def _place(total: int, size: int) -> int:
+    """Where a feature is in a table whose size is a power of two."""
+    return (total >> _SHIFT) & (np.int64(size) - np.int64(1))
+
+
+@compiled
+def _sum_rows(θ: Any, templates: Any, sums: Any, p: int, direction: int, arcs: int, rows: int, labels: int, out: Any) -> None:
+    """The scores of labels that one word sees."""
+    for y in range(labels):
+        out[y] = 0.0
+    for t in range(templates.turns.shape[1]):
+        row = np.int64(arcs) + _place(sums[p, t] + templates.turns[direction, t], rows) * labels
+        of = θ[row : row + labels]
+        for y in range(labels):
+            out[y] += of[y]
+
+
+@compiled
+def _score_arc(θ: Any, sight: Any, room: Any, h: int, d: int, direction: int, turn: int, tags: Any, n: int, arcs: int) -> float:
+    """The score of an arc without its label; ``tags`` has those of the head and the dependent, ``room`` those between."""
+    total = 0.0
+    for t in range(sight.arcs.turns.shape[1]):
+        both = room.arc_heads[h, t] + room.arc_dependents[d, t]
+        total += np.float64(θ[_place(both + sight.arcs.turns[direction, t], arcs)])
+        total += np.float64(θ[_place(both + sight.arcs.turns[turn, t], arcs)])
+    ends = sight.between[0] * tags[h] + sight.between[2] * tags[d] + sight.between[3 + direction]
+    for k in range(n):
+        total += np.float64(θ[_place(ends + sight.between[1] * room.between[k], arcs)])
+    return total
+
+
+@compiled
+def _score_sentence(
+    sight: Any, θ: Any, words: Any, table: Any, labels: Any, arcs: int, rows: int, room: Any, sums: Any, tags: Any,
+    scores: Any, best: Any,
+) -> None:  # fmt: skip
+    """The scores of all arcs with all labels; or, where there is room for the ``best`` labels, of all arcs with those."""
+    n, L = words.shape[0] - 2, labels.count
+    _look(sight, words, table, room)
+    for p in range(n + 1):
+        tags[p] = np.int64(table[words[p], _TAG])
+        for direction in range(2):
+            _sum_rows(θ, sight.heads, room.heads, p, direction, arcs, rows, L, room.of_heads[direction, p])
+            _sum_rows(θ, sight.dependents, room.dependents, p, direction, arcs, rows, L, room.of_dependents[direction, p])
+    for i in range(n + 1):
+        between = 0
+        for j in range(i + 1, n + 1):
+            if j - 1 > i and room.previous[j - 1] <= i:
+                room.between[between] = tags[j - 1]
+                between += 1
+            group = 2 + 2 * _LENGTHS[min(j - i, _LENGTHS.shape[0] - 1)]
+            for direction in range(0 if i > 0 else 1, 2):
+                h, d = (i, j) if direction == 1 else (j, i)
+                arc = _score_arc(θ, sight, room, h, d, direction, group + direction, tags, between, arcs)
+                first, last = (labels.word, L) if h > 0 else (0, labels.root)
+                of_head, of_dependent = room.of_heads[direction, h], room.of_dependents[direction, d]
+                for y in range(first, last):
+                    sums[y] = of_head[y] + of_dependent[y]
+                for t in range(sight.pairs.turns.shape[1]):
+                    turn = group + direction if sight.by_length[t] == 1 else direction
+                    both = room.pair_heads[h, t] + room.pair_dependents[d, t] + sight.pairs.turns[turn, t]
+                    row = np.int64(arcs) + _place(both, rows) * L
+                    of = θ[row : row + L]
+                    for y in range(first, last):
+                        sums[y] += of[y]
+                place = h * n + d - 1
+                if best.shape[0] == 0:
+                    for y in range(first, last):
+                        scores[place * L + y] = arc + np.float64(sums[y])
+                else:
+                    label = first
+                    for y in range(first + 1, last):
+                        if sums[y] > sums[label]:
+                            label = y
+                    scores[place] = arc + np.float64(sums[label])
+                    best[place] = label
+
+
+@kernel
+def score_pass(
+    engine: Any, sight: Sight, θ: Any, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
+    arcs: int, rows: int, scores: Any, best: Any,
+) -> None:  # fmt: skip
+    """Score the arcs of sentences; those of ``which[s]`` begin at ``at[s]``."""
+    room = _new_room(sight, θ, words_at, which, labels.count)
+    sums, tags = np.zeros(labels.count, θ.dtype), np.zeros(room.previous.shape[0], np.int64)
+    for s in range(which.shape[0]):
+        first, last = at[s], at[s + 1]
+        own = words[words_at[which[s]] : words_at[which[s] + 1]]
+        of_best = best[first:last] if best.shape[0] > 0 else best
+        # fmt: off
+        _score_sentence(sight, θ, own, table, labels, arcs, rows, room, sums, tags, scores[first:last], of_best)
+        # fmt: on
+
+
+@kernel
+def collect_pass(
+    engine: Any, sight: Sight, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
+    arcs: int, rows: int, weights: Any, sums: Sums,
+) -> None:  # fmt: skip
+    """Add the features of arcs and labels, as often as the weights of parts say."""
+    room = _new_room(sight, weights, words_at, which, labels.count)
+    tags = np.zeros(room.previous.shape[0], np.int64)
+    for s in range(which.shape[0]):
+        own = words[words_at[which[s]] : words_at[which[s] + 1]]
+        _collect_sentence(sight, own, table, labels, arcs, rows, room, tags, weights[at[s] : at[s + 1]], sums)
+
+
+@compiled
+def _collect_sentence(
+    sight: Any, words: Any, table: Any, labels: Any, arcs: int, rows: int, room: Any, tags: Any, weights: Any, sums: Any
+) -> None:
+    n, L = words.shape[0] - 2, labels.count
+    _look(sight, words, table, room)
+    room.of_heads[:] = 0.0
+    room.of_dependents[:] = 0.0
+    for p in range(n + 1):
+        tags[p] = np.int64(table[words[p], _TAG])
+    for i in range(n + 1):
+        for j in range(i + 1, n + 1):
+            group = 2 + 2 * _LENGTHS[min(j - i, _LENGTHS.shape[0] - 1)]
+            for direction in range(0 if i > 0 else 1, 2):
+                h, d = (i, j) if direction == 1 else (j, i)
+                place = (h * n + d - 1) * L
+                total, some = 0.0, False
+                for y in range(L):
+                    weight = weights[place + y]
+                    if abs(weight) > _NEGLIGIBLE:
+                        some = True
+                        total += weight
+                        room.of_heads[direction, h, y] += weight
+                        room.of_dependents[direction, d, y] += weight
+                if not some:
+                    continue
+                for t in range(sight.pairs.turns.shape[1]):
+                    turn = group + direction if sight.by_length[t] == 1 else direction
+                    both = room.pair_heads[h, t] + room.pair_dependents[d, t] + sight.pairs.turns[turn, t]
+                    row = np.int64(arcs) + _place(both, rows) * L
+                    for y in range(L):
+                        if abs(weights[place + y]) > _NEGLIGIBLE:
+                            add(sums, row + y, weights[place + y])
+                for t in range(sight.arcs.turns.shape[1]):
+                    both = room.arc_heads[h, t] + room.arc_dependents[d, t]
+                    add(sums, _place(both + sight.arcs.turns[direction, t], arcs), total)
+                    add(sums, _place(both + sight.arcs.turns[group + direction, t], arcs), total)
+                ends = sight.between[0] * tags[h] + sight.between[2] * tags[d] + sight.between[3 + direction]
+                for k in range(i + 1, j):
+                    if room.previous[k] <= i:
+                        add(sums, _place(ends + sight.between[1] * tags[k], arcs), total)
+    for p in range(n + 1):
+        for direction in range(2):
+            _add_rows(sight.heads, room.heads, p, direction, arcs, rows, room.of_heads[direction, p], sums)
+            _add_rows(sight.dependents, room.dependents, p, direction, arcs, rows, room.of_dependents[direction, p], sums)
+
+
+@compiled
+def _add_rows(templates: Any, of_words: Any, p: int, direction: int, arcs: int, rows: int, amounts: Any, sums: Any) -> None:
+    """Add the features that one word sees, with an amount for each label."""
+    for y in range(amounts.shape[0]):
+        if amounts[y] != 0.0:
+            for t in range(templates.turns.shape[1]):
+                row = _place(of_words[p, t] + templates.turns[direction, t], rows)
+                add(sums, np.int64(arcs) + row * amounts.shape[0] + y, amounts[y])
+
+
+@kernel
+def trees_pass(engine: Any, which: Any, at: Any, words_at: Any, weights: Any, best: Any, heads: Any, labels: Any) -> None:
+    """The heads and labels of the words of sentences, from the weights of their arcs and the best labels of these."""
+    for s in range(which.shape[0]):
+        start = words_at[which[s]]
+        n = words_at[which[s] + 1] - start
+        for h in range(n + 1):
+            for k in range(n):
+                if weights[at[s] + h * n + k] != 0.0:
+                    heads[start + k] = h
+                    labels[start + k] = best[at[s] + h * n + k]

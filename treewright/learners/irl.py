@@ -1,0 +1,493 @@
+"""Inverse reinforcement learning: the expert's plans are the best ones, but for which rewards?
+
+An action earns the reward θᵀφ(x, a), a *planner* finds the plans that earn most, and a treebank has those of an expert.
+Learning looks for weights θ with which the planner's plans are like the expert's. What "like" means is the
+*dissimilarity* J of each method. The algorithms and equations are those of Neu & Szepesvári, *Training parsers by
+inverse reinforcement learning* (2009). All methods are one algorithm, their Algorithm 1, :func:`incremental_pass` here:
+
+    θ ← g(g⁻¹(θ) + α_k·(Δ − λθ))        Δ = the mean of computeUpdate over the corpus
+
+and differ in ``compute_update``, in the link function g, and in the step size α_k (:mod:`treewright.learners.steps`):
+
+>>> for row in irl_table():
+...     print(f"{row['learner']:16} {row['g']:9} {row['planner']:17} {row['source']}")
+projection       identity  optimal_features  Alg. 2, eq. 9–12
+mwal             exp       optimal_features  Alg. 3, eq. 13–14
+perceptron       identity  optimal_features  Alg. 3, §4.4
+max-margin       identity  optimal_features  Alg. 4, eq. 15
+policy-matching  identity  policy_matching   Alg. 5, eq. 16–19
+maxent           identity  n_best_features   Alg. 6, §4.2.5
+
+The column ``planner`` names the function of :class:`~treewright.search.Planner` that a method rests upon. Learning
+itself, with passes, development data and checkpoints, is :func:`~treewright.learners.train_irl`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.learners.steps import STEPS, StepRule, make_step
+from treewright.search.planning import Features, Planner
+
+__all__ = [
+    "IRL",
+    "MWAL",
+    "InverseRL",
+    "Learned",
+    "MaxEnt",
+    "MaxMargin",
+    "PerceptronIRL",
+    "PolicyMatching",
+    "Projection",
+    "begin",
+    "dissimilarity",
+    "incremental_pass",
+    "irl_table",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: who can plan, and so learn with these: for messages
+ESTIMATORS = "ConstituencyParser, ViterbiTagger, EisnerParser"
+
+#: g(g⁻¹(θ) + change), by the name of g
+LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "identity": lambda θ, change: θ + change,  # g(x) = x: additive updates
+    "exp": lambda θ, change: θ * np.exp(change),  # g(x) = exp x, g⁻¹ = log: multiplicative updates
+}
+
+_AT_ONCE = 256  # instances a call of the planner: after each there is progress to report, and Ctrl-C is heard
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseRL:
+    """What all methods have in common: the settings of Algorithm 1.
+
+    * ``passes``: over the corpus.
+    * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
+      the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
+      tried constants from 0.01 to 10 for each method. ``projection`` is the Projection method's own.
+    * ``normalise``: Δ is scaled to length 1 before it meets regularisation and step size, as in the paper (§6).
+    * ``l2``: λ: minimise J + λ/2·‖θ‖². ``l1``: minimise also l1·‖θ‖₁, for weights of which many are 0: after each step
+      all weights move towards 0 by α_k·l1, and stop there (a *proximal* step: Duchi & Singer 2009). Both change every
+      weight in every update.
+    * ``averaged``: the result is the mean of the weights after each update.
+    * ``batch``: so many instances, drawn anew in each pass, make an update; None for the whole corpus, as in the
+      paper. Without l2 and l1 such an update costs no more than the features that it changes.
+
+    A method of your own has ``compute_update``, a ``name``, and a place in ``IRL``.
+    """
+
+    name: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    link: ClassVar[str] = "identity"
+    sign: ClassVar[float] = 1.0  # −1 where what is learned are negated scores
+
+    # the words of Imitation: there is one stage of learning a pass, and the expert never acts
+    data: ClassVar[str] = "online"
+    epochs: ClassVar[int] = 1
+    uses_beta: ClassVar[bool] = False
+
+    passes: int = 100
+    step: str = "1/sqrt(k)"
+    step_size: float = 1.0
+    normalise: bool = True
+    l2: float = 0.0
+    l1: float = 0.0
+    averaged: bool = False
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passes", whole_number("passes", self.passes, 1))
+        if self.batch is not None:
+            object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
+        if self.step not in STEPS:
+            raise ConfigError(f"step cannot be {self.step!r}; it is one of: {', '.join(STEPS)}")
+        self._check_number("step_size", above=True, why="without a step nothing is learned; 1.0 is a good first try")
+        self._check_number("l2", why="0 is no regularisation")
+        self._check_number("l1", why="0 is no regularisation")
+        if STEPS[self.step].whole and self.batch is not None:
+            raise ConfigError(
+                f"step {self.step!r} compares updates of the whole corpus: leave batch out, or set step = '1/sqrt(k)'"
+            )
+        if STEPS[self.step].whole and self.l1:
+            raise ConfigError(f"l1 needs one step size for all weights, not {self.step!r}: set step = '1/sqrt(k)'")
+        if self.step == "projection" and (self.l2 != 1.0 or self.normalise):
+            raise ConfigError(
+                "step 'projection' makes a projection of steps with l2 = 1 and normalise = False only (§4.4): "
+                "set these, or another step"
+            )
+
+    def _check_number(self, setting: str, *, above: bool = False, why: str) -> None:
+        value = getattr(self, setting)
+        number = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
+        if not (number > 0.0 if above else number >= 0.0) or math.isinf(number):
+            bound = "above 0" if above else "0 or more"
+            raise ConfigError(f"learner {self.name!r}: {setting} must be {bound}, not {value!r}: {why}")
+        object.__setattr__(self, setting, float(number))
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """``computeUpdate``, summed over the instances ``which``; the value is the sum of their dissimilarities."""
+        raise NotImplementedError
+
+    @property
+    def needs(self) -> str:
+        """The planner's function that the updates rest upon."""
+        return "optimal_features"
+
+    @property
+    def iterations(self) -> int:
+        """The passes, by the word that other learners have for them."""
+        return self.passes
+
+    def first_weights(self, θ: Floats) -> Floats:
+        """The scores to begin with, given the planner's."""
+        return np.array(θ, np.float64)
+
+    def measure(self, update: Features, n: int) -> float:
+        """J, given the sum of the updates of n instances."""
+        return update.value / n
+
+    def penalty(self, θ: Floats) -> float:
+        """What regularisation adds to J (§4.3, with λ/2 for λ: the update −λθ belongs to that)."""
+        return 0.5 * self.l2 * float(θ @ θ) + self.l1 * float(np.abs(θ).sum())
+
+    def params(self) -> dict[str, Any]:
+        """The name and all choices, as plain values that :func:`~treewright.learners.make_learner` takes back."""
+        return {"name": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}
+
+
+def _towards_expert(planner: Planner, θ: Floats, which: Ints, planned: Features) -> Features:
+    """Σ Φ_E − Σ Φ of what was planned, and how much more that is worth than the expert's plans."""
+    expert = planner.expert_features(which)
+    at, amount = np.concatenate([expert.at, planned.at]), np.concatenate([expert.amount, -planned.amount])
+    return Features(at, amount, planned.value - planner.expert_values(θ, which))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection(InverseRL):
+    """Match the expert's feature expectations by projection (Abbeel & Ng 2004; eq. 9–12, Algorithm 2).
+
+    J(θ) = ‖Φ̄_θ − Φ̄_E‖² (eq. 9), where Φ̄_θ are the mean features of the best plans. The update is Φ̄_E − Φ̄_θ − θ (eq. 10)
+    with step sizes of its own, so step, normalise, l2 (which is 1), l1 and batch are fixed. The first update forgets
+    the planner's initial weights: see :class:`~treewright.learners.steps.ProjectionStep`. And the weights go to 0 as a
+    mixture of its policies comes close to the expert: give it development data, by which to choose among them.
+    """
+
+    name: ClassVar[str] = "projection"
+    source: ClassVar[str] = "Alg. 2, eq. 9–12"
+    about: ClassVar[str] = "match the expert's feature counts, by projection; has its own steps"
+
+    step: str = "projection"
+    normalise: bool = False
+    l2: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step != "projection":
+            raise ConfigError(
+                f"learner 'projection' computes its own step sizes (eq. 11): leave step = {self.step!r} out, "
+                "or take the learner 'perceptron', which has the same update"
+            )
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 2: f(R, τ_E) − f(R, τ*)."""
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, jobs=jobs))
+
+    def measure(self, update: Features, n: int) -> float:
+        """Equation 9. It is one distance for the whole corpus, and not a sum over instances."""
+        total = np.bincount(update.at, update.amount)
+        return float(total @ total) / n**2
+
+    def penalty(self, θ: Floats) -> float:
+        """Nothing: λ = 1 is part of the projection here."""
+        return 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MWAL(InverseRL):
+    """Multiplicative weights for apprenticeship learning (Syed & Schapire 2008; eq. 13–14, Algorithm 3).
+
+    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13) with θ > 0, and g = exp: it assumes that the signs of all weights are known. Scores
+    are logarithms of probabilities, so what is learned are *negated* scores, all positive, of negated features; the
+    planner gets, and training returns, the scores themselves, all negative.
+
+    A weight of 0 would stay 0, whatever it is multiplied with. So one that the planner would begin with 0 (a rule
+    of relative frequency 1, whose logarithm is 0) or with the other sign begins with ``least``; and all with 1, where
+    the planner has nothing but zeros to begin with.
+    """
+
+    name: ClassVar[str] = "mwal"
+    source: ClassVar[str] = "Alg. 3, eq. 13–14"
+    about: ClassVar[str] = "the perceptron with multiplicative updates; all scores stay negative"
+    link: ClassVar[str] = "exp"
+    sign: ClassVar[float] = -1.0
+
+    least: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_number("least", above=True, why="a weight of 0 cannot be changed by multiplication; 0.01 will do")
+        if self.l1:
+            raise ConfigError("learner 'mwal' cannot make weights 0, because it multiplies them: set l2 instead of l1")
+
+    def first_weights(self, θ: Floats) -> Floats:
+        """The planner's scores, made negative."""
+        return -np.maximum(-θ, self.least) if θ.any() else -np.ones(len(θ))
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 3: −(f(R, τ_E) − f(R, τ*)), the difference of negated features (eq. 14)."""
+        update = _towards_expert(planner, θ, which, planner.optimal_features(θ, which, jobs=jobs))
+        return update._replace(amount=-update.amount)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerceptronIRL(InverseRL):
+    """Towards the expert's plans, away from the best ones (Collins & Roark 2004; §4.4, Algorithm 3 without the minus).
+
+    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13): what the best plans are worth more than the expert's. It is Max-Margin with a loss
+    of 0. The perceptron of Collins (2002) has ``batch=1, normalise=False, step="constant", averaged=True``.
+    """
+
+    name: ClassVar[str] = "perceptron"
+    source: ClassVar[str] = "Alg. 3, §4.4"
+    about: ClassVar[str] = "towards the expert's plans, away from the best ones"
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 3 with the features as they are: f(R, τ_E) − f(R, τ*)."""
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, jobs=jobs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxMargin(InverseRL):
+    """The expert's plans must be best by a margin (Ratliff et al. 2006, Taskar et al. 2004; eq. 15, Algorithm 4).
+
+    While learning, what the expert does is made less attractive: the best plans are those for r − ℓ, with
+    ℓ(a) = c·f(R, τ_E), ``loss`` times how often the expert uses the rule. J(θ) = max (r − ℓ) − r(τ_E) + λ/2·‖θ‖². It is
+    negative where the margin is kept, for the constant c·Σ f(R, τ_E)² that would make it a hinge is left out.
+    """
+
+    name: ClassVar[str] = "max-margin"
+    source: ClassVar[str] = "Alg. 4, eq. 15"
+    about: ClassVar[str] = "the expert's plans must be best by a margin"
+
+    loss: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_number("loss", why="0 is the perceptron, 0.5 the paper's choice")
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 4: f(R, τ_E) − f(R, τ*), where τ* is the best for θ' = θ − c·f(R, τ_E)."""
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, loss=self.loss, jobs=jobs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyMatching(InverseRL):
+    """Do what the expert does in each state (Neu & Szepesvári 2007; eq. 16–19, Algorithm 5).
+
+    J(θ) = ½·Σ (π_θ(a|x) − π_E(a|x))² over the states of the expert's plans (eq. 16), a sentence. π_θ is the Boltzmann
+    policy (eq. 17): each action as probable as the exponential of what the best plan after it is worth, divided by the
+    ``temperature`` η. Small temperatures are close to the optimal policy, and have no gradient far from the expert.
+    """
+
+    name: ClassVar[str] = "policy-matching"
+    source: ClassVar[str] = "Alg. 5, eq. 16–19"
+    about: ClassVar[str] = "do what the expert does in each state, with a Boltzmann policy"
+
+    temperature: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_number(
+            "temperature", above=True, why="at 0 the policy has no gradient; take a small one, such as 0.1"
+        )
+
+    @property
+    def needs(self) -> str:
+        """The planner's function that the updates rest upon."""
+        return "policy_matching"
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 5: Σ (π_E(a|x) − π_θ(a|x))·∂π_θ(a|x) (eq. 18)."""
+        return planner.policy_matching(θ, which, self.temperature, jobs=jobs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxEnt(InverseRL):
+    """Make the expert's plans probable (Ziebart et al. 2008; §4.2.5, Algorithm 6).
+
+    A plan is as probable as the exponential of its value, among the ``n_best`` plans (reranking: Charniak & Johnson
+    2005), or with ``n_best`` = 0 among all, exactly. J(θ) = −(1/|Λ|)·Σ log P_θ(τ_E).
+    """
+
+    name: ClassVar[str] = "maxent"
+    source: ClassVar[str] = "Alg. 6, §4.2.5"
+    about: ClassVar[str] = "make the expert's plans probable, among the n best or (n_best = 0) all"
+
+    n_best: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "n_best", whole_number("n_best", self.n_best, 0))
+
+    @property
+    def needs(self) -> str:
+        """The planner's function that the updates rest upon."""
+        return "n_best_features" if self.n_best else "expected_features"
+
+    def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
+        """Algorithm 6: f(R, τ_E) − Σ p(τ)·f(R, τ)."""
+        if self.n_best:
+            expected = planner.n_best_features(θ, which, self.n_best, jobs=jobs)
+        else:
+            expected = planner.expected_features(θ, which, jobs=jobs)
+        return _towards_expert(planner, θ, which, expected)
+
+
+#: the methods of inverse reinforcement learning by name; add your own, as in ``LEARNERS``
+IRL: dict[str, type[InverseRL]] = {
+    row.name: row for row in (Projection, MWAL, PerceptronIRL, MaxMargin, PolicyMatching, MaxEnt)
+}
+
+
+def irl_table() -> list[dict[str, str]]:
+    """The named methods, and what each of them needs."""
+    return [
+        {"learner": name, "what it does": row.about, "g": row.link, "planner": row.needs, "source": row.source}
+        for name, row in ((name, make()) for name, make in IRL.items())
+    ]
+
+
+@dataclass
+class Learned:
+    """What updates change: the scores that the planner is given, and what they need to remember.
+
+    ``totals`` are the sums for averaging, Σ (t − 1)·(the change of update t), as in :mod:`treewright.policies.updates`:
+    of the weights after updates 1 … T that change is in all but the first t − 1. So an update costs no more than the
+    weights that it changes, and the mean is θ_T − totals / T.
+    """
+
+    θ: Floats
+    totals: Floats  # empty where the mean is not asked for
+    updates: int
+    rule: StepRule
+
+    def weights(self) -> Floats:
+        """The weights to decode with: the last ones themselves, or where they were averaged their mean."""
+        return self.θ - self.totals / self.updates if len(self.totals) and self.updates else self.θ
+
+
+def begin(learner: InverseRL, planner: Planner) -> Learned:
+    """What there is before the first update."""
+    θ = np.asarray(planner.initial(), np.float64)
+    if θ.shape != (planner.size,):
+        raise TaskError(f"the planner has {planner.size} weights to learn, but begins with an array of {θ.shape}")
+    totals = np.zeros(planner.size if learner.averaged else 0)
+    return Learned(learner.first_weights(θ), totals, 0, make_step(learner.step, learner.step_size, planner.size))
+
+
+def incremental_pass(
+    learner: InverseRL,
+    planner: Planner,
+    learned: Learned,
+    k: int,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> float:
+    """Algorithm 1, the generic incremental training algorithm: its pass k, which changes ``learned``.
+
+    Returns J, regularised, of the weights with which the planner worked: where the whole corpus makes one update, that
+    is J of the weights before it. ``progress`` is told how many instances are done.
+    """
+    n, done = len(planner), 0
+    θ, J = learned.θ, learner.penalty(learned.θ)
+    # regularisation changes all weights; without it, those of a small batch are few
+    sparse = learner.batch is not None and learner.batch < n and not learner.l2 and not learner.l1
+
+    def tell(instances: int) -> None:
+        if progress is not None:
+            progress(done + instances)
+
+    for which in _batches(n, learner.batch, [seed, k]):
+        update = _summed_update(learner, planner, θ, which, jobs, tell)
+        J += learner.measure(update, len(which)) * len(which) / n
+        done += len(which)
+        at: Any = update.at if sparse else slice(None)
+        difference = (update.amount if sparse else _dense(update, planner.size)) / len(which)
+        if learner.normalise:
+            length = float(np.linalg.norm(difference))
+            difference = difference / length if length > 0.0 else difference
+        before = learner.sign * θ[at]
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+            Δ = difference - learner.l2 * before
+            after = LINKS[learner.link](before, learned.rule.change(k, Δ, difference))
+        if learner.l1:
+            after = np.sign(after) * np.maximum(np.abs(after) - learned.rule.size(k) * learner.l1, 0.0)
+        if not np.isfinite(after).all():
+            raise ConfigError(
+                f"learner {learner.name!r}: in pass {k} weights have grown beyond all numbers; "
+                f"take a step_size smaller than {learner.step_size:g}, or normalise = True"
+            )
+        if learner.averaged:
+            learned.totals[at] += learned.updates * learner.sign * (after - before)
+        θ[at] = learner.sign * after
+        learned.updates += 1
+    return J
+
+
+def dissimilarity(learner: InverseRL, planner: Planner, θ: Floats, *, jobs: int = 1) -> float:
+    """J of a method over all instances of a planner, regularised, for weights as the planner takes them."""
+    everything = np.arange(len(planner), dtype=np.int64)
+    update = _summed_update(learner, planner, np.asarray(θ, np.float64), everything, jobs, None)
+    return learner.measure(update, len(planner)) + learner.penalty(θ)
+
+
+def _batches(n: int, batch: int | None, seeds: list[int]) -> Iterator[Ints]:
+    """The instances of each update: all of them, or so many at a time in random order."""
+    if batch is None or batch >= n:
+        yield np.arange(n, dtype=np.int64)
+        return
+    order = np.random.default_rng(seeds).permutation(n).astype(np.int64)
+    for first in range(0, n, batch):
+        yield order[first : first + batch]
+
+
+def _summed_update(
+    learner: InverseRL, planner: Planner, θ: Floats, which: Ints, jobs: int, tell: Callable[[int], None] | None
+) -> Features:
+    """Σ computeUpdate over some instances: each place once, in their order, and none where the sum is 0."""
+    at, amount, value = np.zeros(0, np.int64), np.zeros(0), 0.0
+    for first in range(0, len(which), _AT_ONCE):
+        part = which[first : first + _AT_ONCE]
+        update = learner.compute_update(planner, θ, part, jobs)
+        if len(update.at) and not 0 <= update.at.min() <= update.at.max() < planner.size:
+            raise TaskError(f"the planner has {planner.size} weights, but features of others")
+        if not np.isfinite(update.amount).all() or not math.isfinite(update.value):
+            raise TaskError(
+                f"the planner's features or values of instances {part.min()} to {part.max()} are not finite numbers"
+            )
+        value += float(update.value)
+        places, inverse = np.unique(np.concatenate([at, update.at]), return_inverse=True)
+        sums = np.bincount(inverse, np.concatenate([amount, update.amount]), len(places))
+        at, amount = places[sums != 0.0], sums[sums != 0.0]
+        if tell is not None:
+            tell(first + len(part))
+    return Features(at, amount, value)
+
+
+def _dense(features: Features, size: int) -> Floats:
+    dense = np.zeros(size)
+    dense[features.at] = features.amount
+    return dense

@@ -1,0 +1,159 @@
+"""Step sizes: how far an update of inverse reinforcement learning goes (computeStepSize of Neu & Szepesvári 2009).
+
+Algorithm 1 moves the weights by α_k·Δ_k in pass k = 1, 2, …. A rule says what α_k is:
+
+>>> [float(OverRootK(2.0, 1).size(k)) for k in (1, 4, 16)]
+[2.0, 1.0, 0.5]
+
+Where updates are stochastic there are several in a pass, and k remains the number of the pass: so a constant means much
+the same for a corpus of any size. Two of the rules are more than a number: iRprop has a step for each weight, and the
+Projection method computes its own. They remember something from one update to the next, in named arrays that a
+checkpoint can keep.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError
+
+__all__ = ["STEPS", "ConstantStep", "IRprop", "OverK", "OverRootK", "ProjectionStep", "StepRule", "make_step"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class StepRule:
+    """A rule with its constant, for ``size`` weights.
+
+    ``whole`` rules compare one update with the next, so they need the gradient of the whole corpus in each.
+    """
+
+    name: ClassVar[str] = ""
+    whole: ClassVar[bool] = False
+
+    def __init__(self, constant: float, size: int) -> None:
+        self.constant = constant
+        self.arrays: dict[str, Floats] = {}
+
+    def size(self, k: int) -> float:
+        """α_k."""
+        raise NotImplementedError
+
+    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
+        """α_k·Δ: what is added to the weights, or to g⁻¹ of them.
+
+        ``Δ`` is the update with its regularisation, −λθ; ``difference`` is the same without it.
+        """
+        return self.size(k) * Δ
+
+
+class ConstantStep(StepRule):
+    """α_k = c."""
+
+    name: ClassVar[str] = "constant"
+
+    def size(self, k: int) -> float:
+        """α_k."""
+        return self.constant
+
+
+class OverK(StepRule):
+    """α_k = c/k, the standard choice for convergence, and the one that improved parsers least (§6.1)."""
+
+    name: ClassVar[str] = "1/k"
+
+    def size(self, k: int) -> float:
+        """α_k."""
+        return self.constant / k
+
+
+class OverRootK(StepRule):
+    """α_k = c/√k, which did well for all methods (§6.1)."""
+
+    name: ClassVar[str] = "1/sqrt(k)"
+
+    def size(self, k: int) -> float:
+        """α_k."""
+        return self.constant / math.sqrt(k)
+
+
+class IRprop(StepRule):
+    """iRprop⁻: a step for each weight, of which only the signs of gradients decide (Igel & Hüsken 2000, 2003).
+
+    A weight's step, ``constant`` at first, grows by η⁺ = 1.2 while its gradient keeps its sign, up to 50; where the
+    sign has changed the last step went too far: the step shrinks by η⁻ = 0.5, down to 10⁻⁶, and the weight rests once.
+    Of the two improved versions of Rprop this is the one that needs nothing but gradients (iRprop⁺ also takes back
+    steps after which the error has grown); the paper does not say which of them it used.
+    """
+
+    name: ClassVar[str] = "irprop"
+    whole: ClassVar[bool] = True
+
+    def __init__(self, constant: float, size: int) -> None:
+        super().__init__(constant, size)
+        self.arrays = {"steps": np.full(size, constant, np.float64), "signs": np.zeros(size, np.float64)}
+
+    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
+        """The step of each weight, in the direction of Δ."""
+        steps, signs = self.arrays["steps"], np.sign(Δ)
+        kept = signs * self.arrays["signs"]
+        steps = np.where(kept > 0.0, np.minimum(1.2 * steps, 50.0), steps)
+        steps = np.where(kept < 0.0, np.maximum(0.5 * steps, 1e-6), steps)
+        signs = np.where(kept < 0.0, 0.0, signs)
+        self.arrays = {"steps": steps, "signs": signs}
+        return steps * signs
+
+
+class ProjectionStep(StepRule):
+    """The Projection method's β_k (eq. 11), with which it approaches the expert in the space of feature expectations.
+
+    Ψ is a mixture of the feature expectations of all policies so far. Each update moves it to the point nearest to the
+    expert on the line to those of the newest policy (eq. 11–12):
+
+        β_k = (Φ̄_θ − Ψ)ᵀ(Φ̄_E − Ψ) / ‖Φ̄_θ − Ψ‖²        Ψ ← Ψ + β_k (Φ̄_θ − Ψ)
+
+    What is kept is ``gap`` = Φ̄_E − Ψ, from which the difference of an update, Φ̄_E − Φ̄_θ, gives all the rest. In the
+    first update Ψ becomes Φ̄_θ and β is 1. Equation 11 leaves it open, but with it, and with λ = 1, the weights are
+    θ_{k+1} = Φ̄_E − Ψ_k ever after, which is the algorithm of Abbeel & Ng (2004); what they were at first is forgotten.
+    """
+
+    name: ClassVar[str] = "projection"
+    whole: ClassVar[bool] = True
+
+    def __init__(self, constant: float, size: int) -> None:
+        super().__init__(constant, size)
+        self.arrays = {"gap": np.zeros(size, np.float64)}
+
+    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
+        """β_k·Δ."""
+        gap, β = self.arrays["gap"], 1.0
+        towards = gap - difference  # Φ̄_θ − Ψ
+        if k == 1:
+            gap = difference.copy()
+        else:
+            length = float(towards @ towards)
+            β = float(towards @ gap) / length if length > 0.0 else 0.0  # there already: nowhere to go
+            gap = gap - β * towards
+        self.arrays = {"gap": gap}
+        return β * Δ
+
+
+#: the rules by name
+STEPS: dict[str, type[StepRule]] = {
+    rule.name: rule for rule in (ConstantStep, OverK, OverRootK, IRprop, ProjectionStep)
+}
+
+
+def make_step(name: str, constant: float, size: int) -> StepRule:
+    """A rule by its name, ready for the first update of ``size`` weights.
+
+    >>> make_step("1/k", 2.0, 1).size(4)
+    0.5
+    """
+    if name not in STEPS:
+        raise ConfigError(f"step cannot be {name!r}; it is one of: {', '.join(STEPS)}")
+    return STEPS[name](constant, size)

@@ -1,0 +1,129 @@
+"""Eight numbers at a time: the inner operations of charts, as vector instructions.
+
+The compiler vectorises loops that are long; a chart's are short, and most of their time would go into the ends. So rows
+of a chart are padded to a multiple of :data:`LANES` numbers, and these functions treat one block of so many. What they
+compute for the padding is never looked at.
+
+In the interpreter they are what they say: operations on slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+__all__ = ["LANES", "add_product", "add_scaled", "raise_to_shifted", "raise_to_sum"]
+
+LANES = 8
+
+
+def raise_to_sum(out: Any, o: int, left: Any, i: int, right: Any, j: int) -> None:
+    """out ← max(out, left + right), for a block of each."""
+    block = out[o : o + LANES]
+    np.maximum(block, left[i : i + LANES] + right[j : j + LANES], out=block)
+
+
+def raise_to_shifted(out: Any, o: int, left: Any, i: int, by: float) -> None:
+    """out ← max(out, left + a number), for a block of each."""
+    block = out[o : o + LANES]
+    np.maximum(block, left[i : i + LANES] + out.dtype.type(by), out=block)
+
+
+def add_product(out: Any, o: int, left: Any, i: int, right: Any, j: int, factor: Any, k: int) -> None:
+    """out ← out + left · right · factor, for a block of each."""
+    out[o : o + LANES] += left[i : i + LANES] * right[j : j + LANES] * factor[k : k + LANES]
+
+
+def add_scaled(out: Any, o: int, left: Any, i: int, by: float) -> None:
+    """out ← out + left · a number, for a block of each."""
+    out[o : o + LANES] += left[i : i + LANES] * out.dtype.type(by)
+
+
+def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) -> Any:
+    """The compiled twin of a function over ``places`` blocks (the first is changed) and perhaps a number."""
+
+    def typed(context: Any, arguments: Any) -> Any:
+        array = arguments[0]
+        if not (isinstance(array, types.Array) and isinstance(array.dtype, types.Float)):
+            return None
+        for k in range(places):  # blocks are loaded whole: another type, or gaps between numbers, would be misread
+            other = arguments[2 * k]
+            if not isinstance(other, types.Array) or (other.dtype, other.ndim, other.layout) != (array.dtype, 1, "C"):
+                return None
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            items = cgutils.unpack_tuple(builder, values[0])
+            element = context.get_value_type(array.dtype)
+            vector = ir.VectorType(element, LANES)
+            pointers = []
+            for k in range(places):
+                data = context.make_array(arguments[2 * k])(context, builder, items[2 * k]).data
+                place = builder.gep(data, [items[2 * k + 1]])
+                pointers.append(builder.bitcast(place, vector.as_pointer()))
+            blocks = [builder.load(pointer, align=array.dtype.bitwidth // 8) for pointer in pointers]
+            if number:
+                one = builder.insert_element(
+                    ir.Constant(vector, ir.Undefined), items[-1], ir.Constant(ir.IntType(32), 0)
+                )
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+                blocks.append(builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask))
+            builder.store(combine(builder, *blocks), pointers[0], align=array.dtype.bitwidth // 8)
+            return context.get_dummy_value()
+
+        return types.none(arguments), build
+
+    return intrinsic(typed)
+
+
+def _maximum(builder: Any, one: Any, two: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", two, one), two, one)
+
+
+_raise_to_sum = _vector_operation(3, False, lambda b, out, left, right: _maximum(b, out, b.fadd(left, right)))
+_raise_to_shifted = _vector_operation(2, True, lambda b, out, left, by: _maximum(b, out, b.fadd(left, by)))
+_add_product = _vector_operation(
+    4, False, lambda b, out, left, right, factor: b.fadd(out, b.fmul(b.fmul(left, right), factor))
+)
+_add_scaled = _vector_operation(2, True, lambda b, out, left, by: b.fadd(out, b.fmul(left, by)))
+
+
+@overload(raise_to_sum, inline="always")  # type: ignore[untyped-decorator]
+def _(out: Any, o: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
+    def built(out: Any, o: Any, left: Any, i: Any, right: Any, j: Any) -> None:
+        _raise_to_sum((out, np.int64(o), left, np.int64(i), right, np.int64(j)))
+
+    return built
+
+
+@overload(raise_to_shifted, inline="always")  # type: ignore[untyped-decorator]
+def _(out: Any, o: Any, left: Any, i: Any, by: Any) -> Any:
+    as_float = np.float32 if out.dtype == types.float32 else np.float64
+
+    def built(out: Any, o: Any, left: Any, i: Any, by: Any) -> None:
+        _raise_to_shifted((out, np.int64(o), left, np.int64(i), as_float(by)))
+
+    return built
+
+
+@overload(add_product, inline="always")  # type: ignore[untyped-decorator]
+def _(out: Any, o: Any, left: Any, i: Any, right: Any, j: Any, factor: Any, k: Any) -> Any:
+    def built(out: Any, o: Any, left: Any, i: Any, right: Any, j: Any, factor: Any, k: Any) -> None:
+        _add_product((out, np.int64(o), left, np.int64(i), right, np.int64(j), factor, np.int64(k)))
+
+    return built
+
+
+@overload(add_scaled, inline="always")  # type: ignore[untyped-decorator]
+def _(out: Any, o: Any, left: Any, i: Any, by: Any) -> Any:
+    as_float = np.float32 if out.dtype == types.float32 else np.float64
+
+    def built(out: Any, o: Any, left: Any, i: Any, by: Any) -> None:
+        _add_scaled((out, np.int64(o), left, np.int64(i), as_float(by)))
+
+    return built

@@ -1,0 +1,401 @@
+"""A tagger whose plans are exact: the Viterbi algorithm plans, inverse reinforcement learning finds the rewards.
+
+:class:`~treewright.tagging.Tagger` decides word by word and learns what each decision leads to. Here all labellings of a
+sentence are compared at once. Labels are scored where they stand (*emissions*: what is seen of the word and its
+neighbours, crossed with the label) and in pairs (*transitions*), with the boundary of the sentence as a neighbour of the
+first and the last. The best labelling is found by dynamic programming, and any of the six methods of
+:mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
+this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
+network (Taskar, Guestrin & Koller 2003), with ``perceptron`` the structured perceptron of Collins (2002).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora import Sentence, corpus_hash
+from treewright.errors import ConfigError, whole_number
+from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies import LinearPolicy
+from treewright.search.compiling import compiled, kernel
+from treewright.search.hashing import mix
+from treewright.search.hypergraph import Hypergraph, HypergraphPlanner, Sums, add, fan
+from treewright.search.running import run_shards
+from treewright.search.task import ENGINE
+from treewright.tagging.tagger import _MOST_FORMS, Corpus, Tagger, _batches, _sentences
+from treewright.tagging.words import ATTRIBUTES, WordTable
+
+__all__ = ["ViterbiPlanner", "ViterbiTagger"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Shorts = npt.NDArray[np.int32]
+
+(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX5, PREFIX1, PREFIX2, PREFIX3, PREFIX4, SHAPE) = range(
+    len(ATTRIBUTES)
+)
+FEATURES = 28
+
+_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 32, "step": "constant", "normalise": False, "averaged": True}
+#: what a method is given where nothing is said of it, chosen on development data
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "projection": {"passes": 50},
+    "mwal": {**_SETTINGS, "step_size": 1.0},
+    "perceptron": {**_SETTINGS, "step_size": 1.0},
+    "max-margin": {**_SETTINGS, "step_size": 1.0, "loss": 1.0},
+    "policy-matching": {**_SETTINGS, "step_size": 1.0, "temperature": 1.0},
+    "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
+}
+
+
+class ViterbiTagger(Tagger):
+    """Labels every word of a sentence, all words at once: the labelling with the largest sum of scores.
+
+    Args:
+        column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
+        learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
+            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            chosen for tagging: small batches, averaging, few passes.
+        bits: the size of the table of hashed features, 2^bits rows with a weight for each label.
+        order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled by itself.
+        min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
+        seed: the same seed gives the same model.
+
+    >>> from treewright.corpora import builtin_corpus
+    >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
+    >>> tagger = ViterbiTagger(learner={"name": "max-margin", "passes": 3}, bits=12).fit(train, dev=dev)
+    >>> tagger.predict(["she can see the can".split()])
+    [['PRON', 'AUX', 'VERB', 'DET', 'NOUN']]
+    """
+
+    task: ClassVar[str] = "viterbi-tagging"
+
+    def __init__(
+        self,
+        column: str = "upos",
+        *,
+        learner: str | InverseRL | dict[str, Any] = "max-margin",
+        bits: int = 18,
+        order: int = 1,
+        min_count: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.column = column
+        self.learner = learner
+        self.bits = bits
+        self.order = order
+        self.beam = 1  # no setting: the search is exact
+        self.min_count = min_count
+        self.seed = seed
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept."""
+        learner = self._make_learner()
+        self._check_settings()
+        sentences = _sentences(corpus, self.column)
+        self.labels_ = self._collect_labels(sentences)
+        counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
+        self.vocabulary_ = {word: count for word, count in counts.items() if count >= self.min_count}
+        self._table = WordTable(self.vocabulary_)
+        corpora, evaluate = {"train": corpus_hash(sentences)}, None
+        if dev is not None:
+            dev_sentences = _sentences(dev, self.column)
+            corpora["dev"] = corpus_hash(dev_sentences)
+            evaluate = self._accuracy_of(dev_sentences, jobs)
+        trained = train_irl(
+            learner,
+            self._planner([s.forms for s in sentences], [s.column(self.column) for s in sentences]),
+            jobs=jobs,
+            seed=self.seed,
+            evaluate=evaluate,
+            report=report,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        self.policy_, self.history_ = LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)), trained.history
+        best = max((row.score for row in self.history_ if row.score is not None), default=None)
+        self.card_ = self._make_card(corpora, {} if best is None else {"dev accuracy": best})
+        return self
+
+    def _label(
+        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
+    ) -> Iterator[tuple[list[Sentence | Sequence[str]], list[list[str]]]]:
+        """Batches of sentences, each with the labels of its sentences."""
+        names = np.array(self.labels_, dtype=object)
+        weights = self.policy_.weights.reshape(-1)
+        for batch in _batches(sentences):
+            forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
+            labels = names[self._planner(forms).best_labels(weights, jobs)].tolist()
+            yield batch, [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
+
+    def _make_learner(self) -> InverseRL:
+        """The learner, with what is good for tagging where it says nothing."""
+        return planning_learner(self.learner, DEFAULTS)
+
+    def resolved_config(self) -> dict[str, Any]:
+        """Every setting, with the learner's choices spelled out: what a model file records."""
+        return {**self.get_params(), "learner": self._make_learner().params()}
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self.order = whole_number("order", self.order, 0, 1)
+
+    def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
+        """A function that labels with some weights and gives the accuracy."""
+        planner = self._planner([sentence.forms for sentence in sentences])
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold = np.array([numbers.get(label, -1) for s in sentences for label in s.column(self.column)])
+        return lambda weights: float((planner.best_labels(weights, jobs) == gold).mean())
+
+    def _planner(self, forms: Sequence[Sequence[str]], labels: Sequence[Sequence[str]] | None = None) -> ViterbiPlanner:
+        """Words as rows of the table, and gold labels as numbers; sentences without words are left out."""
+        if len(self._table) > _MOST_FORMS:
+            self._table = WordTable(self.vocabulary_)
+        lengths = np.array([len(words) for words in forms if words], np.int64)
+        words = np.array(self._table.numbers([form for words in forms for form in words]), np.int32)
+        numbers = {label: number for number, label in enumerate(self.labels_)}
+        gold = None if labels is None else np.array([numbers[label] for row in labels for label in row], np.int32)
+        return ViterbiPlanner(
+            lengths, words, self._table.array(), len(self.labels_), gold, bits=self.bits, order=self.order
+        )
+
+
+def planning_learner(learner: Any, defaults: dict[str, dict[str, Any]]) -> InverseRL:
+    """A method of inverse reinforcement learning, with the defaults of a task where settings say nothing."""
+    if isinstance(learner, str):
+        learner = {"name": learner}
+    if isinstance(learner, dict):
+        learner = {**defaults.get(str(learner.get("name")), {}), **learner}
+    made = make_learner(learner)
+    if not isinstance(made, InverseRL):
+        raise ConfigError(
+            f"learner {made.name!r} learns from single actions, but this estimator compares whole plans: "
+            f"take one of {', '.join(defaults)}"
+        )
+    return made
+
+
+class ViterbiPlanner(HypergraphPlanner):
+    """Plans labellings: the decision process of sequence labelling, for a corpus of words that are rows of a table.
+
+    Args:
+        lengths: the number of words of each sentence, one at least.
+        words: the rows of all words, and ``table``, the attributes of each (:class:`~treewright.tagging.words.WordTable`).
+        labels: how many labels there are.
+        gold: the labels of all words, if they are known.
+        bits, order: as of the tagger.
+
+    The weights are those of transitions, if any, and then a table of 2^bits rows, one weight a label.
+    """
+
+    def __init__(
+        self,
+        lengths: Ints,
+        words: Shorts,
+        table: Shorts,
+        labels: int,
+        gold: Shorts | None = None,
+        *,
+        bits: int = 18,
+        order: int = 1,
+    ) -> None:
+        self.lengths, self.labels = lengths, labels
+        self.at = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.pairs = labels * (labels + 2) if order else 0
+        rows = 1 << bits
+        self.rows = np.empty((len(words), FEATURES), np.int32)
+        rows_pass(ENGINE, words, self.at, table, rows - 1, self.rows)
+        kinds, graph = np.unique(lengths, return_inverse=True)
+        anchors = gold_parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
+        if gold is not None:
+            emissions = self.pairs + (np.arange(len(words)) - np.repeat(self.at[:-1], lengths)) * labels + gold
+            anchors = gold_parts = emissions.astype(np.int32), self.at
+            if order:
+                gold_parts = _with_transitions(emissions, gold, self.at, labels)
+        graphs = [labelling_graph(int(n), labels, order) for n in kinds]
+        super().__init__(self.pairs + rows * labels, graphs, graph.astype(np.int64), *gold_parts, anchors=anchors)
+
+    def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
+        """Emissions and transitions."""
+        score_pass(ENGINE, θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
+
+    def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
+        """The features of emissions and transitions."""
+        collect_pass(ENGINE, which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
+
+    def best_labels(self, θ: Any, jobs: int = 1) -> Ints:
+        """The numbers of the labels of all words in the best plans."""
+        found = np.zeros(len(self.rows), np.int64)
+
+        def work(first: int, last: int, control: Any, slot: int) -> None:
+            which = np.arange(first, last)
+            at, weights = self.best_parts(θ, which)
+            labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
+
+        if len(self):
+            run_shards(work, len(self), jobs=jobs)
+        return found
+
+
+@lru_cache(maxsize=1024)
+def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
+    """The forest of all labellings of n words.
+
+    Its parts are pairs of labels (that of the second word times ``labels``, plus that of the first; then those that
+    begin a sentence, and those that end it), if ``order`` is 1, and then the labels of each word. A word has two nodes a
+    label: one is built from any label of the word before, and the other adds the word itself.
+    """
+    K, y = labels, np.arange(labels)
+    if not order:  # one node a word
+        words = np.arange(n)
+        fans = fan(np.where(words, words - 1, n), 0, n, 0, words * K, 1, K)
+        return Hypergraph(words.astype(np.int32), np.arange(n + 1, dtype=np.int32), fans, n, n * K)
+    begin, end, emit = K * K, K * K + K, K * K + 2 * K
+    root, nothing, i = n * 2 * K, n * 2 * K + 1, np.arange(n)[:, None]
+    entered, labelled = i * 2 * K + y, i * 2 * K + K + y
+    enter = fan(labelled[:-1, :1], 1, nothing, 0, y * K, 1, K) if n > 1 else np.zeros((0, K, 7), np.int32)
+    first = fan(nothing, 0, nothing, 0, begin + y, 0, 1)[None]
+    label = fan(entered, 0, nothing, 0, emit + i * K + y, 0, 1)
+    finish = fan(labelled[-1, :1], 1, nothing, 0, end, 1, K)
+    words = np.stack([np.concatenate([first, enter]), label], axis=1).reshape(-1, 7)
+    nodes = np.arange(nothing, dtype=np.int32)
+    return Hypergraph(nodes, np.arange(nothing + 1, dtype=np.int32), np.concatenate([words, finish]), nothing, emit + n * K)
+
+
+def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> tuple[Shorts, Ints]:
+    """The parts of each sentence: its emissions, n − 1 pairs, and the labels that begin and end it."""
+    K = labels
+    pairs = np.empty(len(gold) + len(at) - 1, np.int64)  # one more than there are words
+    pairs_at = at + np.arange(len(at))
+    inner = np.ones(len(pairs), np.bool_)
+    inner[pairs_at[:-1]] = False
+    pairs[inner] = K * K + K + gold  # as if each word were the last; those that are not get a pair
+    pairs[pairs_at[:-1]] = K * K + gold[at[:-1]]
+    followed = np.ones(len(gold), np.bool_)
+    followed[at[1:] - 1] = False
+    before = np.flatnonzero(followed)
+    pairs[np.flatnonzero(inner)[before]] = gold[before + 1].astype(np.int64) * K + gold[before]
+    parts = np.concatenate([np.concatenate([emissions[a:b], pairs[a + s : b + s + 1]]) for s, (a, b) in enumerate(pairwise(at.tolist()))])
+    return parts.astype(np.int32), at + pairs_at
+
+
+# ---- kernels
+
+
+@kernel
+def rows_pass(engine: Any, words: Any, at: Any, table: Any, last: int, out: Any) -> None:
+    """The rows of the weights that each word looks at: those of its own features, and of its neighbours'."""
+    for s in range(at.shape[0] - 1):
+        for i in range(at[s], at[s + 1]):
+            w = np.int64(words[i])
+            before = np.int64(words[i - 1]) if i > at[s] else np.int64(0)
+            before2 = np.int64(words[i - 2]) if i > at[s] + 1 else np.int64(0)
+            after = np.int64(words[i + 1]) if i + 1 < at[s + 1] else np.int64(0)
+            after2 = np.int64(words[i + 2]) if i + 2 < at[s + 1] else np.int64(0)
+            _features(table, w, before, before2, after, after2, 1 if i == at[s] else 0, out[i])
+            for k in range(FEATURES):
+                out[i, k] &= last
+
+
+@compiled
+def _features(of: Any, w: int, before: int, before2: int, after: int, after2: int, begins: int, out: Any) -> None:
+    """The features of a word: those of :class:`~treewright.tagging.SequenceLabelling` that see no labels."""
+    out[0] = mix(1, 0)
+    out[1] = mix(2, of[w, FORM])
+    out[2] = mix(3, of[w, LOWER])
+    out[3] = mix(4, of[w, SUFFIX1])
+    out[4] = mix(5, of[w, SUFFIX2])
+    out[5] = mix(6, of[w, SUFFIX3])
+    out[6] = mix(7, of[w, SUFFIX4])
+    out[7] = mix(8, of[w, SUFFIX5])
+    out[8] = mix(9, of[w, PREFIX1])
+    out[9] = mix(10, of[w, PREFIX2])
+    out[10] = mix(11, of[w, PREFIX3])
+    out[11] = mix(12, of[w, PREFIX4])
+    out[12] = mix(mix(13, of[w, SHAPE]), begins)
+    out[13] = mix(mix(14, of[w, SHAPE]), of[w, SUFFIX2])
+    out[14] = mix(15, of[before, LOWER])
+    out[15] = mix(16, of[before2, LOWER])
+    out[16] = mix(17, of[after, LOWER])
+    out[17] = mix(18, of[after2, LOWER])
+    out[18] = mix(19, of[before, SUFFIX3])
+    out[19] = mix(20, of[after, SUFFIX3])
+    out[20] = mix(21, of[after, SUFFIX2])
+    out[21] = mix(mix(22, of[w, SHAPE]), of[after, SHAPE])
+    out[22] = mix(mix(23, of[w, SHAPE]), of[before, SHAPE])
+    out[23] = mix(mix(24, of[w, LOWER]), of[before, LOWER])
+    out[24] = mix(mix(25, of[w, LOWER]), of[after, LOWER])
+    out[25] = mix(mix(26, of[w, LOWER]), of[before, SUFFIX3])
+    out[26] = mix(mix(27, of[w, LOWER]), of[after, SUFFIX3])
+    out[27] = mix(mix(28, of[before, LOWER]), of[after, LOWER])
+
+
+@kernel
+def score_pass(
+    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: int, pairs: int, scores: Any
+) -> None:
+    """The scores of all parts of sentences: weights of pairs as they are, and of labels the sums of their features'."""
+    for s in range(which.shape[0]):
+        out = scores[at[s] : at[s + 1]]
+        for p in range(pairs):
+            out[p] = np.float64(θ[p])
+        place = np.int64(pairs)
+        for i in range(words_at[which[s]], words_at[which[s] + 1]):
+            for k in range(rows.shape[1]):
+                row = np.int64(pairs) + np.int64(rows[i, k]) * labels
+                for y in range(labels):
+                    out[place + y] += np.float64(θ[row + y])
+            place += labels
+
+
+@kernel
+def collect_pass(
+    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: int, pairs: int, weights: Any, sums: Sums
+) -> None:
+    """Add the features of all parts of sentences, as often as their weights say."""
+    for s in range(which.shape[0]):
+        own = weights[at[s] : at[s + 1]]
+        for p in range(pairs):
+            if own[p] != 0.0:
+                add(sums, p, own[p])
+        place = np.int64(pairs)
+        for i in range(words_at[which[s]], words_at[which[s] + 1]):
+            for y in range(labels):
+                if own[place + y] != 0.0:
+                    for k in range(rows.shape[1]):
+                        add(sums, np.int64(pairs) + np.int64(rows[i, k]) * labels + y, own[place + y])
+            place += labels
+
+
+@kernel
+def labels_pass(
+    engine: Any, which: Any, at: Any, words_at: Any, labels: int, pairs: int, weights: Any, found: Any
+) -> None:
+    """The labels whose parts have a weight."""
+    for s in range(which.shape[0]):
+        place = at[s] + np.int64(pairs)
+        for i in range(words_at[which[s]], words_at[which[s] + 1]):
+            for y in range(labels):
+                if weights[place + y] != 0.0:
+                    found[i] = y
+            place += labels
