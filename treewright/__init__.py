@@ -13,21 +13,26 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from treewright.constituency import ConstituencyParser, Grammar
     from treewright.corpora import Sentence, Token, load_corpus, read_sentences
     from treewright.corpora.builtin import builtin_corpus
-    from treewright.dependency import DependencyParser
+    from treewright.dependency import DependencyParser, EisnerParser
     from treewright.errors import TreewrightError
     from treewright.loading import load
     from treewright.search import Task, check_task
-    from treewright.tagging import Tagger
+    from treewright.tagging import Tagger, ViterbiTagger
 
 _HOMES = {
+    "ConstituencyParser": "treewright.constituency",
     "DependencyParser": "treewright.dependency",
+    "EisnerParser": "treewright.dependency",
+    "Grammar": "treewright.constituency",
     "Sentence": "treewright.corpora",
     "Tagger": "treewright.tagging",
     "Task": "treewright.search",
     "Token": "treewright.corpora",
     "TreewrightError": "treewright.errors",
+    "ViterbiTagger": "treewright.tagging",
     "builtin_corpus": "treewright.corpora.builtin",
     "check_task": "treewright.search",
     "load": "treewright.loading",
@@ -36,12 +41,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "ConstituencyParser",
     "DependencyParser",
+    "EisnerParser",
+    "Grammar",
     "Sentence",
     "Tagger",
     "Task",
     "Token",
     "TreewrightError",
+    "ViterbiTagger",
     "__version__",
     "builtin_corpus",
     "check_task",

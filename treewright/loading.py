@@ -15,6 +15,9 @@ __all__ = ["ESTIMATORS", "load"]
 ESTIMATORS = {
     "tagging": "treewright.tagging:Tagger",
     "dependency": "treewright.dependency:DependencyParser",
+    "viterbi-tagging": "treewright.tagging:ViterbiTagger",
+    "eisner-dependency": "treewright.dependency:EisnerParser",
+    "constituency": "treewright.constituency:ConstituencyParser",
 }
 
 

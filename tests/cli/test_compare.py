@@ -83,7 +83,7 @@ def test_models(run, tmp_path):
 def test_only_parsers(run, model, data):
     test = data / "test.conllu"
     message = run("compare", model, test, test, code=2).stderr
-    assert "a model for tagging; only dependency parsers can be compared" in message
+    assert "a model for tagging; only parsers can be compared" in message
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +16,9 @@ from tests.constituency.naive import (
     best_tree_kernel,
     cover_kernel,
     filled,
+    first_action,
     is_there,
+    literally,
     logarithms,
     long_problem,
     plain_chart,
@@ -140,43 +141,6 @@ def test_a_cover_of_a_long_sentence_has_pieces_that_are_there(n):
 
 
 # ---- Algorithm 5
-
-
-def first_action(problem, symbol, derivation):
-    if symbol in problem.tops:
-        return "unary", derivation[0][1]
-    return ("binary", derivation[0][2], derivation[1][4]) if len(derivation) > 1 else ("lexical",)
-
-
-def states_of(problem, gold):
-    """For each constituent of a tree: its actions, each with its value Q and its features Φ(x, a), and the expert's."""
-    for k, (_, one, *_, start, end) in enumerate(gold):
-        below = [node for node in gold[k:] if node[3] >= start and node[4] <= end]
-        for symbol in ([problem.unary[one][0]] if one >= 0 else []) + [gold[k][0]]:
-            if symbol not in problem.tops:
-                below[0] = (gold[k][0], -1, *gold[k][2:])
-            best = {}
-            for derivation in problem.derivations(symbol, start, end):
-                action, score = first_action(problem, symbol, derivation), problem.score(derivation)
-                if action not in best or score > best[action][0]:
-                    best[action] = score, problem.rules(derivation)
-            yield first_action(problem, symbol, below), best
-
-
-def literally(problem, gold, temperature):
-    """J by eq. 16 (without the division by N) and its negative gradient by eq. 18, with Φ(x, a) written out."""
-    dissimilarity, gradient = 0.0, np.zeros(len(problem.weights))
-    for expert, actions in states_of(problem, gold):
-        highest = max(q for q, _ in actions.values())
-        π = {action: math.exp((q - highest) / temperature) for action, (q, _) in actions.items()}
-        total = sum(π.values())
-        π = {action: p / total for action, p in π.items()}  # eq. 17
-        mean = sum(π[action] * φ for action, (_, φ) in actions.items())
-        for action, (_, φ) in actions.items():
-            of_expert = 1.0 if action == expert else 0.0
-            dissimilarity += 0.5 * (π[action] - of_expert) ** 2
-            gradient += (of_expert - π[action]) * π[action] / temperature * (φ - mean)  # eq. 18 and 19
-    return dissimilarity, gradient
 
 
 def by_kernel(problem, gold, temperature, dtype=np.float64, run=policy_kernel):

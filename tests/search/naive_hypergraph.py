@@ -36,8 +36,8 @@ def derivations(graph, place=None):
     for node in graph.nodes.tolist():
         found[node] = [
             [(node, number, part), *left, *right]
-            for number, (l, r, part) in enumerate(edges[node])
-            for left, right in product(found[l], found[r])
+            for number, (one, two, part) in enumerate(edges[node])
+            for left, right in product(found[one], found[two])
         ]
     return found[int(graph.nodes[-1]) if place is None else place]
 
@@ -61,10 +61,10 @@ def naive_best(graph, scores, place=None):
     best = {None: ([], 0.0)}
     for node in graph.nodes.tolist():
         best[node] = ([], -math.inf)
-        for number, (l, r, part) in enumerate(edges[node]):
-            total = (0.0 if part is None else scores[part]) + best[l][1] + best[r][1]
+        for number, (one, two, part) in enumerate(edges[node]):
+            total = (0.0 if part is None else scores[part]) + best[one][1] + best[two][1]
             if total > best[node][1]:
-                best[node] = ([(node, number, part), *best[l][0], *best[r][0]], total)
+                best[node] = ([(node, number, part), *best[one][0], *best[two][0]], total)
     return best[int(graph.nodes[-1]) if place is None else place]
 
 
@@ -88,9 +88,9 @@ def naive_matching(graph, scores, expert, temperature):
     Δ, J = np.zeros(graph.parts), 0.0
     for node, right in {(node, number) for node, number, _ in expert}:
         Φ, Q = [], []
-        for l, r, part in edges[node]:
+        for one, two, part in edges[node]:
             features, total = np.zeros(graph.parts), 0.0
-            for tail in (l, r):
+            for tail in (one, two):
                 if tail is not None:
                     best, worth = naive_best(graph, scores, tail)
                     features, total = features + counts(graph, best), total + worth

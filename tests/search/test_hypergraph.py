@@ -10,9 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.search import naive_hypergraph as naive
-from treewright.search.hypergraph import (
+from treewright.search.forests import (
     Batch,
-    Hypergraph,
     HypergraphPlanner,
     best_pass,
     expected_pass,
@@ -20,6 +19,7 @@ from treewright.search.hypergraph import (
     n_best_pass,
     pack_graphs,
 )
+from treewright.search.hypergraph import Hypergraph
 from treewright.search.task import ENGINE
 
 MOST = 3000  # derivations
@@ -177,8 +177,8 @@ class Plain(HypergraphPlanner):
             for part, weight in enumerate(weights[at[k] : at[k + 1] - 1]):
                 if weight and not sums.touched[part]:
                     sums.touched[part] = True
-                    sums.places[sums.count[0]] = part
-                    sums.count[0] += 1
+                    sums.places[sums.size[0]] = part
+                    sums.size[0] += 1
                 sums.totals[part] += weight
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli import compare, corpus, demo, evaluate, info, learners, parse, trace, train
+from treewright.cli import compare, corpus, demo, evaluate, grammar, info, learners, parse, trace, train
 from treewright.cli.outcomes import EXIT_CODES, Commands
 
 __all__ = ["app", "main"]
@@ -30,6 +30,7 @@ app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("trace")(trace.trace)
+app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)
 app.command("learners")(learners.learners)
 app.command("corpus")(corpus.corpus)

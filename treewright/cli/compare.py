@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from treewright.cli.console import make_table, print_json, stdout
-from treewright.cli.evaluate import is_annotation, parse_all
+from treewright.cli.evaluate import annotation_kind, is_annotation, parse_all, scoring_options
 from treewright.cli.streams import load
-from treewright.cli.tasks import TASKS, load_model
+from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
 
@@ -20,20 +20,34 @@ __all__ = ["compare"]
 
 
 def compare(
-    a: Annotated[str, typer.Argument(help="A model, or an annotation (.conllu, .conll).", metavar="A")],
+    a: Annotated[
+        str, typer.Argument(help="A model, or an annotation (.conllu, .conll; .ptb, .mrg; or -).", metavar="A")
+    ],
     b: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
     gold: Annotated[str, typer.Argument(help="The right annotation.", metavar="GOLD")],
-    measure: Annotated[str, typer.Option("--measure", "-m", help="las or uas.")] = "las",
+    measure: Annotated[
+        str | None,
+        typer.Option("--measure", "-m", help="Dependencies: las or uas; constituents: f1.", show_default="las, f1"),
+    ] = None,
     no_subtypes: Annotated[
-        bool, typer.Option("--no-subtypes", help="Compare relations without what follows a colon.")
+        bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
     ] = False,
-    no_punctuation: Annotated[bool, typer.Option("--no-punctuation", help="Leave punctuation out.")] = False,
+    no_punctuation: Annotated[
+        bool, typer.Option("--no-punctuation", help="Dependencies: leave punctuation out.")
+    ] = False,
+    rules: Annotated[
+        str | None,
+        typer.Option("--rules", help="Constituents: count as evalb does, or parseval.", show_default="evalb"),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
+    ] = None,
     samples: Annotated[int, typer.Option(help="Samples of the tests; more make smaller p possible.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same samples.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
-    """Compare two dependency parsers on the same sentences.
+    """Compare two parsers, of dependencies or of constituents, on the same sentences.
 
     The difference is B minus A: where it is positive, B is better. The interval and
     both p-values come from sampling sentences: paired bootstrap (one-sided: is B not
@@ -43,48 +57,82 @@ def compare(
       treewright compare old.tw new.tw test.conllu
       treewright compare ours.conllu theirs.conllu gold.conllu --measure uas
       treewright compare ours.conllu theirs.conllu gold.conllu --json | jq .p_bootstrap
+      treewright compare frequencies.tw max-margin.tw test.ptb
     """
-    from treewright.dependency import compare_dependencies
-
-    if measure not in ("las", "uas"):
-        raise ConfigError(f"there is no measure {measure!r}; choose las or uas")
     if [a, b, gold].count("-") > 1:
         raise ConfigError("standard input (-) can be only one of the three")
+    sides = [_side(path) for path in (a, b)]
+    task = _common_task(sides, gold)
+    measure = measure or task.measures[0]
+    if measure not in task.measures:
+        raise ConfigError(f"there is no measure {measure!r} for {task.name}; choose {' or '.join(task.measures)}")
+    given = {
+        "subtypes": False if no_subtypes else None,
+        "punctuation": False if no_punctuation else None,
+        "rules": rules,
+        "max_length": max_length,
+    }
+    options = scoring_options(task, given)
     shown = not as_json
     right = load(gold, shown=shown)
-    TASKS["dependency"].check_gold(right, "deprel")
-    first, second = (_annotation(path, right, jobs, shown=shown) for path in (a, b))
-    comparison = compare_dependencies(
-        right,
-        first,
-        second,
-        measure="las" if measure == "las" else "uas",
-        subtypes=not no_subtypes,
-        punctuation=not no_punctuation,
-        samples=samples,
-        seed=seed,
-    )
+    task.check_gold(right, "deprel")
+    if all(side.task is not None for side in sides):  # a file has the other sentences too
+        right = task.chosen(right, options)
+    first, second = (_annotation(side, right, jobs, shown=shown) for side in sides)
+    values = task.compare(right, first, second, measure, **options, samples=samples, seed=seed)
     if as_json:
-        print_json({"a_name": a, "b_name": b, "gold": gold, **comparison.to_dict()})
+        print_json({"a_name": a, "b_name": b, "gold": gold, **values})
         return
-    _show(a, b, comparison.to_dict())
+    _show(a, b, values)
 
 
-def _annotation(path: str, gold: list[Sentence], jobs: int, *, shown: bool) -> list[Sentence]:
-    """The annotation in a file, or a model's annotation of the gold sentences."""
+class _Side(NamedTuple):
+    """One of the two: a model with its task, or an annotation; ``kind`` is None where only its sentences can tell."""
+
+    path: str
+    kind: str | None
+    task: Task | None = None
+    estimator: Any = None
+
+
+def _side(path: str) -> _Side:
     if is_annotation(path):
-        return load(path, shown=shown)
+        return _Side(path, annotation_kind(path))
     task, estimator = load_model(path)
-    if task.name != "dependency":
-        raise ConfigError(f"{path}: this is a model for {task.name}; only dependency parsers can be compared")
-    return parse_all(task, estimator, gold, jobs, shown=shown)
+    if not task.measures:
+        raise ConfigError(f"{path}: this is a model for {task.name}; only parsers can be compared")
+    return _Side(path, task.annotates, task, estimator)
+
+
+def _common_task(sides: list[_Side], gold: str) -> Task:
+    """What the two have in common; the name of the gold file tells where they say nothing of it."""
+    kinds = {side.kind: side.path for side in sides if side.kind is not None}
+    if len(kinds) > 1:
+        (one, first), (other, second) = kinds.items()
+        raise ConfigError(f"{first} is about {one}, and {second} about {other}: give two of the same kind")
+    kind = next(iter(kinds), None) or annotation_kind(gold) or "dependency"
+    if not TASKS[kind].measures:
+        path = next(iter(kinds.values()), gold)
+        raise ConfigError(f"{path}: this is an annotation for {kind}; only those of parsers can be compared")
+    return TASKS[kind]
+
+
+def _annotation(side: _Side, gold: list[Sentence], jobs: int, *, shown: bool) -> list[Sentence]:
+    """The annotation in a file, or a model's annotation of the gold sentences."""
+    if side.task is None:
+        return load(side.path, shown=shown)
+    return parse_all(side.task, side.estimator, gold, jobs, shown=shown)
 
 
 def _show(a: str, b: str, values: dict[str, Any]) -> None:
     low, high = values["interval"]
     fewer = values["error_reduction"]
     rows = [
-        (f"A  {a}", percent(values["a"]), f"{values['tokens']:,} words in {values['sentences']:,} sentences"),
+        (
+            f"A  {a}",
+            percent(values["a"]),
+            f"{values.get('tokens', values.get('words')):,} words in {values['sentences']:,} sentences",
+        ),
         (f"B  {b}", percent(values["b"]), ""),
         ("B − A", _signed(values["difference"]), f"95% interval {_signed(low)} to {_signed(high)}"),
         ("error reduction", percent(fewer), "of A's errors" if fewer is not None else "A makes no errors"),

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from treewright.cli.outcomes import note
-from treewright.cli.settings import LEARNING, RUNNING, Setting
-from treewright.cli.tasks import Task
+from treewright.cli.settings import RUNNING, Setting
+from treewright.cli.tasks import TASKS, Task
 from treewright.errors import ConfigError
 
-__all__ = ["Config", "blame", "dump_toml", "read_config", "resolve"]
+__all__ = ["Config", "blame", "dump_toml", "params_toml", "read_config", "resolve"]
 
 _TRAIN = Setting("train", Path, "The corpus to learn from.")
 
@@ -35,7 +35,7 @@ class Config:
         """The configuration as a file that gives it back."""
         files = {"train": self.train, "dev": self.dev, "out": self.out}
         given = {name: str(path) for name, path in files.items() if path is not None}
-        return dump_toml({"task": self.task, **given, "jobs": self.jobs, **self.params})
+        return params_toml(self.task, {"task": self.task, **given, "jobs": self.jobs}, self.params)
 
 
 def resolve(
@@ -64,7 +64,8 @@ def resolve(
 def blame(error: ConfigError, file: Path | None, given: Mapping[str, Any], task: Task) -> ConfigError:
     """An error that only training found; where its message begins with a setting from the file, it names the file."""
     word = str(error).partition(" ")[0]
-    if file is not None and word in read_config(file, task) and given.get(word) is None:
+    parameter = next((setting.parameter for setting in task.settings if setting.name == word), word)
+    if file is not None and word in read_config(file, task) and given.get(parameter) is None:
         return ConfigError(f"{file}: {error}")
     return error
 
@@ -87,14 +88,15 @@ def _combine(
         if given.get(setting.parameter) is not None:
             values[setting.name] = given[setting.parameter]
     stays = bool(update) and given.get("update") in (None, update.get("name"))
-    learner = _merge("learner", learner, given, file, say, "; those of its update stay" if stays else "")
-    update = _merge("update", update, given, file, say)
+    learner = _merge("learner", task, learner, given, file, say, "; those of its update stay" if stays else "")
+    update = _merge("update", task, update, given, file, say)
     learner.setdefault("name", task.default_learner)
     running = {name: values.pop(name, None) for name in ("train", "dev", "out", "jobs")}
     jobs = 1 if running["jobs"] is None else int(running["jobs"])
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
-    params = task.params(values)
+    params = task.params(_with_none(values, task.settings))
+    learner = _with_none(learner, [setting for setting in task.learning if setting.table == "learner"])
     if update:
         usual = task.estimator()(**params, learner=learner).resolved_config()["learner"].get("update")
         if usual is None:
@@ -103,18 +105,27 @@ def _combine(
         learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update
     estimator = task.estimator()(**params, learner=learner)
     train, dev, out = (None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out"))
-    return Config(task.name, estimator.resolved_config(), train, dev, out, jobs), estimator
+    resolved = task.plain_params(estimator.resolved_config(), values)
+    return Config(task.name, resolved, train, dev, out, jobs), estimator
+
+
+def _with_none(values: dict[str, Any], settings: Iterable[Setting]) -> dict[str, Any]:
+    """The values as the library takes them: None where a person wrote what stands for it."""
+    nothing = {setting.name: setting.nothing for setting in settings if setting.nothing is not None}
+    return {name: None if name in nothing and value == nothing[name] else value for name, value in values.items()}
 
 
 def _merge(
     table: str,
+    task: Task,
     values: dict[str, Any],
     given: Mapping[str, Any],
     file: Path | None,
     say: Callable[[str], None],
     but: str = "",
 ) -> dict[str, Any]:
-    new = {s.name: given[s.parameter] for s in LEARNING if s.table == table and given.get(s.parameter) is not None}
+    settings = [setting for setting in task.learning if setting.table == table]
+    new = {s.name: given[s.parameter] for s in settings if given.get(s.parameter) is not None}
     if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
         say(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}{but}")
         values = {}
@@ -140,10 +151,12 @@ def read_config(path: Path, task: Task) -> dict[str, Any]:
     _check(path, "", values, own, ("learner",))
     if "learner" in values:
         learner = values["learner"] = _table(path, "learner", values["learner"])
-        _check(path, "learner.", learner, [s for s in LEARNING if s.table == "learner"], ("update",))
+        choices, update_choices = ([s for s in task.learning if s.table == table] for table in ("learner", "update"))
+        _resolve_aliases(path, learner, choices)
+        _check(path, "learner.", learner, choices, ("update",) if update_choices else ())
         if "update" in learner:
             update = learner["update"] = _table(path, "learner.update", learner["update"])
-            _check(path, "learner.update.", update, [s for s in LEARNING if s.table == "update"])
+            _check(path, "learner.update.", update, update_choices)
     values.pop("task", None)
     return values
 
@@ -153,6 +166,14 @@ def _underscores(table: dict[str, Any]) -> dict[str, Any]:
     return {
         key.replace("-", "_"): _underscores(value) if isinstance(value, dict) else value for key, value in table.items()
     }
+
+
+def _resolve_aliases(path: Path, values: dict[str, Any], settings: Iterable[Setting]) -> None:
+    for setting in settings:
+        if setting.alias and setting.alias in values:
+            if setting.name in values:
+                raise ConfigError(f"{path}: {setting.alias} and {setting.name} are the same setting; leave one out")
+            values[setting.name] = values.pop(setting.alias)
 
 
 def _table(path: Path, name: str, value: Any) -> dict[str, Any]:
@@ -193,6 +214,23 @@ def _fits(value: Any, setting: Setting) -> bool:
         lists = list(value.values()) if isinstance(value, dict) else [value]
         return all(isinstance(part, list) and all(isinstance(item, str) for item in part) for part in lists)
     return isinstance(value, int if setting.type is int else str)
+
+
+def params_toml(task: str, about: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Settings as :meth:`Task.plain_params` gives them, as a file for ``--config``, with ``about`` at its beginning."""
+    known = TASKS.get(task)
+    settings = [] if known is None else [*known.settings, *known.learning]
+    plain = _without_none(params, [setting for setting in settings if not setting.table])
+    if isinstance(plain.get("learner"), Mapping):
+        plain["learner"] = _without_none(plain["learner"], [s for s in settings if s.table == "learner"])
+    return dump_toml({**about, **plain})
+
+
+def _without_none(values: Mapping[str, Any], settings: Iterable[Setting]) -> dict[str, Any]:
+    """The values as a person writes them; where nothing stands for None, it is left out."""
+    nothing = {setting.name: setting.nothing for setting in settings}
+    plain = {name: nothing.get(name) if value is None else value for name, value in values.items()}
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def dump_toml(values: Mapping[str, Any], prefix: str = "") -> str:

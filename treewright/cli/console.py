@@ -98,15 +98,35 @@ class Bar:
         self._task = TaskID(0)
         self._asked: float | None = None  # when it was first asked how far the work is
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()  # the timer is another thread
 
     def __enter__(self) -> Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self.hide()
+
+    def begin(self, stage: str, total: float) -> None:
+        """Say that work begins which may not tell how far it is before much of it is done, or compiled."""
+        self.update(stage, 0, total)
+
+        def remind() -> None:
+            if self._first is None:
+                self.update(stage, 0, total)
+
+        self._timer = threading.Timer(_PATIENCE + 0.1, remind)
+        self._timer.daemon = True
+        self._timer.start()
 
     def update(self, stage: str, done: float, total: float) -> None:
         """Say how far the work is."""
+        with self._lock:
+            self._update(stage, done, total)
+
+    def _update(self, stage: str, done: float, total: float) -> None:
         now = time.monotonic()
         if self._first is None and done > 0:
             self._first = now, done
@@ -147,6 +167,7 @@ class Bar:
 
     def hide(self) -> None:
         """Take the bar off the screen, e.g. to print a line; the next update draws it again."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        with self._lock:
+            if self._progress is not None:
+                self._progress.stop()
+                self._progress = None

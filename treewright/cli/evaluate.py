@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,17 +17,31 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["evaluate", "is_annotation", "parse_all"]
+__all__ = ["annotation_kind", "evaluate", "is_annotation", "parse_all", "scoring_options"]
 
-_ANNOTATIONS = {".conllu": "dependency", ".conll": "dependency", ".tsv": "tagging", ".tab": "tagging"}
-_OPTIONS = {"column": "--column", "subtypes": "--no-subtypes", "punctuation": "--no-punctuation"}
+_ANNOTATIONS = {
+    ".conllu": "dependency",
+    ".conll": "dependency",
+    ".tsv": "tagging",
+    ".tab": "tagging",
+    ".ptb": "constituency",
+    ".mrg": "constituency",
+}
+_OPTIONS = {
+    "column": "--column",
+    "subtypes": "--no-subtypes",
+    "punctuation": "--no-punctuation",
+    "rules": "--rules",
+    "max_length": "--max-length",
+}
 
 
 def evaluate(
     model: Annotated[
         str,
         typer.Argument(
-            help="The model file; or an annotation to compare: .conllu, .conll, .tsv, .tab, or - for standard input.",
+            help="The model file; or an annotation to compare: .conllu, .conll, .tsv, .tab, .ptb, .mrg, or - for "
+            "standard input.",
             metavar="MODEL",
         ),
     ],
@@ -35,8 +50,8 @@ def evaluate(
         str | None,
         typer.Option(
             "--task",
-            help="What to compare in an annotation: dependency or tagging.",
-            show_default="dependency for CoNLL-U",
+            help="What to compare in an annotation: dependency, tagging or constituency.",
+            show_default="by the suffix; dependency for CoNLL-U",
         ),
     ] = None,
     column: Annotated[
@@ -44,12 +59,19 @@ def evaluate(
         typer.Option("--column", help="With --task tagging: the column to compare.", show_default="upos"),
     ] = None,
     no_subtypes: Annotated[
-        bool, typer.Option("--no-subtypes", help="Trees: compare relations without what follows a colon.")
+        bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
     ] = False,
     no_punctuation: Annotated[
-        bool, typer.Option("--no-punctuation", help="Trees: leave punctuation out of all scores.")
+        bool, typer.Option("--no-punctuation", help="Dependencies: leave punctuation out of all scores.")
     ] = False,
-    input_format: Annotated[str, typer.Option("--input-format", help="auto, conllu, tabular or text.")] = "auto",
+    rules: Annotated[
+        str | None,
+        typer.Option("--rules", help="Constituents: count as evalb does, or parseval.", show_default="evalb"),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
+    ] = None,
+    input_format: Annotated[str, typer.Option("--input-format", help="auto, conllu, tabular, text or ptb.")] = "auto",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:
@@ -62,17 +84,21 @@ def evaluate(
       treewright evaluate model.tw test.conllu --json | jq .accuracy
       treewright evaluate parsed.conllu gold.conllu --no-subtypes
       treewright evaluate tagged.conllu gold.conllu --task tagging --column xpos
+      treewright evaluate trees.tw test.ptb --max-length 40
+      treewright evaluate parsed.ptb gold.ptb --rules parseval
     """
     given: dict[str, Any] = {
         "column": column,
         "subtypes": False if no_subtypes else None,
         "punctuation": False if no_punctuation else None,
+        "rules": rules,
+        "max_length": max_length,
     }
     if is_annotation(model):
         if model == test == "-":
             raise ConfigError("standard input (-) can be only one of the two")
-        known = _task(task or _ANNOTATIONS.get(Path(model).suffix.lower(), "dependency"))
-        options = _options(known, given)
+        known = _task(task or annotation_kind(model) or annotation_kind(test) or "dependency")
+        options = scoring_options(known, given)
         compared = options.get("column", "upos")
         parsed = load(model, input_format, column=compared, shown=not as_json)
         gold = load(test, input_format, column=compared, shown=not as_json)
@@ -84,13 +110,15 @@ def evaluate(
             raise ConfigError(f"{model}: this is a model for {known.name}, not for {task}; leave out --task")
         if column is not None:
             raise ConfigError(f"{model}: a model knows its column; leave out --column")
-        options = _options(known, given)
+        options = scoring_options(known, given)
         options.pop("column", None)
         compared = getattr(estimator, "column", "upos")
         gold = load(test, input_format, column=compared, shown=not as_json)
         known.check_gold(gold, compared)
-        parsed = parse_all(known, estimator, gold, jobs, shown=not as_json)
-        scores, shown = known.score(estimator, gold, parsed, **options)
+        gold = known.chosen(gold, options)
+        counts: Counter[str] = Counter()
+        parsed = parse_all(known, estimator, gold, jobs, shown=not as_json, counts=counts)
+        scores, shown = known.score(estimator, gold, parsed, **options, **counts)
     if as_json:
         print_json({"model": model, "test": test, "task": known.name, **scores})
         return
@@ -104,14 +132,32 @@ def is_annotation(path: str) -> bool:
     return path == "-" or Path(path).suffix.lower() in _ANNOTATIONS
 
 
-def parse_all(task: Task, estimator: Any, sentences: Sequence[Sentence], jobs: int, *, shown: bool) -> list[Sentence]:
-    """Annotate sentences that are all there already, with a progress bar where that takes long."""
+def annotation_kind(path: str) -> str | None:
+    """What the suffix of an annotation says it is of; None for other files."""
+    return _ANNOTATIONS.get(Path(path).suffix.lower())
+
+
+def parse_all(
+    task: Task,
+    estimator: Any,
+    sentences: Sequence[Sentence],
+    jobs: int,
+    *,
+    shown: bool,
+    counts: Counter[str] | None = None,
+) -> list[Sentence]:
+    """Annotate sentences that are all there already, with a progress bar where that takes long.
+
+    What the estimator counts while it parses is added to ``counts``.
+    """
     with patience_while_compiling(shown=shown):
         task.parse(estimator, sentences[:1], 1)
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:
         for batch in batched(sentences):
             parsed += task.parse(estimator, batch, jobs)
+            if counts is not None:
+                counts.update({name: getattr(estimator, name) for name in task.counted})
             bar.update("parsing", len(parsed), len(sentences))
     return parsed
 
@@ -122,10 +168,10 @@ def _task(name: str) -> Task:
     return TASKS[name]
 
 
-def _options(task: Task, given: dict[str, Any]) -> dict[str, Any]:
+def scoring_options(task: Task, given: dict[str, Any]) -> dict[str, Any]:
     """The options of a task, with those that were given; others must not be given."""
-    usual = {"column": "upos", "subtypes": True, "punctuation": True}
+    usual = {"column": "upos", "subtypes": True, "punctuation": True, "rules": "evalb", "max_length": None}
     for name, value in given.items():
         if value is not None and name not in task.scoring:
             raise ConfigError(f"{_OPTIONS[name]} has no meaning for {task.name}; leave it out")
-    return {name: usual[name] if given[name] is None else given[name] for name in task.scoring}
+    return {name: usual[name] if given.get(name) is None else given[name] for name in task.scoring}

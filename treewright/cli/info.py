@@ -9,10 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from treewright.cli.config import dump_toml
+from treewright.cli.config import params_toml
 from treewright.cli.console import make_table, print_json, stdout
+from treewright.cli.tasks import TASKS
 
 __all__ = ["info"]
+
+_COUNTED = ("bytes", "weights", "symbols", "binary_rules", "unary_rules", "words")
 
 
 def info(
@@ -35,9 +38,11 @@ def info(
     from treewright.models import read_model
 
     header = read_model(model, arrays=False)
+    known = TASKS.get(header.task)
     params = header.config.get("params", {})
+    plain = params if known is None else known.plain_params(params, header.card)
     if print_config:
-        print(dump_toml({"task": header.task, **params}))
+        print(params_toml(header.task, {"task": header.task}, plain))
         return
     shapes = {name: shape for name, (_, shape) in header.layout.items()}
     file = {
@@ -45,6 +50,7 @@ def info(
         "bytes": model.stat().st_size,
         "weights": math.prod(shapes["weights"]) if "weights" in shapes else None,
         "labels": len(header.config.get("learned", {}).get("labels", [])) or None,
+        **({} if known is None else known.describe(shapes)),
         "treewright": header.treewright,
         "format_version": header.format_version,
         "sha256": header.sha256,
@@ -52,7 +58,7 @@ def info(
     if as_json:
         print_json({"model": str(model), **file, "params": params, "card": header.card}, pretty=True)
         return
-    settings = {name: value for name, value in params.items() if name != "learner"}
+    settings = {name: value for name, value in plain.items() if name != "learner"}
     origin = {name: value for name, value in header.card.items() if name not in settings}
     console = stdout()
     parts = {str(model): file, "settings": settings, "learner": params.get("learner", {}), "origin": origin}
@@ -67,4 +73,4 @@ def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
         if isinstance(value, Mapping):
             yield from _rows(value, f"{prefix}{name}.")
         elif value is not None:
-            yield f"  {prefix}{name}", f"{value:,}" if name in ("bytes", "weights") else str(value)
+            yield f"  {prefix}{name}", f"{value:,}" if name in _COUNTED else str(value)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,8 @@ _SUFFIXES = {
     ".htm": "html",
     ".json": "json",
     ".jsonl": "json",
+    ".ptb": "ptb",
+    ".mrg": "ptb",
 }
 
 
@@ -46,11 +49,14 @@ def parse(
         typer.Option(
             "--format",
             "-f",
-            help="Output: conllu, text, json (an object a line); of taggers tabular; of dependency parsers svg "
-            "(one sentence) and html (a page with all drawings).",
+            help="Output: text, json (an object a line); of taggers tabular, conllu; of dependency parsers conllu; of "
+            "constituency parsers ptb (brackets); of all parsers svg (one sentence) and html (a page with all "
+            "drawings).",
         ),
     ] = None,
-    input_format: Annotated[str, typer.Option("--input-format", help="Input: auto, conllu, tabular or text.")] = "auto",
+    input_format: Annotated[
+        str, typer.Option("--input-format", help="Input: auto, conllu, tabular, text or ptb.")
+    ] = "auto",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -59,6 +65,10 @@ def parse(
             help="Write to this file, whole or not at all; with svg, to this folder, a file a sentence.",
             metavar="FILE",
         ),
+    ] = None,
+    k_best: Annotated[
+        int | None,
+        typer.Option("--k-best", help="Constituency parsers: so many trees a sentence, best first.", min=1),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
@@ -69,8 +79,9 @@ def parse(
     complete, so memory does not grow. The output has the format of the input unless
     --format or the name of the output file says otherwise; other columns are kept.
 
-    Text is word/LABEL from a tagger and a drawing from a dependency parser. An SVG file
-    holds one drawing: several sentences go to a folder, or to one page with html.
+    Text is word/LABEL from a tagger and a drawing from a parser. Constituency parsers
+    write brackets, whatever the input. An SVG file holds one drawing: several sentences
+    go to a folder, or to one page with html.
 
     Examples:
       treewright parse model.tw test.conllu > labelled.conllu
@@ -80,35 +91,58 @@ def parse(
       treewright parse parser.tw test.conllu --out trees.html
       treewright parse parser.tw test.conllu --format svg --out drawings
       zcat big.conllu.gz | treewright parse model.tw - --format json | head
+      echo "She can fish ." | treewright parse trees.tw --k-best 3 --format json
     """
     task, estimator = load_model(model)
-    _check_format(task, format)
+    formats = _formats(task, k_best)
+    _check_format(task, format, formats)
     with Input(file, input_format, may_be_empty=True) as source:
-        usual = source.format if source.format in task.formats else task.formats[0]
+        usual = source.format if task.keeps_format and source.format in formats else formats[0]
         chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
-        _check_format(task, chosen)
+        _check_format(task, chosen, formats)
         on_terminal = out is None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if on_terminal else None
-        sentence_text = task.writer(estimator, chosen, width=width)
+        work, text = _work(task, estimator, chosen, width, k_best)
         with Bar(shown=not quiet and source.size > 0 and not on_terminal) as bar:
-            batches = _parsed(task, estimator, source, jobs, bar, quiet)
+            batches = _parsed(work, source, jobs, bar, quiet)
             if chosen in task.one_a_file:
-                _write_one_a_file(batches, sentence_text, chosen, out)
+                _write_one_a_file(batches, text, chosen, out)
             else:
-                _write_all(batches, sentence_text, task.frame(chosen), out)
+                _write_all(batches, text, task.frame(chosen), out)
 
 
-def _parsed(task: Task, estimator: Any, source: Input, jobs: int, bar: Bar, quiet: bool) -> Iterator[list[Sentence]]:
+def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:
+    if k_best is None:
+        return task.formats
+    if not task.k_best_formats:
+        raise ConfigError(f"--k-best has no meaning for {task.name}; leave it out")
+    return task.k_best_formats
+
+
+def _work(
+    task: Task, estimator: Any, format: str, width: int | None, k_best: int | None
+) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
+    """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
+    if k_best is None:
+        return partial(task.parse, estimator), task.writer(estimator, format, width=width)
+    k = k_best
+    writer = task.k_best_writer(estimator, format, width=width)
+    return lambda sentences, jobs: task.k_best(estimator, sentences, k, jobs), writer
+
+
+def _parsed(
+    work: Callable[[list[Sentence], int], list[Any]], source: Input, jobs: int, bar: Bar, quiet: bool
+) -> Iterator[list[Any]]:
     """Batches of parsed sentences; one is parsed while another is read or written, unless there is nothing to read."""
     gc.freeze()  # sentences have no cycles: looking for some takes a third of the time
     gc.set_threshold(100_000)
-    waiting: Future[list[Sentence]] | None = None
+    waiting: Future[list[Any]] | None = None
     with ThreadPoolExecutor(1) as pool:
         for number, batch in enumerate(source.batches()):
             if number == 0:
                 with patience_while_compiling(shown=not quiet):
-                    task.parse(estimator, batch[:1], 1)
-            future = pool.submit(task.parse, estimator, batch, jobs)
+                    work(batch[:1], 1)
+            future = pool.submit(work, batch, jobs)
             if waiting is not None:
                 yield waiting.result()
             waiting = future
@@ -121,7 +155,7 @@ def _parsed(task: Task, estimator: Any, source: Input, jobs: int, bar: Bar, quie
 
 
 def _write_all(
-    batches: Iterator[list[Sentence]], text: Callable[[Sentence], str], frame: tuple[str, str], out: Path | None
+    batches: Iterator[list[Any]], text: Callable[[Any], str], frame: tuple[str, str], out: Path | None
 ) -> None:
     """Write sentences one after the other, to a file or as they come."""
     from treewright.corpora.files import text_writer
@@ -169,6 +203,7 @@ def _write_one_a_file(
         sys.stdout.buffer.flush()
 
 
-def _check_format(task: Task, format: str | None) -> None:
-    if format is not None and format not in task.formats:
-        raise ConfigError(f"{task.name} cannot be written as {format!r}; choose one of {', '.join(task.formats)}")
+def _check_format(task: Task, format: str | None, formats: tuple[str, ...]) -> None:
+    if format is not None and format not in formats:
+        what = task.name if formats == task.formats else "several trees a sentence"
+        raise ConfigError(f"{what} cannot be written as {format!r}; choose one of {', '.join(formats)}")

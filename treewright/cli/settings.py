@@ -24,14 +24,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-__all__ = ["LEARNING", "RUNNING", "Setting", "option_parameters", "with_parameters"]
+__all__ = ["LEARNING", "PLANNING", "RUNNING", "Setting", "option_parameters", "with_parameters"]
 
 Where = Literal["", "learner", "update"]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: ``name`` is the library's, ``default`` is only shown (the library knows it)."""
+    """One setting: ``name`` is the library's, ``default`` is only shown (the library knows it).
+
+    Where the library takes None (no limit, the whole corpus), neither an option nor TOML can say so: there ``nothing``
+    stands for it, mostly 0. A file may also have a setting under its ``alias``.
+    """
 
     name: str
     type: type
@@ -42,6 +46,8 @@ class Setting:
     least: int | None = None
     metavar: str | None = None
     key: str = ""
+    nothing: int | None = None
+    alias: str = ""
 
     @property
     def parameter(self) -> str:
@@ -70,7 +76,7 @@ RUNNING = (
 
 _learner, _update = partial(Setting, table="learner"), partial(Setting, table="update")
 
-#: the learner and its update: known to every task
+#: the learner and its update, of tasks that learn by imitation
 LEARNING = (
     _learner("name", str, "The algorithm: see `treewright learners`.", flag="--learner -l", key="learner"),
     _learner("iterations", int, "Passes over the corpus.", flag="--iterations -n"),
@@ -96,6 +102,25 @@ LEARNING = (
     _update("margin", float, "Margin of perceptron and log-linear."),
     _update("C", float, "Aggressiveness of passive-aggressive, caution of arow.", flag="--C"),
     _update("rate", float, "Step size of log-linear."),
+)
+
+#: the learner of tasks that learn from whole plans, by inverse reinforcement learning; it has no update
+PLANNING = (
+    _learner(
+        "name", str, "The algorithm: see the last table of `treewright learners`.", flag="--learner -l", key="learner"
+    ),
+    _learner("passes", int, "Passes over the corpus.", flag="--passes --iterations -n", alias="iterations"),
+    _learner("step", str, "How the step size shrinks: constant, 1/k, 1/sqrt(k); or irprop.", metavar="RULE"),
+    _learner("step_size", float, "The first step size, or the constant one."),
+    _learner("normalise", bool, "Give every update the length 1, or not.", flag="--normalise/--no-normalise"),
+    _learner("l2", float, "Regularisation: small weights."),
+    _learner("l1", float, "Regularisation: few weights."),
+    _learner("averaged", bool, "Average the weights over time, or not.", flag="--averaged/--no-averaged"),
+    _learner("batch", int, "Sentences an update; 0: the whole corpus.", nothing=0),
+    _learner("loss", float, "max-margin: how far the expert must be ahead."),
+    _learner("temperature", float, "policy-matching: how much chance the policy has; it must be above 0."),
+    _learner("n_best", int, "maxent: the best plans to learn from; 0: all plans."),
+    _learner("least", float, "mwal: what weights of 0 begin with."),
 )
 
 _PANELS = {

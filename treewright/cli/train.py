@@ -103,12 +103,19 @@ def train(
     column = str(settings.params.get("column", "upos"))
     corpus = load(str(train_file), column=column, shown=shown)
     dev = None if settings.dev is None else load(str(settings.dev), column=column, shown=shown)
+    for part in (corpus, dev):
+        if part is not None:
+            task.check_corpus(part)
     with Bar(shown=shown) as bar:
-        report = PassReport(task, _learner(settings), corpus, bar, quiet=quiet, as_json=as_json)
+        report = PassReport(
+            task, task.make_learner(settings.params["learner"]), corpus, bar, quiet=quiet, as_json=as_json
+        )
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
         try:
             with _saying_so_on_interrupt(say):
+                if task.plans:
+                    report.begin()
                 estimator.fit(
                     corpus,
                     dev,
@@ -124,15 +131,10 @@ def train(
             bar.hide()
             note(_how_to_resume(report, checkpoint))
             raise typer.Exit(INTERRUPTED) from None
+        estimator.card_ |= task.origin(settings.params)
         estimator.save(out)
     checkpoints.clear(checkpoint)
     _summarise(task, estimator, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
-
-
-def _learner(settings: Config) -> Learner:
-    from treewright.learners import make_learner
-
-    return make_learner(settings.params["learner"])
 
 
 def _check_files(settings: Config) -> tuple[Path, Path]:
@@ -172,27 +174,32 @@ def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None])
 
 
 class PassReport:
-    """Says what training does: a row for each pass, and how far it is."""
+    """Says what training does: a row for each pass, and how far it is. Without a learner, there are no passes."""
 
     def __init__(
         self,
         task: Task,
-        learner: Learner,
+        learner: Learner | None,
         corpus: Sequence[Sentence],
         bar: Bar,
         *,
         quiet: bool,
         as_json: bool,
     ) -> None:
-        self.iterations = learner.iterations
+        self.iterations = 0 if learner is None else learner.iterations
         self.finished = 0
         self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
-        self._uses_beta = learner.uses_beta
+        self._uses_beta = learner is not None and learner.uses_beta
         self._tokens = sum(len(sentence) for sentence in corpus)
-        self._stages = 1 if learner.data == "online" else 1 + learner.epochs
+        self._stages = 1 if learner is None or learner.data == "online" else 1 + learner.epochs
         self._stages_seen: list[str] = []
         self._console = stdout()
         self._header_printed = False
+
+    def begin(self) -> None:
+        """Report that training begins, where it tells of its progress only after a while."""
+        text = f"pass {self.finished + 1} of {self.iterations}" if self.iterations else "counting"
+        self._bar.begin(text, max(self.iterations, 1))
 
     def earlier(self, passes: Sequence[Pass]) -> None:
         """Report the passes of the run that is resumed; machines have seen them already."""
@@ -288,7 +295,9 @@ def _summarise(task: Task, estimator: Any, out: Path, seconds: float, *, quiet: 
         print_json({**done, "config": estimator.resolved_config()})
     elif not quiet:
         said = "".join(f", {name} {100 * value:.2f}" for name, value in scores.items())
-        stdout().print(f"{out}: pass {best} of {len(history)}{said}, {size_text(size)}", markup=False)
+        passes = f" pass {best} of {len(history)}" if history else ""
+        text = ",".join(part for part in (passes, said.removeprefix(","), f" {size_text(size)}") if part)
+        stdout().print(f"{out}:{text}", markup=False)
 
 
 for _task in TASKS.values():

@@ -13,7 +13,9 @@ the one constituent (A, i, i+w) (Proposition 2). With (+, ×) it is the *inside*
 Layout: for each symbol one triangle of rows, one row a width, in it one number for each start; rows are padded to whole
 blocks (:mod:`treewright.search.lanes`). All spans of one width are computed together, pair (B, C) by pair: first the
 best (or the sum) over the splits, then every rule A → B C once. What is not there is skipped by sets of bits: for each
-symbol the widths that it has, and for each of these widths the starts. A chart of n words takes about
+symbol the widths that it has, and for each of these widths the starts. In a dense grammar, where nearly everything is
+there, the rules of a pair are skipped if the best of them cannot raise even the lowest value found so far, which is
+exact too. A chart of n words takes about
 4·N·n·(n+8)/2 bytes (Viterbi, 32 bits) for N symbols, and twice that (inside, 64 bits).
 
 Sums are scaled: each span has a factor of its own, so that its largest number is 1, and nothing overflows however long
@@ -30,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.search.bits import bit, highest, lowest, turned_left, turned_right
-from treewright.search.compiling import compiled, lean
-from treewright.search.lanes import LANES, add_product, add_scaled, raise_to_shifted, raise_to_sum
+from treewright.search.compiling import compiled, inlined, lean
+from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum
 
 __all__ = [
     "NEVER",
@@ -51,6 +53,8 @@ __all__ = [
 
 NEVER = -1e30  # the value of what cannot be: far below any score, and sums of it stay finite
 
+DENSE = 8  # rules a pair that make a grammar dense
+NEAR_THE_TOP = 0.25  # in logarithms: pairs whose best value is so near to the highest one come first
 POSSIBLE = 0.5 * NEVER  # only values above this belong to derivations
 
 Ints = npt.NDArray[np.int32]
@@ -94,6 +98,16 @@ class Space(NamedTuple):
     factor: Floats  # for sums: what the factors of two parts are to that of the whole, for each split
 
 
+class Dense(NamedTuple):
+    """What is remembered of pairs in a grammar where most pairs have many rules; empty for other grammars."""
+
+    best_rule: Floats  # the score of the best rule of each pair
+    blocks: Floats  # for all pairs of one width: the best over the splits
+    found: npt.NDArray[np.uint64]  # and the starts that there are
+    lowest: Floats  # the lowest value of any parent so far, for each start; the padding is above everything
+    highest: Floats  # the highest value that any pair can lead to
+
+
 class Chart(NamedTuple):
     """A filled chart, with what it was filled from."""
 
@@ -105,19 +119,19 @@ class Chart(NamedTuple):
     n: int  # words
 
 
-@compiled
+@lean
 def place(chart: Chart, symbol: int, start: int, width: int) -> int:
     """Where a constituent is in the chart."""
     return symbol * chart.offsets[chart.n + 1] + chart.offsets[width] + start
 
 
-@compiled
+@lean
 def has(chart: Chart, symbol: int, start: int, width: int) -> bool:
     """Is there such a constituent? Of long sentences it may seem so although there is not; its value tells."""
     return (chart.space.starts[symbol, width] & bit(start)) != np.uint64(0)
 
 
-@compiled
+@lean
 def value(chart: Chart, symbol: int, start: int, width: int) -> float:
     """The value of a constituent that is there."""
     return np.float64(chart.space.values[place(chart, symbol, start, width)])
@@ -168,7 +182,7 @@ def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
     return symbols * (rows * bytes_each + 8 * (n + 1))
 
 
-@lean
+@inlined
 def _claim(space: Space, symbol: int, width: int, at: int, blocks: int, nothing: float) -> None:
     """Make the row ready the first time that something is written to it."""
     if space.starts[symbol, width] == np.uint64(0):
@@ -196,8 +210,22 @@ def fill(
     ``anchored``, unless empty, is added to every constituent's score: it has the layout of the chart. With ``beam``
     below infinity, constituents worse by more than that than the best of their span are dropped.
     """
-    offsets = row_offsets(words.shape[0])
-    _fill(rules, binary, unary, lexical, words, anchored, beam, space, summing, offsets)
+    n = words.shape[0]
+    offsets = row_offsets(n)
+    pairs = rules.right.shape[0]
+    is_dense = not summing and n < 64 and rules.binary.shape[0] >= DENSE * pairs
+    kept = pairs if is_dense else 0
+    dense = Dense(
+        np.full(kept, NEVER),
+        np.empty(kept * padded(n) + LANES, space.values.dtype),
+        np.zeros(kept, np.uint64),
+        np.full_like(space.block, -NEVER),
+        np.full_like(space.block, NEVER),
+    )
+    for pair in range(kept):
+        for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+            dense.best_rule[pair] = max(dense.best_rule[pair], binary[rule])
+    _fill(rules, binary, unary, lexical, words, anchored, beam, space, summing, offsets, dense)
     return Chart(rules, binary, unary, space, offsets, words.shape[0])
 
 
@@ -213,17 +241,14 @@ def _fill(
     space: Space,
     summing: bool,
     offsets: Any,
+    dense: Dense,
 ) -> None:
     n = words.shape[0]
     cells = offsets[n + 1]
     nothing = 0.0 if summing else NEVER
-    values, starts, widths, minus_widths, block = (
-        space.values,
-        space.starts,
-        space.widths,
-        space.minus_widths,
-        space.block,
-    )
+    # never more than three at a time: see treewright.search.lanes
+    values, starts, block = space.values, space.starts, space.block
+    widths, minus_widths = space.widths, space.minus_widths
     for symbol in range(widths.shape[0]):
         widths[symbol] = np.uint64(0)
         minus_widths[symbol] = np.uint64(0)
@@ -237,7 +262,8 @@ def _fill(
             tag = lexical.symbol[entry]
             _claim(space, tag, 1, tag * cells, padded(n) // LANES, nothing)
             score = np.float64(lexical.score[entry])
-            values[tag * cells + i] = math.exp(score - largest) if summing else score
+            here = tag * cells + i  # several tags of a fine grammar may be one of a coarse grammar
+            values[here] = values[here] + math.exp(score - largest) if summing else max(values[here], score)
             starts[tag, 1] |= bit(i)
         if summing:
             space.scale[padded(n) + LANES + i] = largest
@@ -248,7 +274,9 @@ def _fill(
         if summing and width > 1:
             _relate_scales(space, n, width)
         if width > 1:
-            for g in range(rules.left.shape[0]):
+            if dense.best_rule.shape[0] > 0:
+                _dense_width(rules, binary, space, offsets, n, width, dense)
+            for g in range(rules.left.shape[0] if dense.best_rule.shape[0] == 0 else 0):
                 left = rules.left[g]
                 left_widths = widths[left]
                 if left_widths == np.uint64(0):
@@ -258,7 +286,9 @@ def _fill(
                     splits = left_widths & turned_left(minus_widths[right], width)
                     if splits == np.uint64(0):
                         continue
-                    found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, nothing, summing)
+                    found = _over_splits(
+                        space, splits, left, right, n, width, cells, offsets, blocks, nothing, summing, block
+                    )
                     if found == np.uint64(0):
                         continue
                     first, last = _blocks_of(found, n, blocks)
@@ -293,6 +323,78 @@ def _fill(
 
 
 @lean
+def _dense_width(rules: Rules, binary: Any, space: Space, offsets: Any, n: int, width: int, dense: Dense) -> None:
+    """All spans of one width under a dense grammar (Viterbi).
+
+    Most rules cannot improve on what others have found. First the pairs that lead to the highest values have their rules
+    applied; from then on, a pair whose best rule stays below the lowest value of all parents is skipped.
+    """
+    count, stride = n - width + 1, padded(n)
+    blocks = padded(count) // LANES
+    for i in range(blocks * LANES):
+        dense.highest[i] = NEVER
+        dense.lowest[i] = NEVER if i < count else -NEVER
+    for g in range(rules.left.shape[0]):
+        left = rules.left[g]
+        for pair in range(rules.left_at[g], rules.left_at[g + 1]):
+            right = rules.right[pair]
+            splits = space.widths[left] & turned_left(space.minus_widths[right], width)
+            block = dense.blocks[pair * stride : (pair + 1) * stride]
+            # fmt: off
+            dense.found[pair] = _over_splits(space, splits, left, right, n, width, offsets[n + 1], offsets, blocks, NEVER,
+                                             False, block)
+            # fmt: on
+            if dense.found[pair] != np.uint64(0):
+                for k in range(0, blocks):
+                    raise_to_shifted(dense.highest, k * LANES, block, k * LANES, dense.best_rule[pair])
+    for i in range(count):
+        dense.highest[i] -= NEAR_THE_TOP
+    for i in range(count, blocks * LANES):
+        dense.highest[i] = -NEVER
+    for turn in range(2):
+        floor = dense.highest if turn == 0 else dense.lowest
+        applied = 0
+        for pair in range(rules.right.shape[0]):
+            found = dense.found[pair]
+            if found == np.uint64(0):
+                continue
+            at_block = pair * stride
+            useful = False
+            for k in range(blocks):
+                above = any_above(dense.blocks, at_block + k * LANES, dense.best_rule[pair], floor, k * LANES)
+                useful = useful or above
+            if not useful:
+                continue
+            for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                parent = rules.binary[rule, 0]
+                at = parent * offsets[n + 1] + offsets[width]
+                _claim(space, parent, width, at, blocks, NEVER)
+                space.starts[parent, width] |= found
+                for k in range(blocks):
+                    raise_to_shifted(space.values, at + k * LANES, dense.blocks, at_block + k * LANES, binary[rule])
+            if turn == 0:
+                dense.found[pair] = np.uint64(0)  # done
+            applied += 1
+            if turn == 1 and applied & 15 == 0:
+                _lowest_values(rules, space, offsets, n, width, dense.lowest)
+        if turn == 0:
+            _lowest_values(rules, space, offsets, n, width, dense.lowest)
+
+
+@lean
+def _lowest_values(rules: Rules, space: Space, offsets: Any, n: int, width: int, floor: Any) -> None:
+    """The lowest value that any symbol with binary rules has so far, for each start."""
+    for i in range(n - width + 1):
+        floor[i] = -NEVER
+    for symbol in range(rules.is_top.shape[0]):
+        if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
+            at = symbol * offsets[n + 1] + offsets[width]
+            for i in range(n - width + 1):
+                there = space.starts[symbol, width] != np.uint64(0)
+                floor[i] = min(floor[i], space.values[at + i] if there else NEVER)
+
+
+@inlined
 def _blocks_of(found: Any, n: int, blocks: int) -> tuple[int, int]:
     """The first block with a member of the set, and the one after the last; sets of long sentences are folded."""
     if n < 64:
@@ -300,7 +402,7 @@ def _blocks_of(found: Any, n: int, blocks: int) -> tuple[int, int]:
     return 0, blocks
 
 
-@lean
+@inlined
 def _over_splits(
     space: Space,
     splits: Any,
@@ -313,9 +415,10 @@ def _over_splits(
     blocks: int,
     nothing: float,
     summing: bool,
+    block: Any,
 ) -> Any:
-    """⊕ over the splits of V(left) ⊗ V(right) for all starts, into ``space.block``; returns the set of starts."""
-    values, starts, block = space.values, space.starts, space.block
+    """⊕ over the splits of V(left) ⊗ V(right) for all starts, into ``block``; returns the set of starts."""
+    values, starts = space.values, space.starts
     found = np.uint64(0)
     while splits != np.uint64(0):
         residue = lowest(splits)
@@ -423,8 +526,16 @@ def outside(chart: Chart, above: Any, counts: Any) -> float:
     ``counts`` has the binary rules first and then the unary ones. Returns log Z; −∞ where there is no tree. What was
     dropped from the chart, by a beam or by an anchored reward of ``NEVER``, is in no tree; other rewards are not known.
     """
-    rules, binary, unary, space, offsets, n = chart
-    values, starts, widths, block = space.values, space.starts, space.widths, space.block
+    return _outside(chart, above, counts, np.zeros(chart.space.block.shape[0]))
+
+
+@lean
+def _outside(chart: Chart, above: Any, counts: Any, weighted: Any) -> float:
+    # by attributes, and never more than three at a time: see treewright.search.lanes
+    rules, space, n = chart.rules, chart.space, chart.n
+    binary, unary, offsets = chart.binary, chart.unary, chart.offsets
+    values, starts = space.values, space.starts
+    widths, block = space.widths, space.block
     cells, stride = offsets[n + 1], padded(n) + LANES
     root = rules.root * cells + offsets[n]
     if starts[rules.root, n] == np.uint64(0) or values[root] <= 0.0:
@@ -436,7 +547,6 @@ def outside(chart: Chart, above: Any, counts: Any) -> float:
                 for j in range(at, at + padded(n - width + 1)):
                     above[j] = 0.0
     above[root] = 1.0 / values[root]
-    weighted = np.zeros(padded(n) + LANES)
     n_binary = rules.binary.shape[0]
     for width in range(n, 0, -1):
         count = n - width + 1
@@ -472,7 +582,7 @@ def outside(chart: Chart, above: Any, counts: Any) -> float:
                 splits = widths[left] & turned_left(space.minus_widths[right], width)
                 if splits == np.uint64(0):
                     continue
-                found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, 0.0, True)
+                found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, 0.0, True, block)
                 if found == np.uint64(0):
                     continue
                 for i in range(count):

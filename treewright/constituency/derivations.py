@@ -14,21 +14,23 @@ import numpy as np
 
 from treewright.constituency.chart import NEVER, POSSIBLE, Chart, has, place, value
 from treewright.search.bits import lowest, turned_left
-from treewright.search.compiling import compiled
+from treewright.search.compiling import compiled, lean
 
 __all__ = ["NODE", "best_action", "best_tree", "cover", "policy_gradient"]
 
 NODE = 5  # numbers of a node: symbol, unary rule, binary rule, start, end
 
 
-@compiled
+@lean
 def best_action(chart: Chart, symbol: int, start: int, width: int) -> tuple[int, int]:
     """The best action that expands a constituent: the number of a rule and a split (0 for a unary rule).
 
-    −1 if there is none, as for a tag over its word.
+    −1 if there is none, as for a tag over its word. The search ends where the constituent's own value is attained:
+    the numbers are added up as the chart added them, so the sums are the same to the bit.
     """
-    rules, space = chart.rules, chart.space
-    best, choice, where = POSSIBLE, -1, 0
+    rules, space, values = chart.rules, chart.space, chart.space.values
+    best, choice, where = POSSIBLE, np.int64(-1), np.int64(0)
+    attained = values[place(chart, symbol, start, width)]
     if rules.is_top[symbol]:
         for entry in range(rules.of_top_at[symbol], rules.of_top_at[symbol + 1]):
             rule = rules.of_top[entry]
@@ -42,13 +44,19 @@ def best_action(chart: Chart, symbol: int, start: int, width: int) -> tuple[int,
         left, right = rules.binary[rule, 1], rules.binary[rule, 2]
         splits = space.widths[left] & turned_left(space.minus_widths[right], width)
         while splits != np.uint64(0):
-            residue = lowest(splits)
+            split = lowest(splits)
             splits &= splits - np.uint64(1)
-            for split in range(residue, width, 64):
-                if split > 0 and has(chart, left, start, split) and has(chart, right, start + split, width - split):
-                    q = value(chart, left, start, split) + value(chart, right, start + split, width - split)
-                    if q + chart.binary[rule] > best:
-                        best, choice, where = q + chart.binary[rule], np.int64(rule), split
+            split = split if split > 0 else 64
+            while split < width:  # one turn, unless the sentence is long
+                if has(chart, left, start, split) and has(chart, right, start + split, width - split):
+                    one = values[place(chart, left, start, split)]
+                    two = values[place(chart, right, start + split, width - split)]
+                    q = one + two + chart.binary[rule]
+                    if q > best:
+                        best, choice, where = np.float64(q), np.int64(rule), np.int64(split)
+                        if q == attained:
+                            return choice, where
+                split += 64
     return choice, where
 
 
@@ -76,7 +84,7 @@ def best_tree(chart: Chart, symbol: int, start: int, width: int, nodes: Any, fil
     return filled
 
 
-@compiled
+@lean
 def write_node(nodes: Any, at: int, symbol: int, above: int, below: int, start: int, end: int) -> None:
     """One node of a derivation."""
     nodes[at, 0] = symbol
@@ -180,7 +188,7 @@ def policy_gradient(chart: Chart, gold: Any, temperature: float, pull: Any, grad
     return dissimilarity
 
 
-@compiled
+@lean
 def actions_of(chart: Chart, symbol: int, start: int, width: int, action: Any, where: Any, q: Any) -> int:
     """A(x): the actions that expand a constituent and lead to a tree, with splits and values; returns how many."""
     rules = chart.rules
@@ -206,7 +214,7 @@ def actions_of(chart: Chart, symbol: int, start: int, width: int, action: Any, w
     return m
 
 
-@compiled
+@lean
 def _match(
     chart: Chart,
     symbol: int,
@@ -246,7 +254,7 @@ def _match(
     return dissimilarity
 
 
-@compiled
+@lean
 def _pull(
     chart: Chart, symbol: int, start: int, width: int, rule: int, split: int, g: float, pull: Any, gradient: Any
 ) -> None:

@@ -214,6 +214,7 @@ class Grammar:
     def derivation(self, tree: Tree) -> Ints:
         """The derivation of a binarised tree (see :mod:`treewright.constituency.derivations`)."""
         binary, unary = self._numbers_of_rules
+        tags = {self.symbols[k] for k in self.tags.values()}
         nodes, ends = [], []
         for span in _spans(tree):
             top, middle, bottom = self._namer.split(span)
@@ -222,10 +223,15 @@ class Grammar:
             else:
                 children = tuple(self._namer.top(child) for child in span.below.children if not isinstance(child, str))
                 two = binary.get((bottom, *children), -2)
-            one = -1 if top is None else unary.get((top, bottom, middle), -2)
-            if two == -2 or one == -2 or bottom not in self.number:
+            if top is None:  # without a rule: so there must be no chain
+                one = -1 if len(span.chain) == 1 else -2
+            else:
+                one = unary.get((top, bottom, middle), -2)
+            if two == -2 or one == -2:
                 what = f"{bottom} -> {' '.join(children)}" if one != -2 and children else " -> ".join(span.chain)
                 raise NotInGrammar(f"the grammar has no rule {what}")
+            if span.below.is_preterminal and bottom not in tags:
+                raise NotInGrammar(f"the grammar has no tag {bottom}")
             nodes.append([self.number[bottom], one, two, 0, 0])
             ends.append(span.below.is_preterminal)
         derivation = np.array(nodes, np.int32).reshape(-1, 5)
@@ -295,12 +301,13 @@ class Grammar:
     def from_text(cls, lines: Iterable[str], path: str | None = None) -> Grammar:
         """A grammar from what :meth:`lines` wrote, or from what a person wrote so: rule, count and weight on a line."""
         binary, unary = [], []
+        seen: set[tuple[str, ...]] = set()
         for number, line in enumerate(lines, 1):
             text = line.rstrip("\r\n")
             if not text.strip() or text.startswith("#"):
                 continue
             rule, *numbers = text.split("\t")
-            parent, arrow, children = rule.partition(" -> ")
+            parent, _, children = rule.partition(" -> ")
             names = children.split()
             if len(numbers) < 2 or not numbers[1].strip():
                 raise CorpusError(
@@ -313,12 +320,19 @@ class Grammar:
                 count, weight = float(numbers[0]), float(numbers[1])
             except ValueError:
                 raise CorpusError(f"not a number: {numbers[0]!r} or {numbers[1]!r}", path=path, line=number) from None
-            if math.isnan(weight) or math.isinf(weight) or not count >= 0.0:
+            if not math.isfinite(weight) or not 0.0 <= count < math.inf:
                 raise CorpusError(f"not a count and a weight: {numbers[0]}, {numbers[1]}", path=path, line=number)
-            middle = tuple(name[1:-1] for name in names[:-1] if re.fullmatch(r"\[\S*\]", name))
-            plain = [name for name in names if not re.fullmatch(r"\[\S*\]", name)]
-            if not arrow or not parent.strip() or len(plain) not in (1, 2) or (middle and len(plain) == 2):
+            middle = tuple(name[1:-1] for name in names if re.fullmatch(r"\[\S*\]", name))
+            plain = names[len(middle) :]  # what is in brackets comes first
+            if len(parent.split()) != 1 or len(plain) not in (1, 2) or (middle and len(plain) == 2):
                 raise CorpusError(f"not a rule with one or two children: {rule!r}", path=path, line=number)
+            if any(re.fullmatch(r"\[\S*\]", name) for name in plain):
+                raise CorpusError(
+                    f"square brackets are for what is between a parent and its child: {rule!r}", path=path, line=number
+                )
+            if (parent.strip(), *names) in seen:
+                raise CorpusError(f"the rule {rule.strip()!r} is there twice", path=path, line=number)
+            seen.add((parent.strip(), *names))
             if len(plain) == 2:
                 binary.append((parent.strip(), plain[0], plain[1], weight, count))
             else:
@@ -330,13 +344,17 @@ class Grammar:
                 f"square brackets, and give a symbol that starts chains a bottom form, {both[0]}{BOTTOM}",
                 path=path,
             )
+        if any(rule[0] == TOP for rule in binary):
+            raise CorpusError(
+                f"{TOP} has a binary rule; it stands over one tree, so its rules have one child", path=path
+            )
         if splitting := sorted(tops & {rule[0] for rule in binary}):
             raise CorpusError(
                 f"{splitting[0]} has unary and binary rules; let its binary ones be those of {splitting[0]}{BOTTOM}, "
                 f"and add the rule {splitting[0]} -> {splitting[0]}{BOTTOM}",
                 path=path,
             )
-        if not any(rule[0] == TOP for rule in [*binary, *unary]):
+        if TOP not in tops:
             raise CorpusError(f"no rule expands {TOP}, the root of every tree", path=path)
         return cls.from_rules(binary, unary)
 
@@ -397,7 +415,11 @@ class Grammar:
             mark = name[-1] if name[-1] in BOTTOM + TAG and not is_intermediate(name) else ""
             return project(name.removesuffix(mark), vertical, horizontal) + mark
 
-        names = [coarse(name) for name in self.symbols]
+        names, tags = [coarse(name) for name in self.symbols], set(self.tags.values())
+        taken = {name for k, name in enumerate(names) if k not in tags or name.endswith(TAG)}
+        for k in tags:  # the name of a tag may be that of a phrase, now that phrases have lost their parents
+            if {names[k], names[k] + TAG} & taken and not names[k].endswith(TAG):
+                names[k] += TAG
         tops = {names[k] for k in self.unary[:, 0].tolist()}
         # a symbol that starts chains for one parent only does so for all, once parents are forgotten
         bottoms = [name + BOTTOM if name in tops and not self.rules.is_top[k] else name for k, name in enumerate(names)]

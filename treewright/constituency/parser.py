@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.binarisation import DIRECTIONS, Markovisation
+from treewright.constituency.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
 from treewright.constituency.chart import Lexical, chart_bytes
-from treewright.constituency.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.lexicon import KINDS, Lexicon
 from treewright.constituency.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
 from treewright.constituency.planner import LOSSES, TRAINED, CKYPlanner
@@ -23,13 +26,13 @@ from treewright.constituency.scores import ConstituencyScores, score_constituent
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Learner, Pass, make_learner
+from treewright.learners import LEARNERS, STRUCTURED, Learner, Pass, make_learner
 from treewright.learners.estimator import Estimator
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.search.running import run_shards
 
-__all__ = ["ML", "ConstituencyParser"]
+__all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings"]
 
 Corpus = str | os.PathLike[str] | Iterable[Sentence]
 Input = Iterable[Sentence | Sequence[str]]
@@ -71,6 +74,30 @@ def grammar_settings(grammar: Any) -> Markovisation:
     return Markovisation(int(found[1]), horizontal, found[3] or "right", bool(found[4]))
 
 
+def memory_of(grammar: Grammar) -> Markovisation:
+    """How trees were made binary for a grammar, as far as the names of its symbols tell.
+
+    >>> from treewright.corpora import Tree
+    >>> tree = Tree("S", tuple(Tree(tag, (tag.lower(),)) for tag in "ABCD"))
+    >>> memory_of(Grammar.learn([Markovisation(3, 2, "left").binarise(tree)]))
+    Markovisation(vertical=2, horizontal=2, direction='left', tag_parents=False)
+
+    No name here is longer than ``S^TOP``, so that three generations look like two.
+    """
+    tags = {grammar.symbols[k] for k in grammar.tags.values()}
+    phrases = [name for name in grammar.symbols if name != TOP and name not in tags and not is_intermediate(name)]
+    parts = {name: name.partition("|")[2] for name in grammar.symbols if is_intermediate(name)}
+    siblings = [re.findall("[^,#~]+", part) for part in parts.values()]
+    if any("#" in part or "~" in part for part in parts.values()):
+        direction, siblings = "head", [names[1:] for names in siblings]  # the head, which comes first, always counts
+    else:
+        lefts = {grammar.symbols[k] for k in grammar.binary[:, 1].tolist()}
+        direction = "left" if any(name in parts for name in lefts) else "right"
+    vertical = max((1 + name.rstrip(BOTTOM + TAG).count("^") for name in phrases), default=1)
+    horizontal = max(map(len, siblings), default=0)
+    return Markovisation(vertical, horizontal, direction, any("^" in name for name in tags))
+
+
 class KBest(NamedTuple):
     """One of the best trees of a sentence, and its score."""
 
@@ -94,7 +121,8 @@ class ConstituencyParser(Estimator):
 
     Args:
         grammar: how the grammar is read off the treebank: ``v2h1`` remembers the parent of a constituent and one
-            sibling, see :func:`grammar_settings`; or a :class:`Grammar`.
+            sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are taken as they are.
+            Then trees that it cannot derive are left out of learning, and words whose tags it lacks may have any tag.
         learner: ``maximum-likelihood`` (relative frequencies), or one of inverse reinforcement learning, by name, as
             settings, or as an object: ``projection``, ``mwal``, ``perceptron``, ``max-margin``, ``policy-matching``,
             ``maxent``. They begin with relative frequencies.
@@ -107,11 +135,11 @@ class ConstituencyParser(Estimator):
         beam: constituents worse than the best one of their span by more than this (in logarithms) are dropped; None
             is exact.
         max_length: longer sentences are left out of training and development data.
-        memory: gigabytes that a chart may take; longer sentences are parsed in parts.
+        memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.
         seed: the same seed gives the same model.
 
     A sentence that the grammar cannot derive gets the fewest constituents that cover it, below the most frequent label
-    of whole sentences.
+    of whole sentences (``covered_`` counts such sentences). So every sentence that has words has a tree.
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
@@ -156,11 +184,13 @@ class ConstituencyParser(Estimator):
 
     grammar_: Grammar
     lexicon_: Lexicon
-    top_: str | None  # the label above whole trees in the treebank, None if there is none
-    cover_: str  # the label over the pieces of a sentence without a tree
+    top_: str | None
+    """The label above whole trees in the treebank, which parsed trees get too; None if there is none."""
+    cover_: str
+    """The label over the pieces of a sentence without a tree."""
     history_: list[Pass]
     covered_: int = 0
-    """How many of the sentences parsed last had no tree in the grammar."""
+    """How many of the sentences parsed last had no tree in the grammar, or were parsed in parts."""
 
     # ---- learning
 
@@ -177,34 +207,38 @@ class ConstituencyParser(Estimator):
     ) -> Self:
         """Learn from a treebank: sentences with trees, or the path of a file. With ``dev``, the best pass is kept."""
         self._check_settings()
+        jobs = whole_number("jobs", jobs, 1)
         learner = self._make_learner()
-        sentences = self._treebank(corpus)
+        sentences = self._treebank(corpus, self.max_length)
         trees = _clean_trees(sentences)
         corpora = {"train": corpus_hash(sentences)}
-        tops = Counter(_top_label(sentence.tree) for sentence in sentences)
+        tops = Counter(map(_top_label, sentences, trees))
         self.top_ = tops.most_common(1)[0][0]
         self.cover_ = (
             Counter(tree.label for tree in trees if not tree.is_preterminal).most_common(1)[0][0]
             if any(not tree.is_preterminal for tree in trees)
             else trees[0].label
         )
-        given = isinstance(self.grammar, Grammar)
-        markovisation = Markovisation() if given else grammar_settings(self.grammar)
-        binary = [markovisation.binarise(tree) for tree in trees]
+        binary = _binarised(self._markovisation(), trees, sentences)
         self.grammar_ = self.grammar if isinstance(self.grammar, Grammar) else Grammar.learn(binary)
         self.lexicon_ = Lexicon.learn(
             [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in binary], kind=self.lexicon
         )
+        if not {*self.lexicon_.tags} & {*self._tag_numbers()}:  # only with a grammar that was given
+            raise CorpusError(
+                f"the grammar has none of the treebank's tags ({', '.join(self.lexicon_.tags[:5])}, …); tags are the "
+                "symbols that none of its rules expands. Give a grammar with the same tags"
+            )
         self._restored()
         self.history_ = []
         scores: dict[str, Any] = {}
         evaluate = None
         if dev is not None:
-            dev_sentences = self._treebank(dev)
+            dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = self._f1_on(dev_sentences, jobs)
         if learner is not None:
-            planner = self._planner(binary, sentences)
+            planner = self._planner(binary, trees, sentences)
             trained = train_irl(
                 learner,
                 planner,
@@ -225,19 +259,24 @@ class ConstituencyParser(Estimator):
         self.card_ = self._make_card(corpora, scores)
         return self
 
-    def _planner(self, binary: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
+    def _planner(self, binary: Sequence[Tree], trees: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
         """The corpus as the learner sees it; trees that a given grammar lacks rules for are left out."""
-        derivations, kept = [], []
-        for tree, sentence in zip(binary, sentences, strict=True):
+        derivations, rows = [], []
+        lacking = ""
+        for small, tree, sentence in zip(binary, trees, sentences, strict=True):
             try:
-                derivations.append(self.grammar_.derivation(tree))
-                kept.append(sentence)
-            except CorpusError:
+                derivations.append(self.grammar_.derivation(small))
+            except NotInGrammar as error:
                 if not isinstance(self.grammar, Grammar):
                     raise
-        if not kept:
-            raise CorpusError("no tree of the corpus can be derived with the grammar that was given")
-        rows = [self._rows(list(sentence.forms), sentence) for sentence in kept]
+                lacking = lacking or str(error)
+                continue
+            rows.append(self._rows(list(sentence.forms), tree.tags()))
+        if not rows:
+            raise CorpusError(
+                f"no tree of the treebank can be derived with the grammar that was given: for the first, {lacking}. "
+                f"Give a grammar that fits, or learn nothing but the lexicon: learner={ML!r}"
+            )
         at = np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64)
         return CKYPlanner(
             self.grammar_, self._lexical, np.concatenate(rows), at, np.concatenate(derivations), self.trained, self.loss
@@ -257,56 +296,61 @@ class ConstituencyParser(Estimator):
         learner = self.learner
         if isinstance(learner, (str, dict)):
             settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-            if settings.get("name") in (ML, "ml"):
-                if len(settings) > 1:
-                    raise ConfigError(
-                        f"learner {ML!r} has no settings: leave out {', '.join(set(settings) - {'name'})}"
-                    )
+            name = str(settings.get("name", "")).replace("_", "-").lower()
+            if name in (ML, "ml"):
+                if others := sorted(settings.keys() - {"name"}):
+                    raise ConfigError(f"learner {ML!r} has no settings: leave out {', '.join(others)}")
                 return None
-            if settings.get("name") in USUAL:
-                settings = {**USUAL[settings["name"]], **settings}
-            learner = make_learner(settings)
+            if name not in {*IRL, *LEARNERS, *STRUCTURED}:
+                raise ConfigError(f"there is no learner {name!r} of trees; there are: {', '.join([ML, *IRL])}")
+            learner = {**USUAL.get(name, {}), **settings}
+        learner = make_learner(learner)
         if not isinstance(learner, InverseRL):
             raise ConfigError(
                 f"learner {learner.name!r} learns from single actions; a constituency parser learns from whole trees: "
-                f"choose {ML!r} or one of {', '.join(IRL)}"
+                f"choose one of {', '.join([ML, *IRL])}"
             )
         return learner
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
         learner = self._make_learner()
-        given = isinstance(self.grammar, Grammar)
-        grammar = "v2h1" if given else asdict(grammar_settings(self.grammar))
         return {
             **self.get_params(),
-            "grammar": grammar,
+            "grammar": asdict(self._markovisation()),
             "learner": {"name": ML} if learner is None else learner.params(),
         }
+
+    def _markovisation(self) -> Markovisation:
+        return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)
 
     def _check_settings(self) -> None:
         choices = (("lexicon", KINDS), ("tags", ("lexicon", "gold")), ("trained", TRAINED), ("loss", LOSSES))
         for name, known in (*choices, ("decoder", tuple(DECODERS))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
-        if not isinstance(self.grammar, Grammar):
-            grammar_settings(self.grammar)
-        if not 0.0 <= float(self.prune) < 1.0:
-            raise ConfigError(f"prune must lie between 0 and 1, a probability, not {self.prune!r}; 0 prunes nothing")
-        if self.beam is not None and not float(self.beam) > 0.0:
-            raise ConfigError(f"beam must be above 0, not {self.beam!r}; leave it out for exact search")
-        if not float(self.memory) > 0.0:
-            raise ConfigError(f"memory must be above 0, in gigabytes, not {self.memory!r}")
+        self._markovisation()
+        if not 0.0 <= _number(self.prune) < 1.0:
+            raise ConfigError(
+                f"prune must be a probability, from 0 to less than 1, not {self.prune!r}; 0 prunes nothing"
+            )
+        if self.beam is not None and not _number(self.beam) > 0.0:
+            raise ConfigError(f"beam must be a number above 0, not {self.beam!r}; leave it out for exact search")
+        if not _number(self.memory) > 0.0:
+            raise ConfigError(f"memory must be a number of gigabytes above 0, not {self.memory!r}")
         if self.max_length is not None:
             self.max_length = whole_number("max_length", self.max_length, 1)
         self.seed = whole_number("seed", self.seed, 0, 2**31 - 1)
 
-    def _treebank(self, corpus: Corpus) -> list[Sentence]:
+    def _treebank(self, corpus: Corpus, max_length: int | None = None) -> list[Sentence]:
         """Sentences with trees, those of the right length, each with at least one word."""
         sentences = load_corpus(corpus) if isinstance(corpus, (str, os.PathLike)) else list(corpus)
         for sentence in sentences:
             if not isinstance(sentence, Sentence):
-                raise ConfigError(f"a corpus is a list of Sentence objects, not of {type(sentence).__name__}")
+                raise ConfigError(
+                    f"a treebank is a file or a list of Sentence objects with trees, not of {type(sentence).__name__}; "
+                    "treewright.corpora.brackets.parse_ptb makes some from lines in brackets"
+                )
         if not sentences:
             raise CorpusError("there is nothing to learn from or to score: no sentences")
         for sentence in sentences:
@@ -316,13 +360,13 @@ class ConstituencyParser(Estimator):
                     path=sentence.path,
                     line=sentence.line,
                 )
-        some = [sentence for sentence in sentences if len(sentence) > 0]
+        some = [s for s in sentences if len(s) > 0 or (s.tree is not None and clean_tree(s.tree) is not None)]
         if not some:
             raise CorpusError("there are no words in it, only traces", path=sentences[0].path)
-        short = [s for s in some if self.max_length is None or len(s) <= self.max_length]
+        short = [s for s in some if max_length is None or len(s) <= max_length]
         if not short:
             raise CorpusError(
-                f"no sentence has {self.max_length} words or fewer: the shortest has {min(map(len, some))}; "
+                f"no sentence has {max_length} words or fewer: the shortest has {min(map(len, some))}; "
                 "raise max_length, or leave it out",
                 path=sentences[0].path,
             )
@@ -337,9 +381,10 @@ class ConstituencyParser(Estimator):
     def parse_stream(self, sentences: Input, *, jobs: int = 1) -> Iterator[Sentence]:
         """Parse sentences as they come, some thousand words at a time: memory does not grow with their number."""
         self._check_fitted()
+        jobs = whole_number("jobs", jobs, 1)
         self.covered_ = 0
         for batch in _batches(sentences):
-            for sentence, tree in zip(batch, self._trees(batch, jobs, first=False), strict=True):
+            for sentence, tree in zip(batch, self._trees(batch, jobs), strict=True):
                 if tree is None:
                     yield sentence
                     continue
@@ -347,52 +392,74 @@ class ConstituencyParser(Estimator):
                     token if token.xpos != "_" else token._replace(xpos=tag)
                     for token, tag in zip(sentence.tokens, tree.tags(), strict=True)
                 )
-                yield replace(sentence, tokens=tokens, tree=tree if self.top_ is None else Tree(self.top_, (tree,)))
+                yield replace(sentence, tokens=tokens, tree=self._topped(tree))
 
     def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
-        """The k best trees of each sentence, best first, with their scores; fewer where there are no more."""
+        """The k best trees of each sentence, best first, with their scores; fewer where there are no more.
+
+        They are the best ones by score, whatever the decoder. A sentence that the grammar cannot derive has the tree
+        that :meth:`parse` gives it, with the score −∞; one without words has none.
+        """
         self._check_fitted()
-        k = whole_number("k", k, 1)
+        k, jobs = whole_number("k", k, 1), whole_number("jobs", jobs, 1)
+        self.covered_ = 0
         found: list[list[KBest]] = []
         for batch in _batches(sentences):
-            for sentence in batch:
-                found.append(self._k_best(sentence, k) if len(sentence) else [])
+            found += self._k_best_of(batch, k, jobs)
         return found
 
-    def _k_best(self, sentence: Sentence, k: int) -> list[KBest]:
-        words = list(sentence.forms)
-        n = len(words)
-        if n > self._longest(8):
-            [tree] = self._trees([sentence], 1)
-            return [] if tree is None else [KBest(tree, float("-inf"))]
-        nodes = np.zeros((k, 2 * n - 1, 5), np.int32)
-        scores, count = np.zeros((1, k)), np.zeros(1, np.int64)
-        weights = self.grammar_.weights
-        cut = len(self.grammar_.binary)
-        # fmt: off
-        k_best_pass(CHARTS, self.grammar_.rules, weights[:cut], weights[cut:], self._lexical,
-                    self._rows(words, sentence), np.array([0, n]), np.zeros(1, np.int64), k,
-                    np.inf if self.beam is None else float(self.beam), scores, nodes, count, np.zeros(2, np.int64), 1)
-        # fmt: on
-        if count[0] == 0:
-            [tree] = self._trees([sentence], 1)
-            return [] if tree is None else [KBest(tree, float("-inf"))]
-        return [KBest(self.grammar_.tree(nodes[r], words), float(scores[0, r])) for r in range(count[0])]
+    def _k_best_of(self, batch: Sequence[Sentence], k: int, jobs: int) -> Iterator[list[KBest]]:
+        longest = self._longest(12)  # bytes: values, and the numbers of nodes
+        rows = [self._rows(list(s.forms), self._given_tags(s)) if 0 < len(s) <= longest else None for s in batch]
+
+        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> list[list[KBest]]:
+            places = [i for i in range(first, last) if control[0] == 0]
+            return [self._k_best(list(batch[i].forms), rows[i], k) for i in places]
+
+        lists = (each for shard in run_shards(work, len(batch), jobs=jobs) for each in shard)
+        for sentence, trees in zip(batch, lists, strict=True):
+            [tree] = [None] if trees else self._trees([sentence], 1)
+            yield trees if tree is None else [KBest(self._topped(tree), -math.inf)]
+
+    def _k_best(self, words: list[str], rows: npt.NDArray[np.int32] | None, k: int) -> list[KBest]:
+        """The k best trees; none where there are no rows for the words, or no tree."""
+        if rows is None:
+            return []
+        n, wanted, beam = len(words), k, np.inf if self.beam is None else float(self.beam)
+        weights, at = self.grammar_.weights, np.array([0, len(words)])
+        while True:
+            nodes = np.zeros((wanted, 2 * n - 1, 5), np.int32)
+            scores, count = np.zeros((1, wanted)), np.zeros(1, np.int64)
+            # fmt: off
+            k_best_pass(CHARTS, self.grammar_.rules, weights[:self._cut], weights[self._cut:], self._lexical, rows, at,
+                        np.zeros(1, np.int64), wanted, beam, scores, nodes, count, np.zeros(2, np.int64), 1)
+            # fmt: on
+            # around heads, one tree may have several derivations: the best of them counts
+            found: dict[Tree, float] = {}
+            for r in range(count[0]):
+                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(scores[0, r]))
+            if len(found) >= k or count[0] < wanted:
+                return [KBest(tree, score) for tree, score in found.items()][:k]
+            wanted *= 2
+
+    def _topped(self, tree: Tree) -> Tree:
+        """The tree below the label that the treebank has above whole trees."""
+        return tree if self.top_ is None or tree.label == self.top_ else Tree(self.top_, (tree,))
 
     def evaluate(
         self, corpus: Corpus, *, rules: str = "evalb", max_length: int | None = None, jobs: int = 1
     ) -> ConstituencyScores:
-        """Parse a treebank and compare: as EVALB does, or with ``rules="parseval"`` as the paper does."""
+        """Parse a treebank and compare: as EVALB does, or with ``rules="parseval"`` as the paper does.
+
+        Only sentences of up to ``max_length`` words are scored; the setting of the same name is about learning.
+        """
         self._check_fitted()
-        gold = self._treebank(corpus)
-        if max_length is not None:
-            gold = [sentence for sentence in gold if len(sentence) <= max_length]
+        gold = self._treebank(corpus, None if max_length is None else whole_number("max_length", max_length, 1))
+        _clean_trees(gold)  # complain before parsing, not after
         return score_constituents(gold, self.parse(gold, jobs=jobs), rules=rules, seed=self.seed)  # type: ignore[arg-type]
 
-    def _trees(self, sentences: Sequence[Sentence], jobs: int, first: bool = True) -> list[Any]:
+    def _trees(self, sentences: Sequence[Sentence], jobs: int) -> list[Tree | None]:
         """The tree of each sentence, without the node above it; None where there are no words."""
-        if first:
-            self.covered_ = 0
         batch = self._packed(sentences)
         found: list[list[Tree]] = [[] for _ in sentences]
         whole = [True] * len(sentences)
@@ -414,11 +481,12 @@ class ConstituencyParser(Estimator):
         nodes = np.zeros((max(2 * int(batch.at[-1]) - pieces, 0), 5), np.int32)
         filled, status, values = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64), np.zeros(pieces)
         beam = np.inf if self.beam is None else float(self.beam)
+        coarse = self._coarse() if self.prune > 0.0 else self._no_coarse
 
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
             # fmt: off
             parse_pass(CHARTS, self.grammar_.rules, *self._scores, self._lexical, batch.rows, batch.at,
-                       np.arange(first, last), DECODERS[self.decoder], beam, self._coarse, float(self.prune),
+                       np.arange(first, last), DECODERS[self.decoder], beam, coarse, float(self.prune),
                        self._eligible, nodes, filled, values, status, control, slot)
             # fmt: on
 
@@ -434,7 +502,7 @@ class ConstituencyParser(Estimator):
         rows = []
         for i, sentence in enumerate(sentences):
             words = list(sentence.forms)
-            found = self._rows(words, sentence) if words else np.zeros(0, np.int32)
+            found = self._rows(words, self._given_tags(sentence)) if words else np.zeros(0, np.int32)
             for first in range(0, len(words), longest):
                 batch.words.append(words[first : first + longest])
                 rows.append(found[first : first + longest])
@@ -444,55 +512,63 @@ class ConstituencyParser(Estimator):
             batch.at = np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64)
         return batch
 
-    def _rows(self, words: list[str], sentence: Sentence) -> npt.NDArray[np.int32]:
-        """The rows of the lexicon for a sentence's words."""
+    def _given_tags(self, sentence: Sentence) -> tuple[str, ...]:
+        return sentence.column("xpos") if self.tags == "gold" else ()
+
+    def _rows(self, words: list[str], tags: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The rows of the lexicon for a sentence's words, or for its tags if these are given."""
         known = self.lexicon_.knows
         seen = [_BRACKETS[w] if w in _BRACKETS and not known(w) and known(_BRACKETS[w]) else w for w in words]
-        if self.tags == "gold":
-            return self.lexicon_.gold_rows(sentence.column("xpos"), seen)
-        return self.lexicon_.rows(seen)
+        return self.lexicon_.gold_rows(tags, seen) if self.tags == "gold" else self.lexicon_.rows(seen)
 
     def _longest(self, bytes_each: int | None = None) -> int:
-        """The longest sentence whose chart fits into the memory."""
+        """The longest sentence whose chart fits into the memory: a multiple of ten."""
         each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune else 4)
-        longest = 10
-        while longest < 2_000 and chart_bytes(len(self.grammar_.symbols), longest + 10, each) <= self.memory * 1e9:
-            longest += 10
-        return longest
+        symbols = len(self.grammar_.symbols)
+        lengths = range(20, 2_010, 10)
+        fitting = bisect_right(lengths, self.memory * 1e9, key=lambda n: chart_bytes(symbols, n, each))
+        return 10 + 10 * fitting
 
     # ---- what follows from what is learned
 
+    def _tag_numbers(self) -> dict[str, int]:
+        """The symbols that words can have, by the names that the lexicon has for them."""
+        return {name: k for name, k in self.grammar_.tags.items() if self.grammar_.labels[k] is not None}
+
     def _restored(self) -> None:
         """Prepare what kernels need of the grammar and the lexicon."""
-        numbers = self.grammar_.tags
+        numbers = self._tag_numbers()
         at, tag, score = self.lexicon_.table()
-        missing = [name for name in self.lexicon_.tags if name not in numbers]
-        if missing:  # only with a grammar that was given: such a tag can stand in no tree
-            numbers = {**numbers, **dict.fromkeys(missing, -1)}
-        symbols = np.array([numbers[name] for name in self.lexicon_.tags], np.int32)
-        self._lexical = _without(Lexical(at, symbols[tag], score)) if missing else Lexical(at, symbols[tag], score)
+        symbols = np.array([numbers.get(name, -1) for name in self.lexicon_.tags], np.int32)
+        self._lexical = Lexical(at, symbols[tag], score)
+        if (symbols < 0).any():  # only with a grammar that was given
+            self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
         self._eligible = np.array(
             [
                 label is not None and not name.endswith(BOTTOM)
                 for label, name in zip(self.grammar_.labels, self.grammar_.symbols, strict=True)
             ]
         )
-        nothing = np.zeros(1, np.int32)
-        self._coarse: Any = (self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical, nothing)
-        if self.prune > 0.0:
+        self._cut = len(self.grammar_.binary)
+        self._no_coarse = (self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical, np.zeros(1, np.int32))
+        self._coarse_grammar: Any = None
+        self._use(self.grammar_.weights)
+
+    def _coarse(self) -> Any:
+        """The grammar to prune with, as kernels take it: made when it is first needed."""
+        if self._coarse_grammar is None:
             coarse, of = self.grammar_.projected()
             cut = len(coarse.binary)
             lexical = Lexical(self._lexical.at, of[self._lexical.symbol], self._lexical.score)
             weights = np.exp(coarse.weights)
-            self._coarse = (coarse.rules, weights[:cut], weights[cut:], lexical, of)
-        self._use(self.grammar_.weights)
+            self._coarse_grammar = (coarse.rules, weights[:cut], weights[cut:], lexical, of)
+        return self._coarse_grammar
 
     def _use(self, weights: npt.NDArray[np.float64]) -> None:
         """Parse with these weights from now on."""
         self.grammar_ = self.grammar_.with_weights(weights)
-        cut = len(self.grammar_.binary)
         scores = self.grammar_.weights.astype(np.float32)
-        self._scores = scores[:cut], scores[cut:]
+        self._scores = scores[: self._cut], scores[self._cut :]
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         settings, arrays = self.lexicon_.to_arrays()
@@ -511,27 +587,57 @@ class ConstituencyParser(Estimator):
         self._restored()
 
 
-def _without(lexical: Lexical) -> Lexical:
-    """The table without the tags that the grammar does not know."""
-    keep = lexical.symbol >= 0
-    at = np.concatenate([[0], np.cumsum(keep)])[lexical.at]
-    return Lexical(at.astype(np.int64), lexical.symbol[keep], lexical.score[keep])
+def _without_missing(lexical: Lexical, tags: npt.NDArray[np.int32]) -> Lexical:
+    """The table without the tags that the grammar lacks; a word with no others may have any tag of the grammar.
+
+    All of these score 0: so says log P(tag|word)/P(tag) of a word that tells nothing.
+    """
+    rows = [slice(*bounds) for bounds in pairwise(lexical.at.tolist())]
+    kept = [lexical.symbol[row] >= 0 for row in rows]
+    symbols = [lexical.symbol[row][keep] if keep.any() else tags for row, keep in zip(rows, kept, strict=True)]
+    none = np.zeros(len(tags), np.float32)
+    scores = [lexical.score[row][keep] if keep.any() else none for row, keep in zip(rows, kept, strict=True)]
+    at = np.cumsum([0, *map(len, symbols)], dtype=np.int64)
+    return Lexical(at, np.concatenate(symbols), np.concatenate(scores))
+
+
+def _number(value: Any) -> float:
+    """A setting as a number; not a number, which no comparison holds for, if it is none."""
+    return float(value) if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
 
 
 def _clean_trees(sentences: Iterable[Sentence]) -> list[Tree]:
+    """Trees without traces and functions, which have the words of their sentences."""
     trees = []
     for sentence in sentences:
         tree = None if sentence.tree is None else clean_tree(sentence.tree)
         if tree is None:
             raise CorpusError("this tree has no words", path=sentence.path, line=sentence.line)
+        if (leaves := tree.leaves()) != sentence.forms:
+            other = next((x, y) for x, y in zip_longest(leaves, sentence.forms) if x != y)
+            raise CorpusError(
+                f"the words of this tree are not those of its sentence: where it has {other[0]!r}, the tokens have "
+                f"{other[1]!r}. Make both of the same words",
+                path=sentence.path,
+                line=sentence.line,
+            )
         trees.append(tree)
     return trees
 
 
-def _top_label(tree: Tree | None) -> str | None:
+def _binarised(markovisation: Markovisation, trees: Sequence[Tree], sentences: Sequence[Sentence]) -> list[Tree]:
+    binary = []
+    for tree, sentence in zip(trees, sentences, strict=True):
+        try:
+            binary.append(markovisation.binarise(tree))
+        except CorpusError as error:
+            raise CorpusError(str(error), path=sentence.path, line=sentence.line) from None
+    return binary
+
+
+def _top_label(sentence: Sentence, cleaned: Tree) -> str | None:
     """The label that cleaning takes away above a tree; None if it takes none."""
-    cleaned = None if tree is None else clean_tree(tree)
-    kept = None if tree is None else clean_tree(tree, top=False)
+    kept = None if sentence.tree is None else clean_tree(sentence.tree, top=False)
     return None if kept is None or kept == cleaned else kept.label
 
 
@@ -540,7 +646,9 @@ def _batches(sentences: Input) -> Iterator[list[Sentence]]:
     batch: list[Sentence] = []
     words = 0
     for sentence in sentences:
-        if isinstance(sentence, str):
+        if not isinstance(sentence, Sentence) and (
+            not isinstance(sentence, (list, tuple)) or not all(isinstance(word, str) for word in sentence)
+        ):
             raise ConfigError(
                 "what is parsed is a list of sentences, each a Sentence or a list of words, such as "
                 f'[["she", "can", "see"]]; {sentence!r} is not a sentence'

@@ -1,8 +1,8 @@
 """Passes over sentences: what Python calls, once for a whole shard of a corpus.
 
 All take :data:`CHARTS`, the grammar, the scores of its rules, the lexicon's table, and sentences one behind the other:
-``words`` are rows of that table, and sentence i has those from ``at[i]`` to ``at[i+1]``. Experts' trees are derivations one
-behind the other, of 2n − 1 nodes each. ``which`` says which sentences are meant, in what order.
+``words`` are rows of that table, and sentence i has those from ``at[i]`` to ``at[i+1]``. Experts' trees are
+derivations one behind the other, of 2n − 1 nodes each. ``which`` says which sentences are meant, in what order.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _longest(at: Any, which: Any) -> int:
 
 
 @compiled
-def _exponentials(scores: Any) -> Any:
-    out = np.empty(scores.shape[0])
-    for k in range(scores.shape[0]):
+def _exponentials(scores: Any, wanted: bool = True) -> Any:
+    out = np.empty(scores.shape[0] if wanted else 0)
+    for k in range(out.shape[0]):
         out[k] = math.exp(np.float64(scores[k]))
     return out
 
@@ -100,7 +100,7 @@ def parse_pass(
     coarse_symbols = coarse_rules.is_top.shape[0] if threshold > 0.0 else 1
     coarse_sums = new_space(coarse_symbols, most, np.float64(0.0), True)
     above = np.zeros(max(sums.values.shape[0], coarse_sums.values.shape[0]))
-    factors = _exponentials(binary), _exponentials(unary)
+    factors = _exponentials(binary, decoder == MAX_RULE), _exponentials(unary, decoder == MAX_RULE)
     pieces = np.zeros((most, 3), np.int64)
     for i in which:
         if control[0] != 0:
@@ -129,7 +129,7 @@ def parse_pass(
                 _log_posteriors(chart, above, anchored)
                 anchors = anchored
         best = fill(rules, binary, unary, lexical, sentence, anchors, beam, space, False)
-        if not _has_tree(best) and anchors.shape[0] > 0:  # pruned away
+        if not _has_tree(best) and (anchors.shape[0] > 0 or beam < np.inf):  # pruned away
             best = fill(rules, binary, unary, lexical, sentence, no_anchors, np.inf, space, False)
         if _has_tree(best):
             filled[i] = best_tree(best, rules.root, 0, n, out, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 LOSSES = ("rules", "constituents")
 #: whose weights are learned: those of binary rules, as in the paper, or those of all rules
 TRAINED = ("binary", "all")
+
+_MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in so many blocks, of so many at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,25 +100,30 @@ class CKYPlanner:
     def _run(
         self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
     ) -> Features:
-        """One compiled pass, in threads if there are several jobs."""
+        """One compiled pass. The blocks that are summed up do not depend on ``jobs``, and so neither does the sum."""
         n = len(self.grammar.binary)
         weights = self.weights(θ).astype(kind)
         binary, unary = weights[:n], weights[n:]
         which = np.asarray(which, np.int64)
+        blocks = max(1, min(_MOST_BLOCKS, len(which) // _LEAST_BLOCK))
+        edges = [len(which) * k // blocks for k in range(blocks + 1)]
 
-        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> tuple[Floats, float]:
-            counts = np.zeros(len(weights))
-            # fmt: off
-            value = kernel(CHARTS, self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
-                           which[first:last], *settings, counts, control, slot)
-            # fmt: on
-            return counts, value
+        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> list[tuple[Floats, float]]:
+            done = []
+            for start, end in pairwise(edges[first : last + 1]):
+                counts = np.zeros(len(weights))
+                # fmt: off
+                value = kernel(CHARTS, self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
+                               which[start:end], *settings, counts, control, slot)
+                # fmt: on
+                done.append((counts, value))
+            return done
 
-        if jobs == 1 and len(which) <= _AT_ONCE:
-            shards = [work(0, len(which), np.zeros(2, np.int64), 1)]
+        if jobs <= 1:
+            parts = work(0, blocks, np.zeros(2, np.int64), 1)
         else:
-            shards = run_shards(work, len(which), jobs=jobs)
-        return self._features(sum(counts for counts, _ in shards), sum(value for _, value in shards))
+            parts = [part for shard in run_shards(work, blocks, jobs=jobs) for part in shard]
+        return self._features(sum(counts for counts, _ in parts), sum(value for _, value in parts))
 
     def _features(self, counts: Any, value: float) -> Features:
         found = np.flatnonzero(counts[: self.size])
@@ -130,15 +138,15 @@ class CKYPlanner:
     @cached_property
     def _lexical_values(self) -> Floats:
         """The scores of the experts' tags, by sentence; −∞ where the lexicon does not allow one."""
-        values = np.zeros(len(self))
-        for i in range(len(self)):
-            nodes = self.gold[2 * self.at[i] - i : 2 * self.at[i + 1] - (i + 1)]
-            for symbol, start in nodes[nodes[:, 2] < 0][:, [0, 3]].tolist():
-                row = self.words[self.at[i] + start]
-                entries = slice(self.lexical.at[row], self.lexical.at[row + 1])
-                fits = np.flatnonzero(self.lexical.symbol[entries] == symbol)
-                values[i] += self.lexical.score[entries][fits[0]] if len(fits) else -np.inf
-        return values
-
-
-_AT_ONCE = 1_000  # sentences: so few are done before anybody could press Ctrl-C
+        sentence = np.repeat(np.arange(len(self)), 2 * np.diff(self.at) - 1)
+        is_tag = self.gold[:, 2] < 0
+        sentence, tag, start = sentence[is_tag], self.gold[is_tag, 0], self.gold[is_tag, 3]
+        n, table = len(self.grammar.symbols), self.lexical
+        entry = (
+            np.repeat(np.arange(len(table.at) - 1), np.diff(table.at)) * n + table.symbol
+        )  # row and tag, as a number
+        order = np.argsort(entry)
+        wanted = self.words[self.at[sentence] + start].astype(np.int64) * n + tag
+        found = order[np.minimum(np.searchsorted(entry, wanted, sorter=order), len(order) - 1)]
+        scores = np.where(entry[found] == wanted, table.score[found].astype(np.float64), -np.inf)
+        return np.asarray(np.bincount(sentence, scores, len(self)), np.float64)

@@ -1,5 +1,6 @@
 """Task 2, dependency parsing: transition systems, static and dynamic oracles, features, scores."""
 
+from treewright.dependency.eisner import EisnerParser, EisnerPlanner
 from treewright.dependency.parser import DependencyParser
 from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
 from treewright.dependency.task import SYSTEMS, DependencyParsing
@@ -13,6 +14,8 @@ __all__ = [
     "DependencyParser",
     "DependencyParsing",
     "DependencyScores",
+    "EisnerParser",
+    "EisnerPlanner",
     "Templates",
     "check_tree",
     "check_trees",

@@ -1,4 +1,4 @@
-"""A dependency parser whose plans are exact: Eisner's algorithm plans, inverse reinforcement learning finds the rewards.
+"""A dependency parser whose plans are exact: Eisner's algorithm plans, and the rewards are learned from the plans.
 
 :class:`~treewright.dependency.DependencyParser` builds a tree by transitions. Here all projective trees of a sentence
 are compared at once. A tree is worth the sum of its arcs (McDonald, Crammer & Pereira 2005), each with its label, and
@@ -9,12 +9,9 @@ the best one is found in O(n³) steps (Eisner 1996) by joining *spans*, whose he
     C→(i, j)  all that i has on its right as far as j: an arc to k, and then all that k has there; C← likewise
 
 They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`), together with one for each arc, into which
-there is an edge for each label: labels and arcs are decided in one plan, exactly, with any of the six methods of
-:mod:`treewright.learners.irl`. Every projective tree with one root has one derivation.
-
-What is seen of an arc are the words at its ends, their neighbours and the tags between them, with its direction, and
-once more with its length. A label sees less: the head and what is next to it, the dependent likewise, and some pairs of
-both; so most of it is summed once a word, and not once an arc.
+there is an edge for each label: arcs and labels are decided in one plan, exactly, and any of the six methods of
+:mod:`treewright.learners.irl` can learn their scores. Every projective tree with one root has one derivation. What is
+seen of an arc and a label: :mod:`treewright.dependency.arcs`.
 """
 
 from __future__ import annotations
@@ -25,12 +22,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass, trees_pass
 from treewright.dependency.parser import (
     _LIFTED_COUNT,
     _MOST_WORDS,
@@ -42,14 +40,13 @@ from treewright.dependency.parser import (
     _treebank,
 )
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
-from treewright.dependency.templates import WORD_ATTRIBUTES, _split
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import InverseRL, Pass, make_learner, train_irl
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
-from treewright.search.compiling import compiled, kernel
-from treewright.search.hypergraph import Batch, Hypergraph, HypergraphPlanner, Sums, add, best_pass, fan, pack_graphs
+from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
+from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
 
@@ -59,96 +56,15 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
 
-#: what is seen of an arc, with its direction and once more with its length: the head ``h``, the dependent ``d``, what
-#: comes before (``hp``) and after them (``hn``). What there is to be seen of a word: :mod:`treewright.dependency.templates`
-ARCS = _split("""
-    h.wt · h.w · h.t · d.wt · d.w · d.t · h.wt d.wt · h.t d.wt · h.w d.wt · h.wt d.t · h.wt d.w · h.w d.w · h.t d.t
-    h.t hn.t dp.t d.t · hp.t h.t dp.t d.t · h.t hn.t d.t dn.t · hp.t h.t d.t dn.t
-    h.t hn.t d.t · hp.t h.t d.t · h.t dp.t d.t · h.t d.t dn.t
-    h.u hn.u dp.u d.u · hp.u h.u dp.u d.u · h.u hn.u d.u dn.u · hp.u h.u d.u dn.u
-    h.m d.m · h.m d.t · h.t d.m · h.g d.g · h.s d.t · h.t d.s · h.u d.u · h.m d.u dn.u · h.u hn.u d.m
-""")
-#: what is seen for a label of the head alone, with the direction
-HEADS = _split("h.w · h.t · h.m · h.g · h.s · h.t hn.t · hp.t h.t")
-#: of the dependent alone
-DEPENDENTS = _split("""
-    d.w · d.t · d.wt · d.m · d.g · d.s · d.c
-    dp.t d.t · d.t dn.t · dp.w d.t · d.t dn.w · dp.t d.t dn.t · dp.m d.m · d.m dn.m
-""")
-#: and of both; with the length instead of the direction where there is ``len``
-PAIRS = _split("""
-    h.t d.t · h.wt d.t · h.t d.wt · h.m d.m · h.g d.g · h.t d.t len · h.m d.u · h.u d.m · h.t d.t dn.t · dp.t h.t d.t
-""")
-
-_SHIFT = np.int64(17)  # the lowest bits of a sum of products are not well mixed
-_TAG = WORD_ATTRIBUTES.index("t")
-_LENGTHS = np.array([0, 0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 7], np.int64)  # of arcs, in groups
-_GROUPS = 8
-_NEGLIGIBLE = 1e-12  # of a weight: not worth a hundred features
 _LABEL_BITS = 4  # there are 2⁴ times as many weights for arcs as rows of labels
 
-
-class Templates(NamedTuple):
-    """Templates as numbers. A feature is the middle bits of Σ multiplier·attribute + a number for its direction or length.
-
-    ``atoms`` has a row for each atom: the number of its template, 0 for the head or 1 for the dependent, how far it is
-    from there, its attribute and its multiplier. ``turns`` has a row for each direction (to the left, to the right), and
-    then one for each direction with each group of lengths; a column a template.
-    """
-
-    atoms: Ints
-    turns: Ints
-
-
-class Sight(NamedTuple):
-    """All that the parser looks at."""
-
-    arcs: Templates
-    between: Ints  # multipliers of the tags of head, dependent and what is between, and a number for each direction
-    heads: Templates
-    dependents: Templates
-    pairs: Templates
-    by_length: Ints  # of each template of pairs: 1 if it sees the length
-
-
-def _numbers(templates: Sequence[str], seed: int) -> Templates:
-    """Multipliers are odd and below 2²⁹, attributes below 2³¹: sums of four products and a turn stay below 2⁶³."""
-    random = np.random.default_rng(seed)
-    atoms = [
-        (number, "hd".index(place[0]), {"": 0, "p": -1, "n": 1}[place[1:]], WORD_ATTRIBUTES.index(what))
-        for number, template in enumerate(templates)
-        for place, _, what in (atom.partition(".") for atom in template.split() if atom != "len")
-    ]
-    multipliers = 2 * random.integers(2**28, size=len(atoms)) + 1
-    turns = random.integers(2**60, size=(2 + 2 * _GROUPS, len(templates)))
-    return Templates(np.column_stack([np.array(atoms, np.int64), multipliers]), turns)
-
-
-SIGHT = Sight(
-    _numbers(ARCS, 1),
-    np.append(_numbers(["h.t h.t d.t"], 2).atoms[:, -1], [2**59 + 12345, 2**58 + 54321]),
-    _numbers(HEADS, 3),
-    _numbers(DEPENDENTS, 4),
-    _numbers(PAIRS, 5),
-    np.array(["len" in template for template in PAIRS], np.int64),
-)
-
-
-class Labels(NamedTuple):
-    """How many labels there are. Those below ``root`` may be labels of the root, those from ``word`` on of other words."""
-
-    count: int
-    root: int
-    word: int
-
-
-ONE = Labels(1, 1, 0)
+ONE = Labels(1, 1, 0)  # where the best label of an arc is known already
 
 
 def tree_graph(n: int, labels: Labels) -> Hypergraph:
     """The forest of all projective trees of n words with one root, and all their labels.
 
-    Its parts are the arcs from 0 (the root) … n to 1 … n, each with each label: ((head·n) + dependent − 1)·labels + label.
+    Its parts are the arcs from 0 (the root) … n to 1 … n with each label: (head·n + dependent − 1)·labels + label.
     """
     return _kept_tree_graph(n, labels) if n <= 128 else _tree_graph(n, labels)  # large ones are rare, and large
 
@@ -160,6 +76,7 @@ def _kept_tree_graph(n: int, labels: Labels) -> Hypergraph:
 
 def _tree_graph(n: int, labels: Labels) -> Hypergraph:
     arcs = (n + 1) * n
+
     # places; within a block, spans of the same head are neighbours
     def meeting(i: Ints, j: Ints) -> Ints:
         return arcs + i * n + j
@@ -174,20 +91,20 @@ def _tree_graph(n: int, labels: Labels) -> Hypergraph:
         return (head + 1) * n + dependent
 
     halves = arcs + 5 * n * n
-    root, nothing, no_part = halves + n, halves + n + 1, arcs * labels.count
+    root, nothing, no_part = halves + n, halves + n + 1, arcs * labels.number
     words = np.arange(n)
     head, dependent = (grid.reshape(-1) for grid in np.meshgrid(np.arange(-1, n), words, indexing="ij"))
     head, dependent = head[head != dependent], dependent[head != dependent]
     of_root = head < 0
     first = np.where(of_root, 0, labels.word)
-    count = np.where(of_root, labels.root, labels.count - labels.word)
+    count = np.where(of_root, labels.root, labels.number - labels.word)
     nodes, fans = [], []
 
     def put(node: Ints, *columns: npt.ArrayLike) -> None:
         nodes.append(node)
         fans.append(fan(*np.broadcast_arrays(node, *columns)[1:]))
 
-    put(arc(head, dependent), nothing, 0, nothing, 0, arc(head, dependent) * labels.count + first, 1, count)
+    put(arc(head, dependent), nothing, 0, nothing, 0, arc(head, dependent) * labels.number + first, 1, count)
     for left in (False, True):
         put(complete(words, words, left), nothing, 0, nothing, 0, no_part, 0, 1)
     for width in range(1, n):
@@ -198,7 +115,9 @@ def _tree_graph(n: int, labels: Labels) -> Hypergraph:
         put(joined(i, j, True), meeting(i, j), 0, arc(j, i), 0, no_part, 0, 1)
         put(complete(i, j, False), joined(i, i + 1, False), 1, complete(i + 1, j, False), n, no_part, 0, width)
         put(complete(i, j, True), complete(i, i, True), n, joined(i, j, True), 1, no_part, 0, width)
-    put(halves + words, complete(0 * words, words, True), 0, complete(words, 0 * words + n - 1, False), 0, no_part, 0, 1)
+    put(
+        halves + words, complete(0 * words, words, True), 0, complete(words, 0 * words + n - 1, False), 0, no_part, 0, 1
+    )
     put(np.array([root]), halves, 1, arc(np.array([-1]), np.array([0])), 1, no_part, 0, n)
     order = np.concatenate(nodes).astype(np.int32)
     return Hypergraph(order, np.arange(len(order) + 1, dtype=np.int32), np.concatenate(fans), nothing, no_part)
@@ -241,6 +160,7 @@ class EisnerParser(DependencyParser):
     """
 
     task: ClassVar[str] = "eisner-dependency"
+    bits: int  # the parent's may be None
 
     def __init__(
         self,
@@ -289,7 +209,10 @@ class EisnerParser(DependencyParser):
             checkpoint=checkpoint,
             resume=resume,
         )
-        self.policy_, self.history_ = LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)), trained.history
+        self.policy_, self.history_ = (
+            LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)),
+            trained.history,
+        )
         best = max((row.score for row in self.history_ if row.score is not None), default=None)
         self.card_ = self._make_card(corpora, {} if best is None else {"dev LAS": best})
         return self
@@ -330,12 +253,12 @@ class EisnerParser(DependencyParser):
             own_heads, own_labels = heads[at[i] : at[i + 1]], labels[at[i] : at[i + 1]]  # views: the trees are mended
             roots = np.flatnonzero(own_heads == 0)
             own_heads += (np.arange(len(own_heads)) // _LONGEST * _LONGEST).astype(np.int32)
-            above, their_labels, _ = self._best(weights, [[sentences[i][k] for k in roots]], jobs)
+            above, their_labels, _ = self._best(weights, [[sentences[i][int(k)] for k in roots]], jobs)
             own_heads[roots] = np.where(above == 0, 0, roots[above - 1] + 1)
             own_labels[roots] = their_labels
         return heads, labels, at
 
-    def _make_learner(self) -> InverseRL:  # type: ignore[override]
+    def _make_learner(self) -> InverseRL:
         """The learner, with what is good for parsing where it says nothing."""
         settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
         if isinstance(settings, dict):
@@ -360,7 +283,9 @@ class EisnerParser(DependencyParser):
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
         """The vocabulary, and the table of words."""
-        counts = Counter(word.lower() for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()})
+        counts = Counter(
+            word.lower() for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()}
+        )
         self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
         self._table = WordTable(self.vocabulary_)
 
@@ -471,9 +396,9 @@ class EisnerPlanner(HypergraphPlanner):
             at = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
             position = np.arange(at[-1]) - np.repeat(at[:-1], lengths)
             arcs = heads.astype(np.int64) * np.repeat(lengths, lengths) + position
-            parts = (arcs * labels.count + gold).astype(np.int32), at
+            parts = (arcs * labels.number + gold).astype(np.int32), at
         graphs = [] if gold is None else [tree_graph(int(n), labels) for n in self.kinds]
-        super().__init__(self.arcs + self.rows * labels.count, graphs, graph.astype(np.int64), *parts)
+        super().__init__(self.arcs + self.rows * labels.number, graphs, graph.astype(np.int64), *parts)
 
     def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
         """Arcs with each of their labels."""
@@ -499,7 +424,7 @@ class EisnerPlanner(HypergraphPlanner):
         """
         heads, labels = (np.zeros(int(self.lengths.sum()), np.int32) for _ in range(2))
         words_at = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
-        forests = pack_graphs([tree_graph(int(n), ONE) for n in self.kinds]) if len(self.kinds) else None
+        forests = pack_graphs([tree_graph(int(n), ONE) for n in self.kinds])
 
         def work(first: int, last: int, control: Any, slot: int) -> None:
             which = np.arange(first, last)
@@ -514,250 +439,3 @@ class EisnerPlanner(HypergraphPlanner):
         if len(self):
             run_shards(work, len(self), jobs=jobs)
         return heads, labels
-
-
-# ---- kernels
-
-
-class Room(NamedTuple):
-    """What is known of the words of a sentence: sums for templates (word × template), scores of labels
-    (direction × word × label), and the last word before each that has the same tag."""
-
-    arc_heads: Ints
-    arc_dependents: Ints
-    pair_heads: Ints
-    pair_dependents: Ints
-    heads: Ints
-    dependents: Ints
-    of_heads: Any
-    of_dependents: Any
-    previous: Ints
-    between: Ints
-
-
-@compiled
-def _new_room(sight: Any, θ: Any, at: Any, which: Any, labels: int) -> Room:
-    """Room for the longest of some sentences; scores are of the type of the weights."""
-    most = np.int64(0)
-    for s in range(which.shape[0]):
-        most = max(most, at[which[s] + 1] - at[which[s]])
-    arcs, pairs = sight.arcs.turns.shape[1], sight.pairs.turns.shape[1]
-    return Room(
-        np.zeros((most, arcs), np.int64),
-        np.zeros((most, arcs), np.int64),
-        np.zeros((most, pairs), np.int64),
-        np.zeros((most, pairs), np.int64),
-        np.zeros((most, sight.heads.turns.shape[1]), np.int64),
-        np.zeros((most, sight.dependents.turns.shape[1]), np.int64),
-        np.zeros((2, most, labels), θ.dtype),
-        np.zeros((2, most, labels), θ.dtype),
-        np.zeros(most, np.int64),
-        np.zeros(most, np.int64),
-    )
-
-
-@compiled
-def _sum_atoms(atoms: Any, words: Any, table: Any, heads: Any, dependents: Any) -> None:
-    """The sums for each template, of each word as a head and as a dependent. The last word stands for nothing."""
-    n = words.shape[0] - 1
-    heads[:n] = 0
-    dependents[:n] = 0
-    for a in range(atoms.shape[0]):
-        t, offset, what, multiplier = atoms[a, 0], atoms[a, 2], atoms[a, 3], atoms[a, 4]
-        out = dependents if atoms[a, 1] == 1 else heads
-        for p in range(n):
-            q = p + offset if p + offset >= 0 else n
-            out[p, t] += multiplier * np.int64(table[words[q], what])
-
-
-@compiled
-def _look(sight: Any, words: Any, table: Any, room: Any) -> None:
-    """See all words of a sentence."""
-    _sum_atoms(sight.arcs.atoms, words, table, room.arc_heads, room.arc_dependents)
-    _sum_atoms(sight.pairs.atoms, words, table, room.pair_heads, room.pair_dependents)
-    _sum_atoms(sight.heads.atoms, words, table, room.heads, room.heads)
-    _sum_atoms(sight.dependents.atoms, words, table, room.dependents, room.dependents)
-    for p in range(1, words.shape[0] - 1):
-        before = p - 1
-        while before > 0 and table[words[before], _TAG] != table[words[p], _TAG]:
-            before -= 1
-        room.previous[p] = before
-
-
-@compiled
-def _place(total: int, size: int) -> int:
-    """Where a feature is in a table whose size is a power of two."""
-    return (total >> _SHIFT) & (np.int64(size) - np.int64(1))
-
-
-@compiled
-def _sum_rows(θ: Any, templates: Any, sums: Any, p: int, direction: int, arcs: int, rows: int, labels: int, out: Any) -> None:
-    """The scores of labels that one word sees."""
-    for y in range(labels):
-        out[y] = 0.0
-    for t in range(templates.turns.shape[1]):
-        row = np.int64(arcs) + _place(sums[p, t] + templates.turns[direction, t], rows) * labels
-        of = θ[row : row + labels]
-        for y in range(labels):
-            out[y] += of[y]
-
-
-@compiled
-def _score_arc(θ: Any, sight: Any, room: Any, h: int, d: int, direction: int, turn: int, tags: Any, n: int, arcs: int) -> float:
-    """The score of an arc without its label; ``tags`` has those of the head and the dependent, ``room`` those between."""
-    total = 0.0
-    for t in range(sight.arcs.turns.shape[1]):
-        both = room.arc_heads[h, t] + room.arc_dependents[d, t]
-        total += np.float64(θ[_place(both + sight.arcs.turns[direction, t], arcs)])
-        total += np.float64(θ[_place(both + sight.arcs.turns[turn, t], arcs)])
-    ends = sight.between[0] * tags[h] + sight.between[2] * tags[d] + sight.between[3 + direction]
-    for k in range(n):
-        total += np.float64(θ[_place(ends + sight.between[1] * room.between[k], arcs)])
-    return total
-
-
-@compiled
-def _score_sentence(
-    sight: Any, θ: Any, words: Any, table: Any, labels: Any, arcs: int, rows: int, room: Any, sums: Any, tags: Any,
-    scores: Any, best: Any,
-) -> None:  # fmt: skip
-    """The scores of all arcs with all labels; or, where there is room for the ``best`` labels, of all arcs with those."""
-    n, L = words.shape[0] - 2, labels.count
-    _look(sight, words, table, room)
-    for p in range(n + 1):
-        tags[p] = np.int64(table[words[p], _TAG])
-        for direction in range(2):
-            _sum_rows(θ, sight.heads, room.heads, p, direction, arcs, rows, L, room.of_heads[direction, p])
-            _sum_rows(θ, sight.dependents, room.dependents, p, direction, arcs, rows, L, room.of_dependents[direction, p])
-    for i in range(n + 1):
-        between = 0
-        for j in range(i + 1, n + 1):
-            if j - 1 > i and room.previous[j - 1] <= i:
-                room.between[between] = tags[j - 1]
-                between += 1
-            group = 2 + 2 * _LENGTHS[min(j - i, _LENGTHS.shape[0] - 1)]
-            for direction in range(0 if i > 0 else 1, 2):
-                h, d = (i, j) if direction == 1 else (j, i)
-                arc = _score_arc(θ, sight, room, h, d, direction, group + direction, tags, between, arcs)
-                first, last = (labels.word, L) if h > 0 else (0, labels.root)
-                of_head, of_dependent = room.of_heads[direction, h], room.of_dependents[direction, d]
-                for y in range(first, last):
-                    sums[y] = of_head[y] + of_dependent[y]
-                for t in range(sight.pairs.turns.shape[1]):
-                    turn = group + direction if sight.by_length[t] == 1 else direction
-                    both = room.pair_heads[h, t] + room.pair_dependents[d, t] + sight.pairs.turns[turn, t]
-                    row = np.int64(arcs) + _place(both, rows) * L
-                    of = θ[row : row + L]
-                    for y in range(first, last):
-                        sums[y] += of[y]
-                place = h * n + d - 1
-                if best.shape[0] == 0:
-                    for y in range(first, last):
-                        scores[place * L + y] = arc + np.float64(sums[y])
-                else:
-                    label = first
-                    for y in range(first + 1, last):
-                        if sums[y] > sums[label]:
-                            label = y
-                    scores[place] = arc + np.float64(sums[label])
-                    best[place] = label
-
-
-@kernel
-def score_pass(
-    engine: Any, sight: Sight, θ: Any, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
-    arcs: int, rows: int, scores: Any, best: Any,
-) -> None:  # fmt: skip
-    """Score the arcs of sentences; those of ``which[s]`` begin at ``at[s]``."""
-    room = _new_room(sight, θ, words_at, which, labels.count)
-    sums, tags = np.zeros(labels.count, θ.dtype), np.zeros(room.previous.shape[0], np.int64)
-    for s in range(which.shape[0]):
-        first, last = at[s], at[s + 1]
-        own = words[words_at[which[s]] : words_at[which[s] + 1]]
-        of_best = best[first:last] if best.shape[0] > 0 else best
-        # fmt: off
-        _score_sentence(sight, θ, own, table, labels, arcs, rows, room, sums, tags, scores[first:last], of_best)
-        # fmt: on
-
-
-@kernel
-def collect_pass(
-    engine: Any, sight: Sight, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
-    arcs: int, rows: int, weights: Any, sums: Sums,
-) -> None:  # fmt: skip
-    """Add the features of arcs and labels, as often as the weights of parts say."""
-    room = _new_room(sight, weights, words_at, which, labels.count)
-    tags = np.zeros(room.previous.shape[0], np.int64)
-    for s in range(which.shape[0]):
-        own = words[words_at[which[s]] : words_at[which[s] + 1]]
-        _collect_sentence(sight, own, table, labels, arcs, rows, room, tags, weights[at[s] : at[s + 1]], sums)
-
-
-@compiled
-def _collect_sentence(
-    sight: Any, words: Any, table: Any, labels: Any, arcs: int, rows: int, room: Any, tags: Any, weights: Any, sums: Any
-) -> None:
-    n, L = words.shape[0] - 2, labels.count
-    _look(sight, words, table, room)
-    room.of_heads[:] = 0.0
-    room.of_dependents[:] = 0.0
-    for p in range(n + 1):
-        tags[p] = np.int64(table[words[p], _TAG])
-    for i in range(n + 1):
-        for j in range(i + 1, n + 1):
-            group = 2 + 2 * _LENGTHS[min(j - i, _LENGTHS.shape[0] - 1)]
-            for direction in range(0 if i > 0 else 1, 2):
-                h, d = (i, j) if direction == 1 else (j, i)
-                place = (h * n + d - 1) * L
-                total, some = 0.0, False
-                for y in range(L):
-                    weight = weights[place + y]
-                    if abs(weight) > _NEGLIGIBLE:
-                        some = True
-                        total += weight
-                        room.of_heads[direction, h, y] += weight
-                        room.of_dependents[direction, d, y] += weight
-                if not some:
-                    continue
-                for t in range(sight.pairs.turns.shape[1]):
-                    turn = group + direction if sight.by_length[t] == 1 else direction
-                    both = room.pair_heads[h, t] + room.pair_dependents[d, t] + sight.pairs.turns[turn, t]
-                    row = np.int64(arcs) + _place(both, rows) * L
-                    for y in range(L):
-                        if abs(weights[place + y]) > _NEGLIGIBLE:
-                            add(sums, row + y, weights[place + y])
-                for t in range(sight.arcs.turns.shape[1]):
-                    both = room.arc_heads[h, t] + room.arc_dependents[d, t]
-                    add(sums, _place(both + sight.arcs.turns[direction, t], arcs), total)
-                    add(sums, _place(both + sight.arcs.turns[group + direction, t], arcs), total)
-                ends = sight.between[0] * tags[h] + sight.between[2] * tags[d] + sight.between[3 + direction]
-                for k in range(i + 1, j):
-                    if room.previous[k] <= i:
-                        add(sums, _place(ends + sight.between[1] * tags[k], arcs), total)
-    for p in range(n + 1):
-        for direction in range(2):
-            _add_rows(sight.heads, room.heads, p, direction, arcs, rows, room.of_heads[direction, p], sums)
-            _add_rows(sight.dependents, room.dependents, p, direction, arcs, rows, room.of_dependents[direction, p], sums)
-
-
-@compiled
-def _add_rows(templates: Any, of_words: Any, p: int, direction: int, arcs: int, rows: int, amounts: Any, sums: Any) -> None:
-    """Add the features that one word sees, with an amount for each label."""
-    for y in range(amounts.shape[0]):
-        if amounts[y] != 0.0:
-            for t in range(templates.turns.shape[1]):
-                row = _place(of_words[p, t] + templates.turns[direction, t], rows)
-                add(sums, np.int64(arcs) + row * amounts.shape[0] + y, amounts[y])
-
-
-@kernel
-def trees_pass(engine: Any, which: Any, at: Any, words_at: Any, weights: Any, best: Any, heads: Any, labels: Any) -> None:
-    """The heads and labels of the words of sentences, from the weights of their arcs and the best labels of these."""
-    for s in range(which.shape[0]):
-        start = words_at[which[s]]
-        n = words_at[which[s] + 1] - start
-        for h in range(n + 1):
-            for k in range(n):
-                if weights[at[s] + h * n + k] != 0.0:
-                    heads[start + k] = h
-                    labels[start + k] = best[at[s] + h * n + k]

@@ -5,6 +5,11 @@ of a chart are padded to a multiple of :data:`LANES` numbers, and these function
 compute for the padding is never looked at.
 
 In the interpreter they are what they say: operations on slices.
+
+A trap: where one of them is inlined, Numba removes stores to arrays that it takes for nobody's. It knows an array for the
+caller's if it is an argument or an attribute (of an attribute, …) of one, but not if it went through a tuple. So in such
+functions write ``space = chart.space`` and not ``rules, space, … = chart``; assignments of two or three at a time are
+fine, because Python makes no tuple of them.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-__all__ = ["LANES", "add_product", "add_scaled", "raise_to_shifted", "raise_to_sum"]
+__all__ = ["LANES", "add_product", "add_scaled", "any_above", "raise_to_shifted", "raise_to_sum"]
 
 LANES = 8
 
@@ -45,6 +50,11 @@ def add_scaled(out: Any, o: int, left: Any, i: int, by: float) -> None:
     out[o : o + LANES] += left[i : i + LANES] * out.dtype.type(by)
 
 
+def any_above(left: Any, i: int, by: float, right: Any, j: int) -> bool:
+    """Is left + a number anywhere above right, in a block of each?"""
+    return bool((left[i : i + LANES] + by > right[j : j + LANES]).any())
+
+
 def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) -> Any:
     """The compiled twin of a function over ``places`` blocks (the first is changed) and perhaps a number."""
 
@@ -68,17 +78,35 @@ def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) ->
                 pointers.append(builder.bitcast(place, vector.as_pointer()))
             blocks = [builder.load(pointer, align=array.dtype.bitwidth // 8) for pointer in pointers]
             if number:
-                one = builder.insert_element(
-                    ir.Constant(vector, ir.Undefined), items[-1], ir.Constant(ir.IntType(32), 0)
-                )
-                mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-                blocks.append(builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask))
+                blocks.append(_spread(builder, vector, items[-1]))
             builder.store(combine(builder, *blocks), pointers[0], align=array.dtype.bitwidth // 8)
             return context.get_dummy_value()
 
         return types.none(arguments), build
 
     return intrinsic(typed)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _any_above(context: Any, left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = ir.VectorType(context.get_value_type(left.dtype), LANES)
+        blocks = []
+        for kind, array, place in ((left, values[0], values[1]), (right, values[3], values[4])):
+            at = builder.gep(context.make_array(kind)(context, builder, array).data, [place])
+            blocks.append(builder.load(builder.bitcast(at, vector.as_pointer()), align=left.dtype.bitwidth // 8))
+        above = builder.fcmp_ordered(">", builder.fadd(blocks[0], _spread(builder, vector, values[2])), blocks[1])
+        bits = builder.bitcast(above, ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
+
+    return types.boolean(left, i, by, right, j), build
+
+
+def _spread(builder: Any, vector: Any, number: Any) -> Any:
+    """A vector of one number."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    one = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
 def _maximum(builder: Any, one: Any, two: Any) -> Any:
@@ -125,5 +153,15 @@ def _(out: Any, o: Any, left: Any, i: Any, by: Any) -> Any:
 
     def built(out: Any, o: Any, left: Any, i: Any, by: Any) -> None:
         _add_scaled((out, np.int64(o), left, np.int64(i), as_float(by)))
+
+    return built
+
+
+@overload(any_above, inline="always")  # type: ignore[untyped-decorator]
+def _(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
+    as_float = np.float32 if left.dtype == types.float32 else np.float64
+
+    def built(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
+        return _any_above(left, np.int64(i), as_float(by), right, np.int64(j))
 
     return built

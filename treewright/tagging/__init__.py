@@ -3,5 +3,14 @@
 from treewright.tagging.scores import TaggingScores, majority_baseline, score_tagging
 from treewright.tagging.tagger import Tagger
 from treewright.tagging.task import SequenceLabelling
+from treewright.tagging.viterbi import ViterbiPlanner, ViterbiTagger
 
-__all__ = ["SequenceLabelling", "Tagger", "TaggingScores", "majority_baseline", "score_tagging"]
+__all__ = [
+    "SequenceLabelling",
+    "Tagger",
+    "TaggingScores",
+    "ViterbiPlanner",
+    "ViterbiTagger",
+    "majority_baseline",
+    "score_tagging",
+]

@@ -1,9 +1,9 @@
-"""A tagger whose plans are exact: the Viterbi algorithm plans, inverse reinforcement learning finds the rewards.
+"""A tagger whose plans are exact: the Viterbi algorithm plans, and the rewards are learned from the plans.
 
-:class:`~treewright.tagging.Tagger` decides word by word and learns what each decision leads to. Here all labellings of a
-sentence are compared at once. Labels are scored where they stand (*emissions*: what is seen of the word and its
-neighbours, crossed with the label) and in pairs (*transitions*), with the boundary of the sentence as a neighbour of the
-first and the last. The best labelling is found by dynamic programming, and any of the six methods of
+:class:`~treewright.tagging.Tagger` decides word by word and learns what each decision leads to. Here all labellings of
+a sentence are compared at once. Labels are scored where they stand (*emissions*: what is seen of the word and its
+neighbours, crossed with the label) and in pairs (*transitions*), with the boundary of the sentence as a neighbour of
+the first and the last. The best labelling is found by dynamic programming, and any of the six methods of
 :mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
 this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
 network (Taskar, Guestrin & Koller 2003), with ``perceptron`` the structured perceptron of Collins (2002).
@@ -24,11 +24,11 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import ConfigError, whole_number
 from treewright.learners import InverseRL, Pass, make_learner, train_irl
-from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
-from treewright.search.compiling import compiled, kernel
+from treewright.search.compiling import kernel
+from treewright.search.forests import HypergraphPlanner, Sums, add
 from treewright.search.hashing import mix
-from treewright.search.hypergraph import Hypergraph, HypergraphPlanner, Sums, add, fan
+from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
 from treewright.tagging.tagger import _MOST_FORMS, Corpus, Tagger, _batches, _sentences
@@ -36,24 +36,49 @@ from treewright.tagging.words import ATTRIBUTES, WordTable
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
+Int = Any  # an integer, whatever NumPy and Numba make of it
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
 
-(FORM, LOWER, SUFFIX1, SUFFIX2, SUFFIX3, SUFFIX4, SUFFIX5, PREFIX1, PREFIX2, PREFIX3, PREFIX4, SHAPE) = range(
-    len(ATTRIBUTES)
+#: what is seen of a word, of its neighbours (``-1.lower``: the word before), and crosses of two: the features of
+#: :class:`~treewright.tagging.SequenceLabelling` that see no labels
+SEEN = tuple(
+    feature.strip()
+    for feature in """
+    form · lower · suffix1 · suffix2 · suffix3 · suffix4 · suffix5 · prefix1 · prefix2 · prefix3 · prefix4
+    shape · shape suffix2 · shape -1.shape · shape +1.shape · -1.lower · -2.lower · +1.lower · +2.lower
+    -1.suffix3 · +1.suffix3 · +1.suffix2 · lower -1.lower · lower +1.lower · lower -1.suffix3 · lower +1.suffix3
+    -1.lower +1.lower
+    """.replace("\n", "·").split("·")
+    if feature.strip()
 )
-FEATURES = 28
+FEATURES = 1 + len(SEEN)  # and one for the label alone
 
-_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 32, "step": "constant", "normalise": False, "averaged": True}
+
+def _atoms() -> Shorts:
+    """A row for each feature: how far the first word is away and its attribute, and the same for the second, or −1."""
+    rows = []
+    for feature in SEEN:
+        row = [0, -1, 0, -1]
+        for k, atom in enumerate(feature.split()):
+            place, _, name = atom.rpartition(".")
+            row[2 * k : 2 * k + 2] = int(place or 0), ATTRIBUTES.index(name)
+        rows.append(row)
+    return np.array(rows, np.int32)
+
+
+ATOMS = _atoms()
+
+_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "projection": {"passes": 50},
-    "mwal": {**_SETTINGS, "step_size": 1.0},
-    "perceptron": {**_SETTINGS, "step_size": 1.0},
-    "max-margin": {**_SETTINGS, "step_size": 1.0, "loss": 1.0},
-    "policy-matching": {**_SETTINGS, "step_size": 1.0, "temperature": 1.0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 40.0},
+    "perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
+    "policy-matching": {**_SETTINGS, "step_size": 40.0, "temperature": 5.0},
+    "mwal": {**_SETTINGS, "step_size": 0.05},
+    "projection": {"passes": 100, "averaged": True},
 }
 
 
@@ -132,7 +157,10 @@ class ViterbiTagger(Tagger):
             checkpoint=checkpoint,
             resume=resume,
         )
-        self.policy_, self.history_ = LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)), trained.history
+        self.policy_, self.history_ = (
+            LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)),
+            trained.history,
+        )
         best = max((row.score for row in self.history_ if row.score is not None), default=None)
         self.card_ = self._make_card(corpora, {} if best is None else {"dev accuracy": best})
         return self
@@ -150,7 +178,16 @@ class ViterbiTagger(Tagger):
 
     def _make_learner(self) -> InverseRL:
         """The learner, with what is good for tagging where it says nothing."""
-        return planning_learner(self.learner, DEFAULTS)
+        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
+        if isinstance(settings, dict):
+            settings = {**DEFAULTS.get(str(settings.get("name")), {}), **settings}
+        made = make_learner(settings)
+        if not isinstance(made, InverseRL):
+            raise ConfigError(
+                f"learner {made.name!r} learns from single actions, but this tagger compares whole labellings: "
+                f"it is one of: {', '.join(DEFAULTS)}"
+            )
+        return made
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
@@ -180,27 +217,13 @@ class ViterbiTagger(Tagger):
         )
 
 
-def planning_learner(learner: Any, defaults: dict[str, dict[str, Any]]) -> InverseRL:
-    """A method of inverse reinforcement learning, with the defaults of a task where settings say nothing."""
-    if isinstance(learner, str):
-        learner = {"name": learner}
-    if isinstance(learner, dict):
-        learner = {**defaults.get(str(learner.get("name")), {}), **learner}
-    made = make_learner(learner)
-    if not isinstance(made, InverseRL):
-        raise ConfigError(
-            f"learner {made.name!r} learns from single actions, but this estimator compares whole plans: "
-            f"take one of {', '.join(defaults)}"
-        )
-    return made
-
-
 class ViterbiPlanner(HypergraphPlanner):
     """Plans labellings: the decision process of sequence labelling, for a corpus of words that are rows of a table.
 
     Args:
         lengths: the number of words of each sentence, one at least.
-        words: the rows of all words, and ``table``, the attributes of each (:class:`~treewright.tagging.words.WordTable`).
+        words: the rows of all words, and ``table``, the attributes of each
+            (:class:`~treewright.tagging.words.WordTable`).
         labels: how many labels there are.
         gold: the labels of all words, if they are known.
         bits, order: as of the tagger.
@@ -224,7 +247,7 @@ class ViterbiPlanner(HypergraphPlanner):
         self.pairs = labels * (labels + 2) if order else 0
         rows = 1 << bits
         self.rows = np.empty((len(words), FEATURES), np.int32)
-        rows_pass(ENGINE, words, self.at, table, rows - 1, self.rows)
+        rows_pass(ENGINE, ATOMS, words, self.at, table, rows - 1, self.rows)
         kinds, graph = np.unique(lengths, return_inverse=True)
         anchors = gold_parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
         if gold is not None:
@@ -262,8 +285,8 @@ def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
     """The forest of all labellings of n words.
 
     Its parts are pairs of labels (that of the second word times ``labels``, plus that of the first; then those that
-    begin a sentence, and those that end it), if ``order`` is 1, and then the labels of each word. A word has two nodes a
-    label: one is built from any label of the word before, and the other adds the word itself.
+    begin a sentence, and those that end it), if ``order`` is 1, and then the labels of each word. A word has two nodes
+    a label: one is built from any label of the word before, and the other adds the word itself.
     """
     K, y = labels, np.arange(labels)
     if not order:  # one node a word
@@ -271,15 +294,17 @@ def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
         fans = fan(np.where(words, words - 1, n), 0, n, 0, words * K, 1, K)
         return Hypergraph(words.astype(np.int32), np.arange(n + 1, dtype=np.int32), fans, n, n * K)
     begin, end, emit = K * K, K * K + K, K * K + 2 * K
-    root, nothing, i = n * 2 * K, n * 2 * K + 1, np.arange(n)[:, None]
+    nothing, i = n * 2 * K + 1, np.arange(n)[:, None]  # the root is the node before that
     entered, labelled = i * 2 * K + y, i * 2 * K + K + y
     enter = fan(labelled[:-1, :1], 1, nothing, 0, y * K, 1, K) if n > 1 else np.zeros((0, K, 7), np.int32)
     first = fan(nothing, 0, nothing, 0, begin + y, 0, 1)[None]
     label = fan(entered, 0, nothing, 0, emit + i * K + y, 0, 1)
     finish = fan(labelled[-1, :1], 1, nothing, 0, end, 1, K)
-    words = np.stack([np.concatenate([first, enter]), label], axis=1).reshape(-1, 7)
+    fans = np.stack([np.concatenate([first, enter]), label], axis=1).reshape(-1, 7)
     nodes = np.arange(nothing, dtype=np.int32)
-    return Hypergraph(nodes, np.arange(nothing + 1, dtype=np.int32), np.concatenate([words, finish]), nothing, emit + n * K)
+    return Hypergraph(
+        nodes, np.arange(nothing + 1, dtype=np.int32), np.concatenate([fans, finish]), nothing, emit + n * K
+    )
 
 
 def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> tuple[Shorts, Ints]:
@@ -295,7 +320,9 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
     followed[at[1:] - 1] = False
     before = np.flatnonzero(followed)
     pairs[np.flatnonzero(inner)[before]] = gold[before + 1].astype(np.int64) * K + gold[before]
-    parts = np.concatenate([np.concatenate([emissions[a:b], pairs[a + s : b + s + 1]]) for s, (a, b) in enumerate(pairwise(at.tolist()))])
+    parts = np.concatenate(
+        [np.concatenate([emissions[a:b], pairs[a + s : b + s + 1]]) for s, (a, b) in enumerate(pairwise(at.tolist()))]
+    )
     return parts.astype(np.int32), at + pairs_at
 
 
@@ -303,56 +330,24 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
 
 
 @kernel
-def rows_pass(engine: Any, words: Any, at: Any, table: Any, last: int, out: Any) -> None:
-    """The rows of the weights that each word looks at: those of its own features, and of its neighbours'."""
+def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
+    """The rows of the weights that each word looks at: a row for all words, and then one for each feature."""
     for s in range(at.shape[0] - 1):
         for i in range(at[s], at[s + 1]):
-            w = np.int64(words[i])
-            before = np.int64(words[i - 1]) if i > at[s] else np.int64(0)
-            before2 = np.int64(words[i - 2]) if i > at[s] + 1 else np.int64(0)
-            after = np.int64(words[i + 1]) if i + 1 < at[s + 1] else np.int64(0)
-            after2 = np.int64(words[i + 2]) if i + 2 < at[s + 1] else np.int64(0)
-            _features(table, w, before, before2, after, after2, 1 if i == at[s] else 0, out[i])
-            for k in range(FEATURES):
-                out[i, k] &= last
-
-
-@compiled
-def _features(of: Any, w: int, before: int, before2: int, after: int, after2: int, begins: int, out: Any) -> None:
-    """The features of a word: those of :class:`~treewright.tagging.SequenceLabelling` that see no labels."""
-    out[0] = mix(1, 0)
-    out[1] = mix(2, of[w, FORM])
-    out[2] = mix(3, of[w, LOWER])
-    out[3] = mix(4, of[w, SUFFIX1])
-    out[4] = mix(5, of[w, SUFFIX2])
-    out[5] = mix(6, of[w, SUFFIX3])
-    out[6] = mix(7, of[w, SUFFIX4])
-    out[7] = mix(8, of[w, SUFFIX5])
-    out[8] = mix(9, of[w, PREFIX1])
-    out[9] = mix(10, of[w, PREFIX2])
-    out[10] = mix(11, of[w, PREFIX3])
-    out[11] = mix(12, of[w, PREFIX4])
-    out[12] = mix(mix(13, of[w, SHAPE]), begins)
-    out[13] = mix(mix(14, of[w, SHAPE]), of[w, SUFFIX2])
-    out[14] = mix(15, of[before, LOWER])
-    out[15] = mix(16, of[before2, LOWER])
-    out[16] = mix(17, of[after, LOWER])
-    out[17] = mix(18, of[after2, LOWER])
-    out[18] = mix(19, of[before, SUFFIX3])
-    out[19] = mix(20, of[after, SUFFIX3])
-    out[20] = mix(21, of[after, SUFFIX2])
-    out[21] = mix(mix(22, of[w, SHAPE]), of[after, SHAPE])
-    out[22] = mix(mix(23, of[w, SHAPE]), of[before, SHAPE])
-    out[23] = mix(mix(24, of[w, LOWER]), of[before, LOWER])
-    out[24] = mix(mix(25, of[w, LOWER]), of[after, LOWER])
-    out[25] = mix(mix(26, of[w, LOWER]), of[before, SUFFIX3])
-    out[26] = mix(mix(27, of[w, LOWER]), of[after, SUFFIX3])
-    out[27] = mix(mix(28, of[before, LOWER]), of[after, LOWER])
+            out[i, 0] = mix(1, 0) & last
+            for k in range(atoms.shape[0]):
+                h = k + 2
+                for a in range(0, 4, 2):
+                    if atoms[k, a + 1] >= 0:
+                        j = i + atoms[k, a]
+                        word = np.int64(words[j]) if at[s] <= j < at[s + 1] else np.int64(0)
+                        h = mix(h, table[word, atoms[k, a + 1]])
+                out[i, k + 1] = h & last
 
 
 @kernel
 def score_pass(
-    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: int, pairs: int, scores: Any
+    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any
 ) -> None:
     """The scores of all parts of sentences: weights of pairs as they are, and of labels the sums of their features'."""
     for s in range(which.shape[0]):
@@ -370,7 +365,7 @@ def score_pass(
 
 @kernel
 def collect_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: int, pairs: int, weights: Any, sums: Sums
+    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
 ) -> None:
     """Add the features of all parts of sentences, as often as their weights say."""
     for s in range(which.shape[0]):
@@ -389,7 +384,7 @@ def collect_pass(
 
 @kernel
 def labels_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, labels: int, pairs: int, weights: Any, found: Any
+    engine: Any, which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any
 ) -> None:
     """The labels whose parts have a weight."""
     for s in range(which.shape[0]):

@@ -10,13 +10,14 @@ import os
 from typing import Any
 
 from treewright.cli.tasks.base import Task
+from treewright.cli.tasks.constituency import Constituency
 from treewright.cli.tasks.dependency import Dependency
 from treewright.cli.tasks.tagging import Tagging
 from treewright.errors import ModelError
 
 __all__ = ["TASKS", "Task", "load_model"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency())}
+TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency(), Constituency())}
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:
@@ -24,6 +25,11 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:
     from treewright.models import read_model
 
     model = read_model(path)
+    if model.task == "grammar":
+        raise ModelError(
+            f"{path}: this is a grammar, not a model; make one with it: "
+            f"treewright train constituency TRAIN --grammar {path} --out model.tw"
+        )
     if model.task not in TASKS:
         raise ModelError(
             f"{path}: a model for {model.task}, which this version does not know; it knows {', '.join(TASKS)}"

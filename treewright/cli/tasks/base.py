@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from treewright.cli.settings import LEARNING, Setting
 
@@ -14,18 +14,40 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from treewright.corpora import Sentence
+    from treewright.learners import Learner
 
-__all__ = ["Task", "percent", "sentence_json"]
+__all__ = ["Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{margin:1rem}}figure{{margin:0 0 1.5rem;overflow-x:auto}}</style>
+</head>
+<body>
+"""
+
+
+class Candidate(NamedTuple):
+    """One of the best annotations of a sentence; the score is None where there is none to compare with others."""
+
+    sentence: Sentence
+    score: float | None
 
 
 class Task(ABC):
     """One task: its settings, its estimator, and how its results are written and shown."""
 
     name: ClassVar[str]
+    annotates: ClassVar[str]
+    """What its sentences get, by the name of the task that gives it first: what can be compared with each other."""
     help: ClassVar[str]
     """The help of ``treewright train NAME``."""
     settings: ClassVar[tuple[Setting, ...]]
     """The estimator's settings, all but the learner."""
+    learning: ClassVar[tuple[Setting, ...]] = LEARNING
+    """The learner's settings: ``LEARNING`` for imitation, ``PLANNING`` for inverse reinforcement learning."""
     default_learner: ClassVar[str]
     learner_defaults: ClassVar[dict[str, str]]
     """What the help shows as defaults of the learner's options, by parameter; the library knows them."""
@@ -33,22 +55,55 @@ class Task(ABC):
     """What the score on development data is called."""
     formats: ClassVar[tuple[str, ...]]
     """The formats that ``parse`` can write; the first is taken where that of the input is not among them."""
+    keeps_format: ClassVar[bool] = True
+    """Whether ``parse`` writes the format of its input where it can; if not, it is always the first of ``formats``."""
     one_a_file: ClassVar[tuple[str, ...]] = ()
     """Those of them of which a file holds no more than one sentence."""
     scoring: ClassVar[tuple[str, ...]] = ()
-    """The options of ``evaluate`` that :meth:`score` knows."""
+    """The options of ``evaluate`` and ``compare`` that :meth:`score` and :meth:`compare` know."""
+    measures: ClassVar[tuple[str, ...]] = ()
+    """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
+    counted: ClassVar[tuple[str, ...]] = ()
+    """Attributes of the estimator that count something in the sentences parsed last; :meth:`score` gets the sums."""
+    k_best_formats: ClassVar[tuple[str, ...]] = ()
+    """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
 
     def learning_settings(self) -> list[Setting]:
         """The settings of the learner and its update, with the defaults that this task shows."""
-        return [replace(s, default=self.learner_defaults.get(s.parameter, "")) for s in LEARNING]
+        return [replace(s, default=self.learner_defaults.get(s.parameter, "")) for s in self.learning]
+
+    @property
+    def plans(self) -> bool:
+        """Whether it learns from whole plans: then there is no update of a classifier."""
+        return all(setting.table != "update" for setting in self.learning)
+
+    def make_learner(self, settings: Mapping[str, Any]) -> Learner | None:
+        """The learner of resolved settings; None where there is nothing to learn in passes."""
+        from treewright.learners import make_learner
+
+        return make_learner(dict(settings))
 
     def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as the estimator takes them, from what the command line or a file says."""
         return dict(values)
 
+    def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+        """The estimator's settings as people write them: what :meth:`params` undoes.
+
+        ``said`` are the values of a configuration, or the card of a model.
+        """
+        return dict(params)
+
+    def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """What a model's card says of other files that it comes from."""
+        return {}
+
     @abstractmethod
     def estimator(self) -> type[Any]:
         """The estimator's class; it is imported here and not earlier."""
+
+    def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
+        """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""
 
     @abstractmethod
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
@@ -62,9 +117,33 @@ class Task(ABC):
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """How annotated sentences become text, in one of ``formats``; ``width`` is that of a terminal to fit."""
 
+    def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
+        """The best annotations of each sentence, best first."""
+        raise NotImplementedError
+
+    def k_best_writer(
+        self, estimator: Any, format: str, *, width: int | None = None
+    ) -> Callable[[list[Candidate]], str]:
+        """How they become text, in one of ``k_best_formats``."""
+        raise NotImplementedError
+
     def frame(self, format: str) -> tuple[str, str]:
         """What stands before the first sentence and after the last one."""
         return "", ""
+
+    def chosen(self, gold: list[Sentence], options: Mapping[str, Any]) -> list[Sentence]:
+        """The gold sentences that are to be scored, so that no others are parsed."""
+        return gold
+
+    def describe(self, layout: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+        """What ``info`` says of a model, from the shapes of its arrays."""
+        return {}
+
+    def compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
+    ) -> dict[str, Any]:
+        """Two annotations against the gold one: scores, their difference, and whether it may be chance."""
+        raise NotImplementedError
 
     @abstractmethod
     def score(
@@ -87,10 +166,20 @@ def percent(value: float | None) -> str:
 
 def sentence_json(sentence: Sentence, columns: Sequence[str]) -> str:
     """An object on a line, with these columns and all others that are filled in."""
+    return json.dumps(sentence_values(sentence, columns), ensure_ascii=False) + "\n"
+
+
+def sentence_values(sentence: Sentence, columns: Sequence[str]) -> dict[str, Any]:
+    """The tokens with these columns and all others that are filled in, and the comments."""
     tokens = [
         {"form": token.form, **{name: getattr(token, name) for name in columns}}
         | {name: value for name, value in token._asdict().items() if value not in ("_", None)}
         for token in sentence.tokens
     ]
     about = {"comments": list(sentence.comments)} if sentence.comments else {}
-    return json.dumps({**about, "tokens": tokens}, ensure_ascii=False) + "\n"
+    return {**about, "tokens": tokens}
+
+
+def page(title: str) -> tuple[str, str]:
+    """The beginning and the end of an HTML page with figures."""
+    return _PAGE.format(title=title), "</body>\n</html>\n"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
 from treewright.cli.settings import Setting
-from treewright.cli.tasks.base import Task, percent, sentence_json
+from treewright.cli.tasks.base import Task, page, percent, sentence_json
 from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -20,22 +20,11 @@ __all__ = ["Dependency"]
 
 _NARROWEST = 40  # columns that a drawing needs at least
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>Dependency trees</title>
-<style>:root{color-scheme:light dark}body{margin:1rem}figure{margin:0 0 1.5rem;overflow-x:auto}</style>
-</head>
-<body>
-"""
-_END_OF_PAGE = "</body>\n</html>\n"
-
 
 class Dependency(Task):
     """Find the head of every word and its relation to it."""
 
-    name = "dependency"
+    name = annotates = "dependency"
     help = """Train a dependency parser, which finds the head of every word and its relation.
 
     Examples:
@@ -88,6 +77,7 @@ class Dependency(Task):
     formats = ("conllu", "text", "svg", "html", "json")
     one_a_file = ("svg",)
     scoring = ("subtypes", "punctuation")
+    measures = ("las", "uas")
 
     def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Templates on the command line are separated by semicolons."""
@@ -127,7 +117,16 @@ class Dependency(Task):
 
     def frame(self, format: str) -> tuple[str, str]:
         """A page has a beginning and an end."""
-        return (_PAGE, _END_OF_PAGE) if format == "html" else ("", "")
+        return page("Dependency trees") if format == "html" else ("", "")
+
+    def check_corpus(self, corpus: Sequence[Sentence]) -> None:
+        """Constituency trees have no heads."""
+        if corpus[0].tree is not None and all(token.head is None for sentence in corpus for token in sentence):
+            raise CorpusError(
+                "these are constituency trees, which have no heads: give CoNLL-U, or train a parser of such trees with "
+                "treewright train constituency",
+                path=corpus[0].path,
+            )
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """Every sentence must have a tree."""
@@ -136,6 +135,14 @@ class Dependency(Task):
         if all(token.head is None for sentence in gold for token in sentence):
             raise CorpusError("there are no heads in it: there is nothing to compare with", path=gold[0].path)
         check_trees(gold)
+
+    def compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
+    ) -> dict[str, Any]:
+        """Attachment scores of two annotations."""
+        from treewright.dependency import compare_dependencies
+
+        return compare_dependencies(gold, a, b, measure="las" if measure == "las" else "uas", **options).to_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any

@@ -22,7 +22,7 @@ __all__ = ["Tagging"]
 class Tagging(Task):
     """Label every word of a sentence."""
 
-    name = "tagging"
+    name = annotates = "tagging"
     help = """Train a tagger, which labels every word of a sentence.
 
     Examples:

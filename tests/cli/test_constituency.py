@@ -1,0 +1,655 @@
+"""Constituency parsers from the command line: train, parse, evaluate, compare, grammar, info, and bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from treewright.cli.tasks import TASKS
+from treewright.cli.train import PassReport
+from treewright.constituency import ConstituencyParser, Grammar, compare_constituents, score_constituents
+from treewright.corpora import load_corpus
+from treewright.learners import IRL
+from treewright.models import read_model
+
+SMALL = ("--passes", 2)
+
+GOLD = "(S (NP (PRP I)) (VP (VBP see) (NP (PRP it))) (. .))\n"
+WORSE = "(S (NP (PRP I)) (VP (VBP see)) (NP (PRP it)) (. .))\n"
+
+EVERYTHING = """
+--grammar v1h2-left-tags --lexicon word --tags gold --trained binary --loss-on rules --decoder max-rule --prune 1e-5
+--beam 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant --step-size 0.5
+--no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --loss 0.25
+"""
+
+
+def same_model(a: Path, b: Path) -> bool:
+    one, other = read_model(a), read_model(b)
+    assert one.config == other.config
+    return all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, run):
+    folder = tmp_path_factory.mktemp("trees")
+    run("corpus", folder, "--train", 40, "--dev", 6, "--test", 8)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, run, data):
+    path = tmp_path_factory.mktemp("parser") / "trees.tw"
+    run("train", "constituency", data / "train.ptb", "--dev", data / "dev.ptb", "--out", path, *SMALL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def frequencies(tmp_path_factory, run, data):
+    """A parser that only counts."""
+    path = tmp_path_factory.mktemp("frequencies") / "ml.tw"
+    run("train", "constituency", data / "train.ptb", "-l", "maximum-likelihood", "--out", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory, run, model, data):
+    path = tmp_path_factory.mktemp("parsed") / "parsed.ptb"
+    run("parse", model, data / "test.ptb", "--out", path)
+    return path
+
+
+class TestTraining:
+    def test_a_row_a_pass_and_a_model(self, run, data, tmp_path):
+        out = tmp_path / "m.tw"
+        result = run("train", "constituency", data / "train.ptb", "--dev", data / "dev.ptb", "-o", out, "-n", 2)
+        header, first, second, summary = result.stdout.splitlines()
+        assert header.split() == ["pass", "β", "loss", "dev", "F1", "tokens/s", "seconds"]
+        assert first.split()[:2] == ["1", "–"]
+        assert second.split()[0] == "2"
+        assert summary.startswith(f"{out}: pass ")
+        assert "dev F1" in summary
+        assert os.listdir(tmp_path) == ["m.tw"]
+
+    def test_frequencies_need_no_passes(self, run, data, tmp_path):
+        settings = ("--dev", data / "dev.ptb", "-l", "maximum-likelihood", "-o", tmp_path / "m.tw")
+        [summary] = run("train", "constituency", data / "train.ptb", *settings).stdout.splitlines()
+        assert summary.startswith(f"{tmp_path / 'm.tw'}: dev F1 ")
+        done = json.loads(run("train", "constituency", data / "train.ptb", *settings, "--json").stdout)
+        assert (done["event"], done["pass"]) == ("done", 0)
+        assert done["config"]["learner"] == {"name": "maximum-likelihood"}
+
+    def test_json(self, run, data, tmp_path):
+        settings = ("--dev", data / "dev.ptb", "-o", tmp_path / "m.tw", "--json", *SMALL)
+        result = run("train", "constituency", data / "train.ptb", *settings)
+        first, second, done = map(json.loads, result.stdout.splitlines())
+        assert (first["iteration"], second["iteration"], done["event"]) == (1, 2, "done")
+        assert done["scores"]["dev F1"] == max(first["score"], second["score"])
+
+    def test_every_setting_reaches_the_model(self, run, data, tmp_path):
+        out = tmp_path / "m.tw"
+        run("train", "constituency", data / "train.ptb", "-o", out, *EVERYTHING.split())
+        params = json.loads(run("info", out, "--json").stdout)["params"]
+        learner = params.pop("learner")
+        assert params == {
+            "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
+            "tags": "gold", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5, "beam": 30.0,
+            "max_length": 8, "memory": 0.5, "seed": 3,
+        }  # fmt: skip
+        assert learner == {
+            "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,
+            "l1": 0.001, "averaged": True, "batch": 7, "loss": 0.25,
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("option", ["--passes", "--iterations", "-n"])
+    def test_passes_have_three_names(self, run, option):
+        printed = run("train", "constituency", option, 3, "--print-config").stdout
+        assert tomllib.loads(printed)["learner"]["passes"] == 3
+
+    def test_a_grammar_of_ones_own(self, run, data, tmp_path, frequencies):
+        rules, out = tmp_path / "rules.txt", tmp_path / "m.tw"
+        run("grammar", frequencies, "--export", rules)
+        settings = ("--grammar", rules, "-l", "maximum-likelihood", "-o", out)
+        run("train", "constituency", data / "train.ptb", *settings)
+        assert Grammar.read_text(rules).to_text() == ConstituencyParser.load(out).grammar_.to_text()
+        printed = run("info", out, "--print-config").stdout
+        assert tomllib.loads(printed)["grammar"] == str(rules)
+        assert json.loads(run("info", out, "--json").stdout)["card"]["grammar_file"] == str(rules)
+        again = run("train", "constituency", data / "train.ptb", *settings[:-2], "--print-config").stdout
+        assert tomllib.loads(again)["grammar"] == str(rules)
+
+    def test_the_grammar_of_a_model(self, run, data, tmp_path, frequencies):
+        settings = ("--grammar", frequencies, "-l", "maximum-likelihood", "-o", tmp_path / "m.tw")
+        run("train", "constituency", data / "train.ptb", *settings)
+        assert read_model(tmp_path / "m.tw").arrays.keys() == read_model(frequencies).arrays.keys()
+
+    def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch):
+        settings = ("--dev", data / "dev.ptb", "--passes", 3, "--averaged", "--batch", 20)
+        whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
+        run("train", "constituency", data / "train.ptb", "-o", whole, *settings)
+        report = PassReport.__call__
+
+        def interrupt(self, row):
+            report(self, row)
+            if row.iteration == 2:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PassReport, "__call__", interrupt)
+            result = run("train", "constituency", data / "train.ptb", "-o", out, *settings, code=130)
+        assert "interrupted after pass 2 of 3" in result.stderr
+        assert not out.exists()
+        again = ("train", "constituency", data / "train.ptb", "-o", out, "--resume", *settings)
+        assert "other data or settings" in run(*again, "--l2", 0.1, code=2).stderr
+        result = run(*again)
+        assert [line.split()[0] for line in result.stdout.splitlines()[1:4]] == ["1", "2", "3"]
+        assert same_model(whole, out)
+        assert sorted(os.listdir(tmp_path)) == ["m.tw", "whole.tw"]
+
+
+class TestConfiguration:
+    def resolved(self, run, *args):
+        return tomllib.loads(run("train", "constituency", *args, "--print-config").stdout)
+
+    @pytest.mark.parametrize(
+        "choices",
+        [
+            *[("-l", name) for name in (*IRL, "maximum-likelihood")],
+            ("--batch", "0", "--beam", "0", "--max-length", "0"),
+            ("--batch", "10", "--beam", "5", "--max-length", "40", "--grammar", "v3hinf-head-tags"),
+            ("-l", "policy-matching", "--temperature", "0.5", "--loss-on", "rules", "--no-normalise"),
+        ],
+        ids=" ".join,
+    )
+    def test_printed_configuration_gives_itself_back(self, run, tmp_path, choices):
+        text = run("train", "constituency", "a.ptb", "--dev", "b.ptb", *choices, "--print-config").stdout
+        file = tmp_path / "config.toml"
+        file.write_text(text)
+        assert run("train", "constituency", "--config", file, "--print-config").stdout == text
+        assert tomllib.loads(text)["grammar"].startswith("v")
+
+    def test_the_two_settings_called_loss(self, run, tmp_path):
+        file = tmp_path / "c.toml"
+        file.write_text('loss = "rules"\n[learner]\nname = "max-margin"\nloss = 0.75\niterations = 7\nbatch = 0\n')
+        config = self.resolved(run, "--config", file)
+        assert (config["loss"], config["learner"]["loss"], config["learner"]["passes"]) == ("rules", 0.75, 7)
+        config = self.resolved(run, "--config", file, "--loss", 0.125, "--loss-on", "constituents")
+        assert (config["loss"], config["learner"]["loss"], config["learner"]["batch"]) == ("constituents", 0.125, 0)
+
+    def test_training_from_a_file_alone(self, run, data, tmp_path):
+        file, out = tmp_path / "c.toml", tmp_path / "m.tw"
+        text = f'task = "constituency"\ntrain = "{data / "train.ptb"}"\nout = "{out}"\nmax-length = 8\n'
+        file.write_text(text + 'learner = "maximum-likelihood"\n')
+        run("train", "constituency", "--config", file)
+        config = tomllib.loads(run("info", out, "--print-config").stdout)
+        assert (config["max_length"], config["beam"], config["grammar"]) == (8, 0, "v2h1")
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("[learner]\nepochs = 3", ["learner.epochs", "passes", "step_size"]),
+            ("[learner.update]\nname = 'arow'", ["learner.update", "passes"]),
+            ("[learner]\npasses = 3\niterations = 3", ["iterations and passes are the same"]),
+            ("[learner]\nloss = 'rules'", ["learner.loss must be a number"]),
+            ("loss = 0.5", ["loss must be a string"]),
+            ("grammar = 3", ["grammar must be a string"]),
+            ("grammar = 'v2'", ["grammar cannot be 'v2'"]),
+            ("[learner]\nname = 'dagger'", ["learns from single actions"]),
+            ("[learner]\nstep_size = 0", ["step_size must be above 0"]),
+        ],
+    )
+    def test_mistakes_in_the_file(self, run, tmp_path, text, said):
+        file = tmp_path / "c.toml"
+        file.write_text(text)
+        message = run("train", "constituency", "--config", file, "--print-config", code=2).stderr
+        assert message.startswith(f"error: {file}: ")
+        assert all(word in message for word in said)
+        assert message.count("\n") == 1
+
+    def test_the_file_is_named_for_what_only_training_finds(self, run, data, tmp_path):
+        file = tmp_path / "c.toml"
+        file.write_text('loss = "gain"')
+        command = ("train", "constituency", data / "train.ptb", "--config", file, "-o", tmp_path / "m.tw")
+        assert run(*command, code=2).stderr.startswith(f"error: {file}: loss cannot be 'gain'")
+        assert run(*command, "--loss-on", "x", code=2).stderr.startswith("error: loss cannot be 'x'")
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("--step-size", "0"), "learner 'max-margin': step_size must be above 0, not 0.0"),
+            (("-l", "policy-matching", "--temperature", "0"), "temperature must be above 0, not 0.0"),
+            (("--temperature", "1"), "learner 'max-margin' has no setting 'temperature'"),
+            (("--step", "2/k"), "step cannot be '2/k'; it is one of: constant, 1/k, 1/sqrt(k), irprop"),
+            (("--l2", "-1"), "l2 must be 0 or more"),
+            (("-n", "0"), "passes must be a whole number from 1"),
+            (("-l", "mwal", "--least", "0"), "least must be above 0"),
+            (("-l", "maximum-likelihood", "-n", "2"), "learner 'maximum-likelihood' has no settings: leave out passes"),
+            (("-l", "dagger"), "choose one of maximum-likelihood, projection"),
+            (("-l", "nix"), "there is no learner 'nix'"),
+            (("--grammar", "v0h1"), "vertical must be"),
+            (("--grammar", "big"), "grammar cannot be 'big'; it is a name such as 'v2h1'"),
+            (("--grammar", "nix.txt"), "nix.txt: there is no such file"),
+            (("--grammar", "nix.tw"), "nix.tw: there is no such model file"),
+            (("--lexicon", "thick"), "lexicon cannot be 'thick'; it is one of: ratio, word"),
+            (("--trained", "none"), "trained cannot be 'none'"),
+            (("--decoder", "oracle"), "decoder cannot be 'oracle'"),
+            (("--prune", "2"), "prune must be"),
+            (("--beam", "-1"), "beam must be"),
+            (("--memory", "0"), "memory must be"),
+            (("--max-length", "1"), "no sentence has 1 words or fewer: the shortest has"),
+        ],
+    )
+    def test_mistakes_on_the_command_line(self, run, data, tmp_path, args, said):
+        message = run("train", "constituency", data / "train.ptb", "-o", tmp_path / "m.tw", *args, code=2).stderr
+        assert said in message
+        assert message.count("\n") == 1
+        assert os.listdir(tmp_path) == []
+
+    def test_help(self, run):
+        text = run("train", "constituency", "--help").stdout
+        for word in ("--loss-on", "--n-best", "--no-normalise", "--iterations", "max-margin", "Examples"):
+            assert word in text
+        assert "--roll-in" not in text
+        assert "--passes" not in run("train", "tagging", "--help").stdout
+
+    def test_the_help_shows_the_defaults_of_the_library(self):
+        learner = ConstituencyParser().resolved_config()["learner"]
+        shown = TASKS["constituency"].learner_defaults
+        assert shown["learner"] == learner["name"]
+        assert {"learner"} | {name for name in shown if name in learner} == set(shown)
+
+
+BAD = {
+    "unbalanced": ("x.ptb", "(S (NP (PRP I)) (VP (VBP see))\n", ":1: the tree that begins here has no end"),
+    "one too many": ("x.ptb", "(S (PRP I) (VBP see)))\n", ":1: a closing bracket too many"),
+    "empty tree": ("x.ptb", f"{GOLD}(S (NP) (VBP see))\n", ":2: an empty tree, (NP)"),
+    "empty": ("x.ptb", "", ": no tree in it: it is empty"),
+    "a word without a tag": ("x.ptb", "(S I (VP (VBP see)))\n", ":1: a word, 'I', beside a tree"),
+    "nothing but traces": ("x.ptb", "(S (-NONE- *))\n", "only traces"),
+    "no trees": ("x.conllu", "1\tI\t_\tX\tX\t_\t0\troot\t_\t_\n\n", ":1: this sentence has no constituency tree"),
+    "text": ("x.txt", "I see it .\n", ":1: this sentence has no constituency tree; give a treebank in brackets"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("verb", ["train", "dev", "grammar"])
+def test_bad_treebanks(run, data, tmp_path, name, verb):
+    file, text, said = BAD[name]
+    if verb == "grammar" and file.endswith(".txt"):
+        said = ":1: "  # not a rule
+    path = tmp_path / file
+    path.write_text(text)
+    commands = {
+        "train": ("train", "constituency", path, "-o", tmp_path / "m.tw"),
+        "dev": ("train", "constituency", data / "train.ptb", "--dev", path, "-o", tmp_path / "m.tw"),
+        "grammar": ("grammar", path),
+    }
+    message = run(*commands[verb], code=2).stderr
+    assert message.startswith(f"error: {path}")
+    assert said in message
+    assert message.count("\n") == 1
+    assert os.listdir(tmp_path) == [file]
+
+
+@pytest.mark.parametrize("name", ["unbalanced", "empty tree", "no trees"])
+def test_bad_treebanks_to_evaluate_on(run, model, tmp_path, name):
+    file, text, said = BAD[name]
+    path = tmp_path / file
+    path.write_text(text)
+    message = run("evaluate", model, path, code=2).stderr
+    assert message.startswith(f"error: {path}")
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("TOP -> S\t1\t0.0\nS -> NP VP\t1\n", ":2: the rule 'S -> NP VP' has no weight; a line is PARENT -> CHILD"),
+        ("TOP -> S\n", ":1: the rule 'TOP -> S' has no count and no weight"),
+        ("# mine\nTOP -> S\t1\tmuch\n", ":2: not a number"),
+        ("TOP S\t1\t0\n", ":1: not a rule"),
+        ("S -> NP VP\t1\t0\n", ": no rule expands TOP"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["train", "grammar"])
+def test_bad_grammars(run, data, tmp_path, verb, text, said):
+    rules = tmp_path / "rules.txt"
+    rules.write_text(text)
+    train = ("train", "constituency", data / "train.ptb", "--grammar", rules, "-o", tmp_path / "m.tw")
+    message = run(*(train if verb == "train" else ("grammar", rules)), code=2).stderr
+    assert message.startswith(f"error: {rules}{said}")
+    assert message.count("\n") == 1
+
+
+def test_a_grammar_with_other_tags(run, data, tmp_path):
+    rules = tmp_path / "rules.txt"
+    rules.write_text("TOP -> S\t1\t0\nS -> A B\t1\t0\n")
+    message = run("train", "constituency", data / "train.ptb", "--grammar", rules, "-o", tmp_path / "m", code=2).stderr
+    assert "the grammar has none of the treebank's tags" in message
+
+
+def test_constituency_trees_for_a_dependency_parser(run, data, tmp_path):
+    message = run("train", "dependency", data / "train.ptb", "-o", tmp_path / "m.tw", code=2).stderr
+    assert message.startswith(f"error: {data / 'train.ptb'}: these are constituency trees, which have no heads")
+    assert "treewright train constituency" in message
+    dev = ("--dev", data / "dev.ptb")
+    assert "no heads" in run("train", "dependency", data / "train.conllu", *dev, "-o", tmp_path / "m", code=2).stderr
+
+
+class TestParse:
+    def test_brackets_whatever_the_input(self, run, model, data):
+        gold = load_corpus(data / "test.ptb")
+        texts = {
+            "ptb": run("parse", model, data / "test.ptb").stdout,
+            "conllu": run("parse", model, data / "test.conllu").stdout,
+            "text": run("parse", model, input="".join(f"{sentence}\n" for sentence in gold)).stdout,
+            "tabular": run("parse", model, input="".join("\n".join(f"{w}\tX" for w in s.forms) + "\n\n" for s in gold),
+                           ).stdout,
+        }  # fmt: skip
+        assert len(set(texts.values())) == 1
+        assert len(texts["ptb"].splitlines()) == len(gold)
+
+    def test_trees_of_the_same_words(self, parsed, data):
+        gold, found = load_corpus(data / "test.ptb"), load_corpus(parsed)
+        assert [sentence.forms for sentence in found] == [sentence.forms for sentence in gold]
+        assert score_constituents(gold, found).f1 > 0.5
+
+    def test_jobs(self, run, model, data, parsed):
+        assert run("parse", model, data / "test.ptb", "-j", 2).stdout == parsed.read_text()
+
+    def test_text_is_a_drawing(self, run, model):
+        drawing = run("parse", model, "-f", "text", input="She sleeps .\n").stdout.splitlines()
+        assert drawing[-1] == ""
+        assert drawing[-2].split() == ["She", "sleeps", "."]
+        assert "┬" in "".join(drawing) or "┴" in "".join(drawing)
+
+    def test_json(self, run, model):
+        [line] = run("parse", model, "-f", "json", input="She sleeps .\n").stdout.splitlines()
+        found = json.loads(line)
+        assert [token["form"] for token in found["tokens"]] == ["She", "sleeps", "."]
+        assert all(token["xpos"] for token in found["tokens"])
+        assert found["tree"] == run("parse", model, input="She sleeps .\n").stdout.strip()
+
+    def test_pictures(self, run, model, data, tmp_path):
+        out = tmp_path / "tree.svg"
+        assert run("parse", model, "-o", out, input="She sleeps .\n").output == ""
+        assert ElementTree.parse(out).getroot().tag.endswith("svg")
+        assert "--format html" in run("parse", model, data / "test.ptb", "-o", out, code=2).stderr
+        run("parse", model, data / "test.ptb", "-f", "svg", "-o", tmp_path / "drawings")
+        assert len(os.listdir(tmp_path / "drawings")) == 8
+        run("parse", model, data / "test.ptb", "-o", tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        opened: list[str] = []
+        reader = HTMLParser()
+        reader.handle_starttag = lambda tag, attributes: opened.append(tag)
+        reader.feed(page)
+        assert opened.count("svg") == opened.count("figure") == 8
+        assert "<title>Constituency trees</title>" in page
+
+    def test_brackets_in_the_text(self, run, model, tmp_path):
+        text = run("parse", model, input="She (really) sees ( it ) .\n").stdout
+        out = tmp_path / "out.ptb"
+        out.write_text(text)
+        [sentence] = load_corpus(out)
+        assert sentence.forms == ("She", "-LRB-really-RRB-", "sees", "-LRB-", "it", "-RRB-", ".")
+
+    @pytest.mark.parametrize("format", ["ptb", "text", "svg", "html", "json"])
+    def test_nothing_in_nothing_out(self, run, model, format):
+        assert run("parse", model, "-f", format, input="").output == ""
+
+    @pytest.mark.parametrize("words", ["Stop", "x y z", "of of of of"])
+    def test_every_sentence_has_a_tree(self, run, model, words):
+        assert [word.strip(")") for word in run("parse", model, input=f"{words}\n").stdout.split()[1::1]
+                if not word.startswith("(")] == words.split()  # fmt: skip
+
+    def test_k_best(self, run, model, data):
+        gold = load_corpus(data / "test.ptb")[:3]
+        expected = ConstituencyParser.load(model).parse_k_best(gold, 4)
+        text = "".join(f"{sentence}\n" for sentence in gold)
+        for line, trees in zip(run("parse", model, "--k-best", 4, "-f", "json", input=text).stdout.splitlines(),
+                               expected, strict=True):  # fmt: skip
+            found = json.loads(line)
+            assert [(each["tree"], each["score"]) for each in found["trees"]] == [(str(t), s) for t, s in trees]
+            assert "".join(token["form"] for token in found["tokens"]) == "".join(trees[0].tree.leaves())
+        blocks = run("parse", model, "--k-best", 4, input=text).stdout.split("\n\n")
+        assert [block.splitlines() for block in blocks[:-1]] == [[str(t) for t, _ in trees] for trees in expected]
+        assert (
+            f"score {expected[0][0].score:.4f}" in run("parse", model, "--k-best", 2, "-f", "text", input=text).stdout
+        )
+
+    def test_the_best_of_a_sentence_without_a_tree_has_no_score(self, run, model):
+        [line] = run("parse", model, "--k-best", 2, "-f", "json", input="of of of of\n").stdout.splitlines()
+        assert [tree["score"] for tree in json.loads(line)["trees"]] == [None]
+        assert "no tree in the grammar" in run("parse", model, "--k-best", 2, "-f", "text", input="of of of\n").stdout
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("-f", "conllu"), "constituency cannot be written as 'conllu'; choose one of ptb, text, svg, html, json"),
+            (("-f", "svg", "--k-best", "2"), "several trees a sentence cannot be written as 'svg'"),
+        ],
+    )
+    def test_mistakes(self, run, model, args, said):
+        assert said in run("parse", model, *args, input="a\n", code=2).stderr
+
+
+def test_k_best_of_another_task(run, data, tmp_path):
+    run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--bits", 10, "-n", 1)
+    assert (
+        "--k-best has no meaning for tagging" in run("parse", tmp_path / "m.tw", "--k-best", 2, input="", code=2).stderr
+    )
+
+
+class TestEvaluate:
+    def test_table(self, run, model, data):
+        text = run("evaluate", model, data / "test.ptb").stdout
+        for word in ("F1", "precision", "exact match", "95% interval", "evalb", "no crossing brackets", "up to 40 words",
+                     "no tree in the grammar", "NP", "words in the sentence"):  # fmt: skip
+            assert word in text
+
+    def test_json_agrees_with_the_library(self, run, model, data):
+        scores = json.loads(run("evaluate", model, data / "test.ptb", "--json").stdout)
+        parser = ConstituencyParser.load(model)
+        expected = parser.evaluate(data / "test.ptb")
+        assert (scores["f1"], scores["lp"], scores["exact"]) == (expected.f1, expected.lp, expected.exact)
+        assert scores["up_to_40"]["f1"] == expected.up_to_40.f1
+        assert (scores["task"], scores["covered"]) == ("constituency", parser.covered_)
+        other = json.loads(run("evaluate", model, data / "test.ptb", "--json", "--rules", "parseval").stdout)
+        assert other["f1"] == parser.evaluate(data / "test.ptb", rules="parseval").f1
+        assert other["rules"] == "parseval"
+
+    def test_max_length(self, run, model, data):
+        gold = load_corpus(data / "test.ptb")
+        longest = sorted(map(len, gold))[3]
+        scores = json.loads(run("evaluate", model, data / "test.ptb", "--json", "--max-length", longest).stdout)
+        assert scores["sentences"] == sum(len(sentence) <= longest for sentence in gold) < len(gold)
+        message = run("evaluate", model, data / "test.ptb", "--max-length", 1, code=2).stderr
+        assert "no sentence has 1 words or fewer: the shortest has" in message
+
+    def test_sentences_without_a_tree(self, run, model, tmp_path):
+        file = tmp_path / "odd.ptb"
+        file.write_text("(S (IN of) (IN of) (IN of))\n" + GOLD)
+        scores = json.loads(run("evaluate", model, file, "--json").stdout)
+        assert scores["covered"] == 1
+        assert " 50.00 " in next(
+            line for line in run("evaluate", model, file).stdout.splitlines() if line.startswith("no tree")
+        )
+
+    def test_a_file_scores_as_its_parser(self, run, model, parsed, data):
+        by_model, by_file = (
+            json.loads(run("evaluate", what, data / "test.ptb", "--json").stdout) for what in (model, parsed)
+        )
+        assert "covered" not in by_file
+        assert by_file == {name: by_model[name] for name in by_file} | {"model": str(parsed)}
+        again = run("evaluate", "-", data / "test.ptb", "--json", input=parsed.read_text()).stdout
+        assert json.loads(again)["f1"] == by_model["f1"]
+
+    def test_mistakes(self, run, model, data, tmp_path):
+        command = ("evaluate", model, data / "test.ptb")
+        assert "--no-subtypes has no meaning for constituency" in run(*command, "--no-subtypes", code=2).stderr
+        assert (
+            "there are no rules 'golden'; choose evalb or parseval" in run(*command, "--rules", "golden", code=2).stderr
+        )
+        assert "a model for constituency, not for tagging" in run(*command, "--task", "tagging", code=2).stderr
+        one, two = tmp_path / "one.ptb", tmp_path / "two.ptb"
+        one.write_text(GOLD)
+        two.write_text(GOLD * 2)
+        assert f"{two}:2: the gold annotation goes on here" in run("evaluate", one, two, code=2).stderr
+        two.write_text(GOLD.replace("see", "saw"))
+        assert "'see' in the predicted annotation and 'saw'" in run("evaluate", one, two, code=2).stderr
+        conllu = data / "test.conllu"
+        assert (
+            "--rules has no meaning for dependency"
+            in run("evaluate", conllu, conllu, "--rules", "evalb", code=2).stderr
+        )
+
+
+class TestCompare:
+    @pytest.fixture
+    def files(self, tmp_path):
+        paths = [tmp_path / f"{name}.ptb" for name in ("worse", "better", "gold")]
+        for path, text in zip(paths, (WORSE * 20, GOLD * 10 + WORSE * 10, GOLD * 20), strict=True):
+            path.write_text(text)
+        return paths
+
+    def test_agrees_with_the_library(self, run, files):
+        worse, better, gold = map(load_corpus, files)
+        for rules in ("evalb", "parseval"):
+            expected = compare_constituents(gold, worse, better, rules=rules)
+            found = json.loads(run("compare", *files, "--json", "--rules", rules).stdout)
+            assert found["difference"] == expected.difference > 0
+            assert (found["p_bootstrap"], found["p_randomization"]) == (expected.p_bootstrap, expected.p_randomization)
+            assert (found["b_better"], found["equal"]) == (10, 10)
+
+    def test_table(self, run, files):
+        text = run("compare", *files).stdout
+        for word in ("F1 %", "B − A", "paired bootstrap", "approximate randomization", "60 words in 20 sentences"):
+            assert word in text
+
+    def test_models(self, run, model, frequencies, data, parsed):
+        command = ("compare", frequencies, model, data / "test.ptb", "--json", "--samples", 99)
+        found = json.loads(run(*command).stdout)
+        assert found["b"] == json.loads(run("evaluate", model, data / "test.ptb", "--json").stdout)["f1"]
+        short = json.loads(run(*command, "--max-length", 9).stdout)
+        assert short["sentences"] < found["sentences"] == 8
+        mixed = run("compare", parsed, model, data / "test.ptb", "--json", "--samples", 99, "--max-length", 9).stdout
+        assert (json.loads(mixed)["difference"], json.loads(mixed)["b"]) == (0.0, short["b"])
+        piped = run("compare", "-", model, data / "test.ptb", "--json", "--samples", 9, input=parsed.read_text()).stdout
+        assert json.loads(piped)["equal"] == 8
+
+    def test_mistakes(self, run, files, data):
+        conllu = data / "test.conllu"
+        message = run("compare", files[0], conllu, files[2], code=2).stderr
+        assert f"{files[0]} is about constituency, and {conllu} about dependency: give two of the same kind" in message
+        message = run("compare", *files, "--measure", "las", code=2).stderr
+        assert "there is no measure 'las' for constituency; choose f1" in message
+        assert "--no-punctuation has no meaning" in run("compare", *files, "--no-punctuation", code=2).stderr
+        table = data / "x.tsv"
+        table.write_text("a\tX\n")
+        assert "only those of parsers can be compared" in run("compare", table, table, table, code=2).stderr
+
+
+class TestGrammar:
+    def test_treebank(self, run, data):
+        text = run("grammar", data / "train.ptb", "--top", 3).stdout
+        assert text.startswith(f"{data / 'train.ptb'}: v2h1, 40 trees\n")
+        for word in ("symbols", "intermediate", "binary", "unary", "probability", "more rules; --top"):
+            assert word in text
+        assert len([line for line in text.splitlines() if " -> " in line]) == 3
+
+    def test_json_agrees_with_the_library(self, run, data):
+        settings = ("--grammar", "v3hinf-head", "--top", 10_000, "--json")
+        found = json.loads(run("grammar", data / "train.ptb", *settings).stdout)
+        expected = ConstituencyParser("v3hinf-head", learner="maximum-likelihood").fit(data / "train.ptb").grammar_
+        assert (found["grammar"], found["trees"]) == ("v3hinf-head", 40)
+        assert found["size"]["symbols"] == len(expected.symbols)
+        assert found["size"]["rules"] == len(found["rules"]) == len(expected)
+        counts = [rule["count"] for rule in found["rules"]]
+        assert counts == sorted(counts, reverse=True)
+        assert sorted(rule["weight"] for rule in found["rules"]) == sorted(expected.weights)
+        assert all(np.isclose(np.exp(rule["weight"]), rule["probability"]) for rule in found["rules"])
+
+    def test_model(self, run, model, data):
+        found, counted = (
+            json.loads(run("grammar", what, "--top", 10_000, "--json").stdout) for what in (model, data / "train.ptb")
+        )
+        assert (found["size"], found["trees"]) == (counted["size"], None)
+        without = [{name: value for name, value in rule.items() if name != "weight"} for rule in found["rules"]]
+        assert without == [{k: v for k, v in rule.items() if k != "weight"} for rule in counted["rules"]]
+        assert found["rules"] != counted["rules"]  # learning has changed weights
+
+    def test_standard_input(self, run, data):
+        text = run("grammar", "-", "--top", 1, input=(data / "train.ptb").read_text()).stdout
+        assert "40 trees" in text
+
+    def test_a_treebank_by_another_name(self, run, data, tmp_path):
+        other = tmp_path / "wsj_0001"
+        other.write_text("\n" + GOLD)
+        assert "1 trees" in run("grammar", other).stdout
+
+    def test_symbol(self, run, data):
+        rules = json.loads(run("grammar", data / "train.ptb", "--symbol", "NP^S", "--json").stdout)["rules"]
+        assert {rule["parent"] for rule in rules} == {"NP^S", "NP^S~"}
+        text = run("grammar", data / "train.ptb", "--symbol", "NP^S", "--top", 1).stdout
+        assert "more rules of NP^S" in text
+        assert "symbols" not in text
+
+    @pytest.mark.parametrize("suffix", ["txt", "tw"])
+    def test_export(self, run, model, tmp_path, suffix):
+        file = tmp_path / f"rules.{suffix}"
+        result = run("grammar", model, "--export", file)
+        grammar = ConstituencyParser.load(model).grammar_
+        assert result.stderr == f"{file}: {len(grammar):,} rules\n"
+        read = Grammar.read_text(file) if suffix == "txt" else Grammar.load(file)
+        assert read.to_text() == grammar.to_text()
+        assert run("grammar", file, "--top", 5, "--json").stdout == run(
+            "grammar", model, "--top", 5, "--json"
+        ).stdout.replace(json.dumps(str(model)), json.dumps(str(file)))
+
+    def test_export_to_standard_output(self, run, data):
+        text = run("grammar", data / "train.ptb", "--export", "-").stdout
+        assert Grammar.from_text(text.splitlines()).to_text() == text
+
+    def test_mistakes(self, run, data, model, tmp_path):
+        treebank = data / "train.ptb"
+        said = {
+            ("--symbol", "NP"): "there is no symbol 'NP' in the grammar; there are: NP^",
+            ("--symbol", "DT"): "'DT' is a tag",
+            ("--grammar", "v2"): "grammar cannot be 'v2'",
+            ("--export", tmp_path / "x.csv"): "ends in .txt, or to one in .tw",
+            ("--export", tmp_path / "x.txt", "--json"): "leave out --symbol and --json",
+        }
+        for args, words in said.items():
+            message = run("grammar", treebank, *args, code=2).stderr
+            assert words in message
+            assert message.count("\n") == 1
+        assert "--grammar is for treebanks" in run("grammar", model, "--grammar", "v1h0", code=2).stderr
+        assert "there is no such model file" in run("grammar", tmp_path / "nix", code=2).stderr
+
+    def test_other_models_have_none(self, run, data, tmp_path):
+        run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--bits", 10, "-n", 1)
+        assert "a model for tagging, which has no grammar" in run("grammar", tmp_path / "m.tw", code=2).stderr
+
+    def test_a_grammar_is_no_model(self, run, data, tmp_path):
+        file = tmp_path / "rules.tw"
+        run("grammar", data / "train.ptb", "--export", file)
+        message = run("parse", file, data / "test.ptb", code=2).stderr
+        assert f"treewright train constituency TRAIN --grammar {file}" in message
+        assert "grammar" in run("info", file).stdout
+
+
+def test_info(run, model):
+    about = json.loads(run("info", model, "--json").stdout)
+    grammar = ConstituencyParser.load(model).grammar_
+    assert (about["task"], about["symbols"]) == ("constituency", len(grammar.symbols))
+    assert (about["binary_rules"], about["unary_rules"]) == (len(grammar.binary), len(grammar.unary))
+    text = run("info", model).stdout
+    for word in ("binary_rules", "v2h1", "max-margin", "step_size", "dev F1"):
+        assert word in text

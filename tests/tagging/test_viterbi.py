@@ -1,0 +1,250 @@
+"""The Viterbi planner against all labellings, and the tagger that plans with it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from tests.search import naive_hypergraph as naive
+from treewright.corpora import Sentence, generate
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.learners.estimator import NotFittedError
+from treewright.loading import load
+from treewright.tagging import Tagger, ViterbiPlanner, ViterbiTagger, majority_baseline, score_tagging
+from treewright.tagging.viterbi import FEATURES, labelling_graph
+from treewright.tagging.words import ATTRIBUTES
+
+QUICK = {"name": "max-margin", "passes": 3}
+METHODS = ("projection", "mwal", "perceptron", "max-margin", "policy-matching", "maxent")
+K = 3
+LENGTHS = (1, 2, 4)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["order 0", "order 1"])
+def planner(request):
+    random = np.random.default_rng(0)
+    table = random.integers(0, 2**31, (6, len(ATTRIBUTES)), np.int32)
+    words = random.integers(1, 6, sum(LENGTHS)).astype(np.int32)
+    gold = random.integers(0, K, len(words)).astype(np.int32)
+    return ViterbiPlanner(np.array(LENGTHS), words, table, K, gold, bits=6, order=request.param), gold
+
+
+@pytest.fixture(scope="module")
+def θ(planner):
+    return np.random.default_rng(1).normal(size=planner[0].size, scale=0.5)
+
+
+def features(planner, i, labels):
+    """The features of a labelling: transitions first, and K weights for each row that a word looks at."""
+    total = np.zeros(planner.size)
+    for word, label in zip(range(planner.at[i], planner.at[i + 1]), labels, strict=True):
+        for row in planner.rows[word]:
+            total[planner.pairs + int(row) * K + label] += 1.0
+    if planner.pairs:
+        total[K * K + labels[0]] += 1.0
+        total[K * K + K + labels[-1]] += 1.0
+        for a, b in pairwise(labels):
+            total[b * K + a] += 1.0
+    return total
+
+
+def every(planner, i, θ):
+    labellings = list(product(range(K), repeat=LENGTHS[i]))
+    rows = np.array([features(planner, i, labels) for labels in labellings])
+    return labellings, rows, rows @ θ
+
+
+def dense(planner, found):
+    total = np.zeros(planner.size)
+    np.add.at(total, found.at, found.amount)
+    return total
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_best_n_best_and_all(planner, θ, i):
+    planner, gold = planner
+    labellings, rows, values = every(planner, i, θ)
+    which, chances = np.array([i]), np.exp(values - values.max())
+    best = planner.optimal_features(θ, which)
+    assert best.value == pytest.approx(values.max())
+    assert dense(planner, best) == pytest.approx(rows[values.argmax()])
+    found = planner.expected_features(θ, which)
+    assert found.value == pytest.approx(values.max() + math.log(chances.sum()))
+    assert dense(planner, found) == pytest.approx(chances @ rows / chances.sum(), abs=1e-9)
+    ranked = values.argsort()[::-1][:5]
+    some = planner.n_best_features(θ, which, 5)
+    assert some.value == pytest.approx(values.max() + math.log(chances[ranked].sum()))
+    assert dense(planner, some) == pytest.approx(chances[ranked] @ rows[ranked] / chances[ranked].sum(), abs=1e-9)
+    expert = tuple(gold[planner.at[i] : planner.at[i + 1]].tolist())
+    assert dense(planner, planner.expert_features(which)) == pytest.approx(features(planner, i, expert))
+    common = np.array([sum(a == b for a, b in zip(expert, labels, strict=True)) for labels in labellings])
+    assert planner.optimal_features(θ, which, loss=0.7).value == pytest.approx((values - 0.7 * common).max())
+
+
+def test_best_labels(planner, θ):
+    planner, _ = planner
+    wanted = []
+    for i in range(3):
+        labellings, _, values = every(planner, i, θ)
+        wanted += labellings[values.argmax()]
+    for jobs in (1, 2):
+        assert planner.best_labels(θ.astype(np.float32), jobs).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("ask", "sign"),
+    [
+        (lambda p, θ: p.expected_features(θ, np.arange(3)), 1.0),
+        (lambda p, θ: p.optimal_features(θ, np.arange(3), loss=0.5), 1.0),
+        (lambda p, θ: p.policy_matching(θ, np.arange(3), 0.8), -1.0),
+    ],
+    ids=["expected", "optimal", "policy matching"],
+)
+def test_features_are_gradients_of_values(planner, θ, ask, sign):
+    planner, _ = planner
+    gradient = dense(planner, ask(planner, θ))
+    towards = np.random.default_rng(2).normal(size=planner.size)
+    ahead, back = (ask(planner, θ + step * towards).value for step in (1e-6, -1e-6))
+    assert sign * gradient @ towards == pytest.approx((ahead - back) / 2e-6, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("n", [1, 3])
+def test_each_labelling_has_one_derivation(n, order):
+    graph = labelling_graph(n, K, order)
+    emissions = graph.parts - n * K
+    found = [
+        tuple(sorted(part - emissions for *_, part in derivation if part is not None and part >= emissions))
+        for derivation in naive.derivations(graph)
+    ]
+    assert sorted(found) == sorted(
+        tuple(word * K + label for word, label in enumerate(labels)) for labels in product(range(K), repeat=n)
+    )
+
+
+def test_words_look_at_as_many_rows_as_there_are_features(planner):
+    assert planner[0].rows.shape == (sum(LENGTHS), FEATURES)
+    assert 0 <= planner[0].rows.min() <= planner[0].rows.max() < 2**6
+
+
+# ---- the tagger
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    sentences = generate(60, seed=5)
+    return sentences[:40], sentences[40:]
+
+
+@pytest.fixture(scope="module")
+def tagger(corpus):
+    return ViterbiTagger(learner=QUICK, bits=10).fit(corpus[0], dev=corpus[1])
+
+
+def test_it_beats_the_majority_baseline(tagger, corpus):
+    train, test = corpus
+    baseline = score_tagging(test, majority_baseline(train, test), "upos")
+    assert tagger.evaluate(test).accuracy > baseline.accuracy
+
+
+def test_manners():
+    assert ViterbiTagger("xpos", order=0).get_params() == {
+        "column": "xpos", "learner": "max-margin", "bits": 18, "order": 0, "min_count": 1, "seed": 0,
+    }  # fmt: skip
+    assert repr(ViterbiTagger(bits=12)) == "ViterbiTagger(bits=12)"
+    assert ViterbiTagger(learner="perceptron").resolved_config()["learner"]["averaged"] is True
+    assert (
+        ViterbiTagger(learner={"name": "perceptron", "averaged": False}).resolved_config()["learner"]["averaged"]
+        is False
+    )
+    with pytest.raises(NotFittedError):
+        ViterbiTagger().tag([["hello"]])
+
+
+def test_predict_tag_and_stream_agree(tagger, corpus):
+    labels = tagger.predict([list(s.forms) for s in corpus[1]])
+    tagged = tagger.tag(corpus[1])
+    assert [list(s.column("upos")) for s in tagged] == labels
+    assert list(tagger.tag_stream(iter(corpus[1]))) == tagged
+    assert tagger.predict(corpus[1], jobs=2) == labels
+
+
+def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
+    again = load(tagger.save(tmp_path / "m.tw"))
+    assert isinstance(again, ViterbiTagger)
+    assert again.predict(corpus[1]) == tagger.predict(corpus[1])
+    assert again.resolved_config() == tagger.resolved_config()
+    assert again.card_ == tagger.card_
+    assert again.knows("the")
+    with pytest.raises(ModelError, match="viterbi-tagging"):
+        Tagger.load(tmp_path / "m.tw")
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("name", METHODS)
+def test_same_seed_same_model_and_every_method_learns(corpus, name):
+    learner = {"name": name, "passes": 20 if name == "projection" else 4}
+    one, two = (ViterbiTagger(learner=learner, bits=10, seed=3).fit(corpus[0], jobs=jobs) for jobs in (1, 2))
+    assert one.policy_.weights.tobytes() == two.policy_.weights.tobytes()
+    assert one.evaluate(corpus[0]).accuracy > 0.8
+
+
+@pytest.mark.jit
+def test_without_pairs_words_do_not_see_each_others_labels(corpus):
+    assert ViterbiTagger(learner=QUICK, bits=10, order=0).fit(corpus[0]).evaluate(corpus[0]).accuracy > 0.9
+
+
+def test_interrupted_and_resumed_is_the_same(corpus, tmp_path):
+    def stop(row):
+        if row.iteration == 1:
+            raise KeyboardInterrupt
+
+    few = corpus[0][:6]
+    with pytest.raises(KeyboardInterrupt):
+        ViterbiTagger(learner=QUICK, bits=8).fit(few, report=stop, checkpoint=tmp_path / "c")
+    resumed = ViterbiTagger(learner=QUICK, bits=8).fit(few, checkpoint=tmp_path / "c", resume=True)
+    whole = ViterbiTagger(learner=QUICK, bits=8).fit(few)
+    assert resumed.policy_.weights.tobytes() == whole.policy_.weights.tobytes()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"order": 2}, {"bits": 18.5}, {"seed": -1}, {"min_count": "2"}, {"learner": None}, {"column": "pos"}]
+)
+def test_settings_of_the_wrong_kind_are_named(settings, corpus):
+    [name] = settings
+    with pytest.raises(ConfigError, match=name):
+        ViterbiTagger(**settings).fit(corpus[0][:2])
+
+
+def test_a_learner_of_actions_is_refused(corpus):
+    with pytest.raises(ConfigError, match="'dagger' learns from single actions"):
+        ViterbiTagger(learner="dagger").fit(corpus[0])
+
+
+def test_bad_and_small_input(tagger):
+    with pytest.raises(CorpusError, match="no sentences"):
+        ViterbiTagger().fit([])
+    with pytest.raises(CorpusError, match=r"the column feats is empty \(_\) everywhere"):
+        ViterbiTagger("feats").fit([Sentence.from_words(["a", "b"])])
+    assert tagger.predict([[], ["dogs"], []])[0::2] == [[], []]
+    assert tagger.predict([]) == []
+    one = Sentence.from_words(["yes"]).with_column("upos", ["INTJ"])
+    empty = Sentence.from_words([])
+    assert ViterbiTagger(learner=QUICK, bits=4).fit([one, empty, one]).predict([["yes"], ["no", "no"]]) == [
+        ["INTJ"],
+        ["INTJ", "INTJ"],
+    ]
+
+
+def test_label_unseen_in_training_counts_as_an_error(tagger):
+    sentence = Sentence.from_words(["the", "dog"]).with_column("upos", ["DET", "NEVER-SEEN"])
+    assert tagger.evaluate([sentence]).accuracy <= 0.5
+    assert np.isfinite(tagger.history_[-1].loss)
+
+
+@pytest.mark.jit
+def test_sentence_of_ten_thousand_tokens(tagger):
+    assert len(tagger.predict([["dog", "sees"] * 5000])[0]) == 10_000

@@ -1,0 +1,368 @@
+"""Constituency parsing on the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treewright.cli.console import make_table
+from treewright.cli.settings import PLANNING, Setting
+from treewright.cli.tasks.base import Candidate, Task, page, percent, sentence_values
+from treewright.errors import ConfigError, CorpusError, ModelError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.constituency import Grammar
+    from treewright.corpora import Sentence
+    from treewright.learners import Learner
+
+__all__ = ["Constituency", "grammar_name", "is_grammar_file", "read_grammar"]
+
+_NARROWEST = 40  # columns that a drawing needs at least
+_RULES = ("evalb", "parseval")
+_ML = "maximum-likelihood"
+_ALGORITHMS = f"{_ML} (count, and learn no more), or one of the last table of `treewright learners`."
+
+
+class Constituency(Task):
+    """Find the phrases of a sentence, and the phrases in them."""
+
+    name = annotates = "constituency"
+    help = """Train a constituency parser, which finds phrases and the phrases in them.
+
+    TRAIN is a treebank in brackets (.ptb, .mrg). A grammar is read off it, and the
+    learner finds better weights for its rules than their relative frequencies.
+
+    Examples:
+      treewright train constituency train.ptb --dev dev.ptb --out model.tw
+      treewright train constituency train.ptb -l maximum-likelihood -o model.tw
+      treewright train constituency train.ptb -l maxent --n-best 0 -n 30 -o model.tw
+      treewright train constituency train.ptb --grammar v3h2-head --prune 1e-4 -o model.tw
+      treewright train constituency train.ptb --max-length 40 --batch 100 -o model.tw
+      treewright train constituency train.ptb --grammar rules.txt --out model.tw
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    settings = (
+        Setting(
+            "grammar",
+            str,
+            "What symbols remember: v2h1 is the parent and one sibling; v3hinf, v2h1-head, v2h1-tags. Or a file with "
+            "rules: text (.txt), or another model; see `treewright grammar`.",
+            default="v2h1",
+        ),
+        Setting(
+            "lexicon",
+            str,
+            "What is known of words: ratio, log P(tag|word)/P(tag), or word, log P(word|tag).",
+            default="ratio",
+        ),
+        Setting("tags", str, "Who chooses tags: the lexicon, or gold: they are given.", default="lexicon"),
+        Setting("trained", str, "Rules whose weights are learned: all, or binary.", default="all"),
+        Setting(
+            "loss",
+            str,
+            "max-margin: what the expert must be ahead in, constituents or rules; --loss is by how much.",
+            flag="--loss-on",
+            key="loss_on",
+            default="constituents",
+        ),
+        Setting(
+            "decoder", str, "viterbi: the best tree; max-rule: the one with the most probable rules.", default="viterbi"
+        ),
+        Setting("prune", float, "Skip what a coarse grammar finds less probable; 0 is exact.", default="0.0"),
+        Setting("beam", float, "Drop what is worse than the best of its span by this; 0 is exact.", nothing=0),
+        Setting("max_length", int, "Leave longer sentences out of training and development; 0: none.", nothing=0),
+        Setting("memory", float, "Gigabytes for a chart; longer sentences are parsed in parts.", default="2.0"),
+        Setting("seed", int, "The same seed gives the same model.", default="0"),
+    )
+    learning = (replace(PLANNING[0], help=_ALGORITHMS), *PLANNING[1:])
+    default_learner = "max-margin"
+    learner_defaults = {"learner": "max-margin"}
+    score_name = "F1"
+    formats = ("ptb", "text", "svg", "html", "json")
+    keeps_format = False
+    one_a_file = ("svg",)
+    k_best_formats = ("ptb", "text", "json")
+    scoring = ("rules", "max_length")
+    measures = ("f1",)
+    counted = ("covered_",)
+
+    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A grammar may be a file, whose rules and weights are taken as they are."""
+        if is_grammar_file(values.get("grammar")):
+            return {**values, "grammar": read_grammar(str(values["grammar"]))}
+        return dict(values)
+
+    def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+        """The grammar by its short name, or by that of its file."""
+        file = said.get("grammar_file", said.get("grammar"))
+        return {**params, "grammar": file if is_grammar_file(file) else grammar_name(params.get("grammar", ""))}
+
+    def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The file that the grammar came from."""
+        return {"grammar_file": params["grammar"]} if is_grammar_file(params["grammar"]) else {}
+
+    def estimator(self) -> type[Any]:
+        """The parser."""
+        from treewright.constituency import ConstituencyParser
+
+        return ConstituencyParser
+
+    def make_learner(self, settings: Mapping[str, Any]) -> Learner | None:
+        """None for relative frequencies, which need no passes."""
+        return None if settings["name"] == _ML else super().make_learner(settings)
+
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Parse some sentences."""
+        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
+        return parsed
+
+    def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
+        """The best trees, with their scores; a sentence that the grammar cannot derive has one without a score."""
+        found = estimator.parse_k_best(sentences, k, jobs=jobs)
+        return [
+            [Candidate(replace(sentence, tree=tree), score if math.isfinite(score) else None) for tree, score in trees]
+            for sentence, trees in zip(sentences, found, strict=True)
+        ]
+
+    def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
+        """Brackets, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
+        from treewright.reports import constituency_svg
+
+        match format:
+            case "ptb":
+                return _brackets
+            case "text":
+                return partial(_drawing, width=width)
+            case "svg":
+                return constituency_svg
+            case "html":
+                return lambda sentence: f"<figure>\n{constituency_svg(sentence)}</figure>\n"
+        return _json
+
+    def k_best_writer(
+        self, estimator: Any, format: str, *, width: int | None = None
+    ) -> Callable[[list[Candidate]], str]:
+        """Trees in brackets and an empty line; drawings below rank and score; or a JSON object on a line."""
+        match format:
+            case "ptb":
+                return lambda trees: "".join(_brackets(tree.sentence) for tree in trees) + "\n"
+            case "text":
+                return lambda trees: "".join(
+                    f"{rank}.  {'no tree in the grammar' if tree.score is None else f'score {tree.score:.4f}'}\n\n"
+                    + _drawing(tree.sentence, width)
+                    for rank, tree in enumerate(trees, 1)
+                )
+        return _k_best_json
+
+    def frame(self, format: str) -> tuple[str, str]:
+        """A page has a beginning and an end."""
+        return page("Constituency trees") if format == "html" else ("", "")
+
+    def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
+        """Every sentence must have a tree."""
+        for sentence in gold:
+            if sentence.tree is None:
+                raise CorpusError(
+                    "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)",
+                    path=sentence.path,
+                    line=sentence.line,
+                )
+
+    def chosen(self, gold: list[Sentence], options: Mapping[str, Any]) -> list[Sentence]:
+        """Those that are not too long."""
+        if options["rules"] not in _RULES:
+            raise ConfigError(f"there are no rules {options['rules']!r}; choose {' or '.join(_RULES)}")
+        longest = options["max_length"]
+        if longest is None:
+            return gold
+        short = [sentence for sentence in gold if len(sentence) <= longest]
+        if not short:
+            least = min(map(len, gold))
+            raise CorpusError(
+                f"no sentence has {longest} words or fewer: the shortest has {least}; raise --max-length, or leave it "
+                "out",
+                path=gold[0].path,
+            )
+        return short
+
+    def describe(self, layout: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+        """The size of the grammar."""
+        strings, rules = "grammar.symbols.offsets", ("grammar.binary", "grammar.unary")
+        if not {strings, *rules} <= layout.keys():
+            return {}
+        return {
+            "symbols": layout[strings][0] - 1,
+            "binary_rules": layout[rules[0]][0],
+            "unary_rules": layout[rules[1]][0],
+        }
+
+    def compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
+    ) -> dict[str, Any]:
+        """F1 of two annotations."""
+        from treewright.constituency import compare_constituents
+
+        return compare_constituents(gold, a, b, **options).to_dict()
+
+    def score(
+        self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """Labelled brackets with their interval, those of shorter sentences, labels, lengths, and what had no tree."""
+        from treewright.constituency import score_constituents
+
+        covered = options.pop("covered_", None)
+        seed = 0 if estimator is None else estimator.seed
+        plain = {**score_constituents(gold, parsed, **options, seed=seed).to_dict(), **options}
+        if covered is not None:
+            plain["covered"] = covered
+        return plain, _show(plain)
+
+
+def grammar_name(grammar: Any) -> str:
+    """The short name of a way to make trees binary.
+
+    >>> grammar_name({"vertical": 2, "horizontal": None, "direction": "head", "tag_parents": True})
+    'v2hinf-head-tags'
+    """
+    if not isinstance(grammar, Mapping):
+        return str(grammar)
+    siblings = "inf" if grammar["horizontal"] is None else grammar["horizontal"]
+    direction = "" if grammar["direction"] == "right" else f"-{grammar['direction']}"
+    return f"v{grammar['vertical']}h{siblings}{direction}{'-tags' if grammar['tag_parents'] else ''}"
+
+
+def is_grammar_file(grammar: Any) -> bool:
+    """Whether a setting names a file with rules: short names have neither dots nor folders.
+
+    >>> is_grammar_file("rules.txt"), is_grammar_file("v2h1-head")
+    (True, False)
+    """
+    return isinstance(grammar, str) and ("." in grammar or Path(grammar).name != grammar)
+
+
+def read_grammar(path: str) -> Grammar:
+    """A grammar from a file: text (``.txt``), one that was saved, or that of a model."""
+    from treewright.constituency import ConstituencyParser, Grammar
+    from treewright.corpora.files import text_lines
+    from treewright.models import read_model
+
+    if Path(path).suffix.lower() == ".txt":
+        return Grammar.from_text(text_lines(path), path)
+    model = read_model(path)
+    if model.task == "grammar":
+        return Grammar.from_arrays(model.arrays)
+    if model.task != ConstituencyParser.task:
+        raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
+    return ConstituencyParser.from_model(model).grammar_
+
+
+def _brackets(sentence: Sentence) -> str:
+    from treewright.corpora import format_ptb
+
+    return format_ptb(_escaped(sentence))
+
+
+def _escaped(sentence: Sentence) -> Sentence:
+    """A sentence that can be written in brackets: those in words are as the Penn Treebank has them."""
+    from treewright.corpora import Tree
+
+    tree = sentence.tree
+    if tree is None or not any("(" in word or ")" in word for word in tree.leaves()):
+        return sentence
+    done: list[Tree] = []
+    for node in reversed(list(tree.subtrees())):  # children before parents, the last first
+        if node.is_preterminal:
+            word = str(node.children[0]).replace("(", "-LRB-").replace(")", "-RRB-")
+            done.append(Tree(node.label, (word,)))
+        else:
+            children = [done.pop() for _ in node.children]
+            done.append(Tree(node.label, tuple(children)))
+    return replace(sentence, tree=done.pop())
+
+
+def _drawing(sentence: Sentence, width: int | None) -> str:
+    from treewright.reports import constituency_text
+
+    return constituency_text(sentence, width=None if width is None else max(width, _NARROWEST)) + "\n\n"
+
+
+def _json(sentence: Sentence) -> str:
+    values = {**sentence_values(sentence, ("xpos",)), "tree": _brackets(sentence).rstrip("\n")}
+    return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def _k_best_json(trees: list[Candidate]) -> str:
+    first = sentence_values(trees[0].sentence, ()) if trees else {"tokens": []}
+    best = [{"score": tree.score, "tree": _brackets(tree.sentence).rstrip("\n")} for tree in trees]
+    return json.dumps({**first, "trees": best}, ensure_ascii=False) + "\n"
+
+
+def _show(scores: dict[str, Any]) -> list[RenderableType]:
+    parts: list[RenderableType] = [make_table(None, ("score", "%", ""), _main_rows(scores))]
+    if scores["skipped"]:
+        parts.append(f"{scores['skipped']:,} sentences of nothing but punctuation are left out")
+    if scores["unparsed"]:
+        parts.append(f"{scores['unparsed']:,} sentences have no tree; they count as trees without constituents")
+    if scores["tag_conflicts"]:
+        parts.append(
+            f"in {scores['tag_conflicts']:,} sentences the tags disagree on what is punctuation: the gold ones count "
+            "(EVALB would leave such sentences out)"
+        )
+    labels = [
+        (
+            s["label"],
+            *(percent(s[name]) for name in ("precision", "recall", "f1")),
+            f"{s['predicted']:,}",
+            f"{s['gold']:,}",
+        )
+        for s in scores["labels"]
+    ]
+    lengths = [
+        (
+            s["length"],
+            *(percent(s[name]) for name in ("f1", "lp", "lr", "exact")),
+            f"{s['words']:,}",
+            f"{s['sentences']:,}",
+        )
+        for s in scores["sentence_lengths"]
+    ]
+    parts += ["", make_table(None, ("constituent", "precision", "recall", "F1", "predicted", "gold"), labels)]
+    columns = ("words in the sentence", "F1", "precision", "recall", "exact match", "words", "sentences")
+    parts += ["", make_table(None, columns, lengths)]
+    return parts
+
+
+def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
+    low, high = scores["f1_interval"]
+    sentences = scores["sentences"]
+    rows = [
+        (
+            "F1",
+            percent(scores["f1"]),
+            f"95% interval {percent(low)} to {percent(high)}, by the rules of {scores['rules']}",
+        ),
+        (
+            "precision",
+            percent(scores["lp"]),
+            f"{scores['total_matched']:,} of {scores['total_predicted']:,} constituents",
+        ),
+        ("recall", percent(scores["lr"]), f"{scores['total_matched']:,} of {scores['total_gold']:,} constituents"),
+        ("exact match", percent(scores["exact"]), f"of {sentences:,} sentences"),
+        ("tags", percent(scores["tagging"]), f"of {scores['words']:,} words"),
+        ("no crossing brackets", percent(scores["no_crossing"]), f"{scores['crossing']:.2f} a sentence on average"),
+        ("two or fewer", percent(scores["two_crossing"]), ""),
+    ]
+    if (short := scores["up_to_40"]) is not None:
+        rows.append(("F1 up to 40 words", percent(short["f1"]), f"{short['sentences']:,} of {sentences:,} sentences"))
+        rows.append(("exact match up to 40 words", percent(short["exact"]), ""))
+    if "covered" in scores:
+        share = scores["covered"] / max(sentences + scores["skipped"], 1)
+        rows.append(("no tree in the grammar", percent(share), f"{scores['covered']:,} sentences, covered with pieces"))
+    return rows
