@@ -1,11 +1,11 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [report]``: all of them, or the ones that are named."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-PARTS = ("engine", "tagging", "learners", "dependency", "dependency_learners", "report")
+PARTS = ("engine", "tagging", "learners", "dependency", "dependency_learners", "constituency", "constituency_learners", "report")
 
 
 def main() -> None:

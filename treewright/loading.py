@@ -15,8 +15,8 @@ __all__ = ["ESTIMATORS", "load"]
 ESTIMATORS = {
     "tagging": "treewright.tagging:Tagger",
     "dependency": "treewright.dependency:DependencyParser",
-    "viterbi-tagging": "treewright.tagging:ViterbiTagger",
-    "eisner-dependency": "treewright.dependency:EisnerParser",
+    "viterbi": "treewright.tagging:ViterbiTagger",
+    "eisner": "treewright.dependency:EisnerParser",
     "constituency": "treewright.constituency:ConstituencyParser",
 }
 

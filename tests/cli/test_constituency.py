@@ -368,7 +368,7 @@ class TestParse:
         drawing = run("parse", model, "-f", "text", input="She sleeps .\n").stdout.splitlines()
         assert drawing[-1] == ""
         assert drawing[-2].split() == ["She", "sleeps", "."]
-        assert "┬" in "".join(drawing) or "┴" in "".join(drawing)
+        assert "┌" in drawing[1]
 
     def test_json(self, run, model):
         [line] = run("parse", model, "-f", "json", input="She sleeps .\n").stdout.splitlines()
@@ -404,7 +404,7 @@ class TestParse:
     def test_nothing_in_nothing_out(self, run, model, format):
         assert run("parse", model, "-f", format, input="").output == ""
 
-    @pytest.mark.parametrize("words", ["Stop", "x y z", "of of of of"])
+    @pytest.mark.parametrize("words", ["Stop", "x y z", ". . . ."])
     def test_every_sentence_has_a_tree(self, run, model, words):
         assert [word.strip(")") for word in run("parse", model, input=f"{words}\n").stdout.split()[1::1]
                 if not word.startswith("(")] == words.split()  # fmt: skip
@@ -425,9 +425,9 @@ class TestParse:
         )
 
     def test_the_best_of_a_sentence_without_a_tree_has_no_score(self, run, model):
-        [line] = run("parse", model, "--k-best", 2, "-f", "json", input="of of of of\n").stdout.splitlines()
+        [line] = run("parse", model, "--k-best", 2, "-f", "json", input=". . . .\n").stdout.splitlines()
         assert [tree["score"] for tree in json.loads(line)["trees"]] == [None]
-        assert "no tree in the grammar" in run("parse", model, "--k-best", 2, "-f", "text", input="of of of\n").stdout
+        assert "no tree in the grammar" in run("parse", model, "--k-best", 2, "-f", "text", input=". . . .\n").stdout
 
     @pytest.mark.parametrize(
         ("args", "said"),
@@ -450,8 +450,8 @@ def test_k_best_of_another_task(run, data, tmp_path):
 class TestEvaluate:
     def test_table(self, run, model, data):
         text = run("evaluate", model, data / "test.ptb").stdout
-        for word in ("F1", "precision", "exact match", "95% interval", "evalb", "no crossing brackets", "up to 40 words",
-                     "no tree in the grammar", "NP", "words in the sentence"):  # fmt: skip
+        for word in ("F1", "precision", "exact match", "95% interval", "evalb", "no crossing brackets", "NP",
+                     "up to 40 words", "no tree in the grammar", "words in the sentence"):  # fmt: skip
             assert word in text
 
     def test_json_agrees_with_the_library(self, run, model, data):
@@ -475,7 +475,7 @@ class TestEvaluate:
 
     def test_sentences_without_a_tree(self, run, model, tmp_path):
         file = tmp_path / "odd.ptb"
-        file.write_text("(S (IN of) (IN of) (IN of))\n" + GOLD)
+        file.write_text("(S (. .) (. .) (PRP She) (. .))\n" + GOLD)
         scores = json.loads(run("evaluate", model, file, "--json").stdout)
         assert scores["covered"] == 1
         assert " 50.00 " in next(
@@ -592,7 +592,7 @@ class TestGrammar:
     def test_a_treebank_by_another_name(self, run, data, tmp_path):
         other = tmp_path / "wsj_0001"
         other.write_text("\n" + GOLD)
-        assert "1 trees" in run("grammar", other).stdout
+        assert "1 tree" in run("grammar", other).stdout
 
     def test_symbol(self, run, data):
         rules = json.loads(run("grammar", data / "train.ptb", "--symbol", "NP^S", "--json").stdout)["rules"]
@@ -653,3 +653,99 @@ def test_info(run, model):
     text = run("info", model).stdout
     for word in ("binary_rules", "v2h1", "max-margin", "step_size", "dev F1"):
         assert word in text
+
+
+class TestTrace:
+    def rows(self, text):
+        return [line.split("\t") for line in text.splitlines()]
+
+    def test_the_steps_build_the_parsers_tree(self, run, model, data):
+        [found] = ConstituencyParser.load(model).parse_k_best([["She", "sleeps", "."]], 1)
+        text = run("trace", "--model", model, "--text", "She sleeps .", "-f", "json").stdout
+        steps = json.loads(text)["steps"]
+        assert steps[0]["constituent"] == "TOP"
+        assert steps[-1]["rule"] == "Done"
+        assert steps[-1]["total"] == pytest.approx(found[0].score)
+        assert all(step["advantage"] == 0.0 for step in steps[:-1])
+        assert all(value <= 0.0 for step in steps for value in step["rivals"].values())
+        assert [step["rule"].split()[-1] for step in steps if '"' in step["rule"]] == ['"She"', '"sleeps"', '"."']
+        assert sum(step["reward"] for step in steps[:-1]) == pytest.approx(steps[0]["value"])
+        assert {step["correct"] for step in steps} == {None}
+
+    def test_table(self, run, model, data):
+        header, *body = run("trace", "--model", model, data / "test.ptb", "-n", 2).stdout.splitlines()
+        assert header.split()[:7] == ["step", "constituent", "rule", "words", "reward", "total", "advantage"]
+        assert "correct" in header
+        assert body[0].split()[:5] == ["0", f"TOP[0:{len(load_corpus(data / 'test.ptb')[1])}]", "TOP", "->", "S^TOP"]
+        assert "Done" in body[-1]
+
+    def test_gold(self, run, model, data):
+        """On what training saw, the gold tree has a derivation; its steps are correct, and none is better than the best."""
+        text = run("trace", "--model", model, data / "train.ptb", "-n", 5, "--gold", "-f", "json", "--top", 1).stdout
+        steps = json.loads(text)["steps"]
+        assert all(step["correct"] and step["advantage"] <= 0.0 and len(step["rivals"]) <= 1 for step in steps[:-1])
+        [best] = ConstituencyParser.load(model).parse_k_best([load_corpus(data / "train.ptb")[4]], 1)
+        lost = sum(step["advantage"] for step in steps[:-1])
+        assert steps[-1]["total"] - best[0].score == pytest.approx(lost)
+
+    def test_what_the_expert_does_instead(self, run, model, tmp_path):
+        file = tmp_path / "x.ptb"
+        file.write_text("(S (NP (PRP She)) (VP (VBD sleeps)) (. .))\n")
+        steps = json.loads(run("trace", "--model", model, file, "-f", "json").stdout)["steps"]
+        wrong = [step for step in steps[:-1] if not step["correct"]]
+        assert wrong
+        assert wrong[0]["expert"] == "VP^S -> VBD"
+        assert "no such constituent" in run("trace", "--model", model, file).stdout
+
+    def test_columns_and_tsv(self, run, model):
+        command = ("trace", "--model", model, "--text", "She sleeps .", "-f", "tsv", "--columns")
+        table = self.rows(run(*command, "constituent,split,words").stdout)
+        assert table[0] == ["constituent", "split", "words"]
+        assert ["TOP[0:3]", "", "She sleeps ."] in table
+        assert any(" | " in row[2] and row[1] for row in table)
+        everything = "step,constituent,rule,split,words,reward,advantage,value,total,correct,expert,rivals"
+        assert {len(row) for row in self.rows(run(*command, everything).stdout)} == {12}
+
+    def test_several_sentences(self, run, model, data):
+        text = run("trace", "--model", model, data / "test.ptb").stdout
+        assert text.count("Done") == 8
+        assert f"\n3: {load_corpus(data / 'test.ptb')[2]}\n" in text
+
+    def test_what_has_no_derivation(self, run, model, tmp_path):
+        result = run("trace", "--model", model, "--text", ". . . .")
+        assert "the grammar has no tree for these words" in result.stderr
+        assert result.stdout == ""
+        file = tmp_path / "odd.ptb"
+        file.write_text("(S (X (PRP She)) (VP (VBZ sleeps)) (. .))\n")
+        result = run("trace", "--model", model, file)
+        assert "the gold tree cannot be derived" in result.stderr
+        assert "Done" in result.stdout
+        result = run("trace", "--model", model, file, "--gold")
+        assert f"{file}:1: the grammar has no" in result.stderr
+        assert result.stdout == ""
+
+    def test_decoders(self, run, data, tmp_path):
+        settings = ("-l", "maximum-likelihood", "--decoder", "max-rule", "-o", tmp_path / "m.tw")
+        run("train", "constituency", data / "train.ptb", *settings)
+        assert "exact search" in run("trace", "--model", tmp_path / "m.tw", "--text", "She sleeps .").stderr
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("--style", "edges", "--text", "a"), "--style and --unlabelled are for dependency parsers"),
+            (("--unlabelled", "--text", "a"), "--style and --unlabelled are for dependency parsers"),
+            (("--columns", "stack", "--text", "a"), "there is no column 'stack'; there are: step, constituent"),
+            (("--moves", "SHIFT", "--text", "a"), "makes its own moves"),
+            (("--gold", "--text", "a"), "this sentence has no constituency tree"),
+        ],
+    )
+    def test_mistakes(self, run, model, args, said):
+        result = run("trace", "--model", model, *args, code=2)
+        assert said in result.stderr
+        assert result.stdout == ""
+
+    def test_trees_without_a_model(self, run, data):
+        message = run("trace", data / "test.ptb", code=2).stderr
+        assert f"{data / 'test.ptb'}:1: this is a constituency tree" in message
+        lectures = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
+        assert "--gold is for constituency parsers" in run("trace", lectures, "--gold", code=2).stderr

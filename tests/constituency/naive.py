@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ class Problem:
         self.binary = [tuple(rule) for rule in grammar.binary.tolist()]
         self.unary = [tuple(rule) for rule in grammar.unary.tolist()]
         self.tops = {top for top, _ in self.unary} | {self.root}
+        self.count, self.derivations = cache(self._count), cache(self._derivations)
         self.tags = []
         for row in words:
             entries = range(lexical.at[row], lexical.at[row + 1])
@@ -50,9 +51,8 @@ class Problem:
 
     # ---- derivations
 
-    @lru_cache(maxsize=None)  # noqa: B019  (problems are few and short-lived)
-    def count(self, symbol, start, end):
-        """How many derivations there are."""
+    def _count(self, symbol, start, end):
+        """How many derivations a constituent has."""
         if symbol in self.tops:
             return sum(self.count(below, start, end) for top, below in self.unary if top == symbol)
         total = 1 if end - start == 1 and symbol in self.tags[start] else 0
@@ -62,8 +62,7 @@ class Problem:
                     total += self.count(left, start, split) * self.count(right, split, end)
         return total
 
-    @lru_cache(maxsize=None)  # noqa: B019
-    def derivations(self, symbol, start, end):
+    def _derivations(self, symbol, start, end):
         """All of them."""
         if symbol in self.tops:
             found = []
@@ -144,7 +143,10 @@ class Problem:
 
     def expected_rules(self, trees=None):
         trees = self.trees if trees is None else trees
-        return sum((p * self.rules(tree) for tree, p in zip(trees, self.posterior(trees), strict=True)), np.zeros(len(self.weights)))
+        return sum(
+            (p * self.rules(tree) for tree, p in zip(trees, self.posterior(trees), strict=True)),
+            np.zeros(len(self.weights)),
+        )
 
     def is_valid(self, derivation):
         """Is it one of the derivations of the whole sentence?"""
@@ -252,8 +254,32 @@ def long_problem(seed, n):
     rules = [("S", "x", "S"), ("S", "y", "S"), ("S", "x", "x"), ("S", "x", "y"), ("S", "y", "x"), ("S", "y", "y")]
     rules += [("O", "x", "E"), ("O", "y", "E"), ("E", "y", "O"), ("E", "x", "O"), ("E", "x", "y"), ("E", "y", "y")]
     rules += [("A~", "x", "E"), ("B", "A", "y"), ("C", "B", "C"), ("C", "B", "B"), ("S", "C", "E"), ("A~", "C", "x")]
-    chains = [("A", "A~", ()), ("A", "y", ()), ("A", "C", ("B",)), ("TOP", "S", ()), ("TOP", "B", ()), ("TOP", "A~", ())]
+    chains = [
+        ("A", "A~", ()),
+        ("A", "y", ()),
+        ("A", "C", ("B",)),
+        ("TOP", "S", ()),
+        ("TOP", "B", ()),
+        ("TOP", "A~", ()),
+    ]
     return make(Shape(rules, chains, ["x", "y", "xy"], rng.choice(3, n, p=[0.45, 0.45, 0.1]).tolist()), seed)
+
+
+def dense_problem(seed, n):
+    """A grammar in which most pairs have many parents, whose charts are computed in another way."""
+    rng = np.random.default_rng(seed)
+    phrases, tags = [f"P{k}" for k in range(10)], ["x", "y", "z"]
+    starters = phrases[:3]
+    bottoms = [name + "~" if name in starters else name for name in phrases]
+    pairs = {tuple(map(str, rng.choice([*phrases, *tags], 2))) for _ in range(14)} | {
+        ("x", "y"),
+        ("P9", "z"),
+        ("x", "P9"),
+    }
+    binary = [(parent, *pair) for pair in sorted(pairs) for parent in bottoms if rng.random() < 0.95]
+    unary = [("TOP", bottom, ()) for bottom in (*bottoms, *tags)]
+    unary += [(name, str(bottom), ()) for name in starters for bottom in rng.permutation([*bottoms, *tags])[:4]]
+    return make(Shape(binary, unary, ["x", "y", "z", "xy", "yz"], rng.integers(0, 5, n).tolist()), seed)
 
 
 # ---- Policy Matching, word for word

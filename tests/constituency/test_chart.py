@@ -18,6 +18,7 @@ from tests.constituency.naive import (
     as_tuples,
     at,
     best_tree_kernel,
+    dense_problem,
     fill_kernel,
     filled,
     is_there,
@@ -32,7 +33,7 @@ from tests.constituency.naive import (
     problems,
     table_of,
 )
-from treewright.constituency.chart import NEVER, chart_bytes, has, place, row_offsets, value
+from treewright.constituency.chart import DENSE, NEVER, chart_bytes, has, place, row_offsets, value
 from treewright.constituency.grammar import Grammar
 from treewright.constituency.passes import _log_posteriors
 from treewright.search import interpreted
@@ -99,7 +100,9 @@ def test_room_is_used_again_without_a_trace(several):
         room = new_room(symbols, np.float64, summing, n=6)
         room.values[:] = 7.0
         for problem in several:
-            fits = room._replace(**{k: getattr(room, k)[: len(problem.names)] for k in ("starts", "widths", "minus_widths")})
+            fits = room._replace(
+                **{k: getattr(room, k)[: len(problem.names)] for k in ("starts", "widths", "minus_widths")}
+            )
             used, fresh = filled(problem, summing=summing, space=fits), filled(problem, summing=summing)
             assert logarithms(problem, used, summing) == logarithms(problem, fresh, summing)
             if summing:
@@ -212,8 +215,9 @@ def test_what_is_forbidden_is_in_no_tree(given):
     assert counts == pytest.approx(problem.expected_rules(left), rel=1e-9, abs=1e-11)
 
 
-def kept_by_beam(problem, beam, summing):
+def kept_by_beam(problem, beam, summing, rewards=None):
     """The chart with a beam, by its definition: symbols that start chains are compared with one another, others too."""
+    rewards = rewards or {}
     plus = np.logaddexp if summing else max
     kept = defaultdict(lambda: -INF)
     for width in range(1, problem.n + 1):
@@ -228,14 +232,21 @@ def kept_by_beam(problem, beam, summing):
                     if both > -INF:
                         here[parent] = plus(here[parent], both)
             above = defaultdict(lambda: -INF)
+            here = rewarded_here(here, rewards, start, end)
             low = {symbol: v for symbol, v in here.items() if v >= max(here.values()) - beam}
             for rule, (top, bottom) in enumerate(problem.unary):
                 if bottom in low:
                     v = low[bottom] + problem.weights[len(problem.binary) + rule]
                     above[top] = plus(above[top], v)
+            above = rewarded_here(above, rewards, start, end)
             high = {symbol: v for symbol, v in above.items() if v >= max(above.values()) - beam}
             kept.update({(symbol, start, end): v for symbol, v in {**low, **high}.items()})
     return without(kept)
+
+
+def rewarded_here(values, rewards, start, end):
+    found = {symbol: v + rewards.get((symbol, start, end), 0.0) for symbol, v in values.items()}
+    return {symbol: v for symbol, v in found.items() if v > 0.5 * NEVER}
 
 
 @pytest.mark.parametrize("summing", [False, True])
@@ -303,6 +314,41 @@ def test_max_rule_decoding_finds_the_best_product_of_posteriors(problem):
     assert products[as_tuples(nodes)] == pytest.approx(max(products.values()), rel=1e-5, abs=1e-5)
 
 
+# ---- dense grammars
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 9, 24])
+def test_charts_of_dense_grammars(dtype, n):
+    """Most rules are never applied, and all values are the same."""
+    for seed in range(4):
+        problem = dense_problem(seed, n)
+        assert len(problem.binary) >= DENSE * len(problem.grammar.rules.right)
+        wanted = plain_chart(problem)
+        chart = filled(problem, dtype)
+        found = logarithms(problem, chart)
+        assert found.keys() == {span for span in problem.spans if wanted[span[1], span[2], span[0]] > -INF}
+        for (symbol, start, end), v in found.items():
+            assert v == pytest.approx(wanted[start, end, symbol], **precision(dtype))
+        assert all(is_there(chart, *span) == (span in found) for span in problem.spans)
+        nodes = np.zeros((2 * n - 1, 5), np.int32)
+        if (problem.root, 0, n) in found:
+            best_tree_kernel(CHARTS, chart, problem.root, 0, n, nodes)
+            assert problem.score(nodes.tolist()) == pytest.approx(wanted[0, n, problem.root], **precision(dtype))
+
+
+@pytest.mark.parametrize("beam", [0.0, 1.5, INF])
+def test_dense_grammars_with_rewards_and_beams(beam):
+    for seed in range(3):
+        problem = dense_problem(seed, 8)
+        rng = np.random.default_rng(seed)
+        rewards = {
+            span: NEVER if rng.random() < 0.2 else float(rng.normal()) for span in problem.spans if rng.random() < 0.4
+        }
+        found = logarithms(problem, filled(problem, anchored=rewards, beam=beam))
+        assert found == pytest.approx(kept_by_beam(problem, beam, False, rewards), **EXACT)
+
+
 # ---- long sentences, and large and small numbers
 
 
@@ -350,7 +396,9 @@ def test_posteriors_of_long_sentences(n):
 
 def chain(n, weight, score):
     """One tree: a word after the other, each step with the same weight and each word with the same score."""
-    grammar = Grammar.from_rules([("A", "x", "A", weight, 1), ("A", "x", "x", weight, 1)], [("TOP", "A", (), weight, 1)])
+    grammar = Grammar.from_rules(
+        [("A", "x", "A", weight, 1), ("A", "x", "x", weight, 1)], [("TOP", "A", (), weight, 1)]
+    )
     return Problem(grammar, table_of([[(grammar.number["x"], score)]]), [0] * n)
 
 
@@ -399,10 +447,6 @@ def test_a_word_without_tags_has_no_tree():
 # ---- compiled and interpreted
 
 
-def plain_fill(key, *arguments):
-    return interpreted_fill(key, *arguments)
-
-
 interpreted_fill = interpreted(fill_kernel)
 
 
@@ -423,6 +467,14 @@ def test_compiled_and_interpreted_charts_are_the_same_to_the_bit(dtype, given, b
             assert one == pytest.approx(two, rel=1e-14, abs=1e-14)
         else:
             assert one == two
+
+
+@pytest.mark.jit
+@types
+def test_compiled_and_interpreted_charts_of_dense_grammars_are_the_same(dtype):
+    problem = dense_problem(5, 9)
+    one, two = (logarithms(problem, filled(problem, dtype, run=run)) for run in (fill_kernel, interpreted_fill))
+    assert one == two
 
 
 @pytest.mark.jit

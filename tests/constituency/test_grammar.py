@@ -50,7 +50,7 @@ def tree(text):
 
 
 def check_derivation(grammar, nodes, n):
-    """Each node continues what is above it: tops stand in binary rules, unary rules lead to bottoms, tags have words."""
+    """Each node continues what is above it: binary rules have tops, unary rules lead to bottoms, tags have words."""
     tags = set(grammar.tags.values())
     waiting = [(grammar.number[TOP], 0, n)]
     for symbol, one, two, start, end in nodes.tolist():
@@ -317,7 +317,10 @@ GOOD = "TOP -> S\t1\t0\nS -> N V\t1\t0\n"
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("NP -> D N", r"g.txt:3: the rule 'NP -> D N' has no count and no weight; a line is PARENT -> CHILD CHILD<TAB>"),
+        (
+            "NP -> D N",
+            r"g.txt:3: the rule 'NP -> D N' has no count and no weight; a line is PARENT -> CHILD CHILD<TAB>",
+        ),
         ("NP -> D N\t3", r"g.txt:3: the rule 'NP -> D N' has no weight; a line is .*logarithm of the probability"),
         ("NP -> D N\t3\t", r"g.txt:3: the rule 'NP -> D N' has no weight"),
         ("NP -> D N\t3\t ", r"g.txt:3: the rule 'NP -> D N' has no weight"),
@@ -387,7 +390,9 @@ def test_a_coarser_grammar_derives_every_projected_tree(treebank, markovisation,
     ones = {tuple(rule) for rule in coarse.unary.tolist()}
     tags = set(coarse.tags.values())
     for name, k in zip(fine.symbols, coarse_of, strict=True):
-        assert projected_name(name, vertical, horizontal) == coarse.symbols[k].rstrip(BOTTOM + TAG) or is_intermediate(name)
+        assert projected_name(name, vertical, horizontal) == coarse.symbols[k].rstrip(BOTTOM + TAG) or is_intermediate(
+            name
+        )
     for name, k in fine.tags.items():
         assert coarse_of[k] in tags, name
     for k in np.flatnonzero(fine.rules.is_top):
@@ -419,7 +424,7 @@ def test_a_coarser_grammar_derives_every_projected_tree(treebank, markovisation,
 @given(treebanks, markovisations)
 @some
 def test_the_chart_of_a_coarser_grammar_has_the_projected_constituents(treebank, markovisation):
-    """What coarse-to-fine pruning relies on: a constituent of a fine tree is in the coarse chart, over the same words."""
+    """Pruning relies on this: a constituent of a fine tree is in the coarse chart, over the same words."""
     fine = Grammar.learn(map(markovisation.binarise, treebank))
     coarse, coarse_of = fine.projected()
     for gold in treebank[:2]:

@@ -89,7 +89,9 @@ def test_a_forest_is_used_again(several, k):
 
 def test_many_derivations_of_one_span():
     """One nonterminal, one tag: Catalan(n − 1) trees, all with rules of the same weight but one."""
-    shape = Shape([("A", "A", "A"), ("A", "x", "A"), ("A", "A", "x"), ("A", "x", "x")], [("TOP", "A", ())], ["x"], [0] * 6)
+    shape = Shape(
+        [("A", "A", "A"), ("A", "x", "A"), ("A", "A", "x"), ("A", "x", "x")], [("TOP", "A", ())], ["x"], [0] * 6
+    )
     problem = make(shape, 5)
     assert len(problem.trees) == 42
     check(problem, k_best(problem, filled(problem), 100), 100)

@@ -80,9 +80,8 @@ class Corpus:
         coarse = (*nothing, np.arange(len(self.grammar.symbols), dtype=np.int32)) if coarse is None else coarse
         eligible = np.ones(len(self.grammar.symbols), np.bool_) if eligible is None else eligible
         which = self.everything if which is None else np.array(which, np.int64)
-        run(
-            *self.given(np.float32), which, decoder, beam, coarse, threshold, eligible, nodes, filled, values, status, control, SLOT
-        )  # fmt: skip
+        out = nodes, filled, values, status
+        run(*self.given(np.float32), which, decoder, beam, coarse, threshold, eligible, *out, control, SLOT)
         found = []
         for i, problem in enumerate(self.problems):
             at = 2 * self.at[i] - i
@@ -187,15 +186,15 @@ def test_order_and_shards_do_not_matter(corpus, random):
     shuffled = corpus.everything.tolist()
     random.shuffle(shuffled)
     cut = random.randint(0, len(shuffled))
-    for run, *settings in PASSES:
-        counts, total = corpus.sums(run, *settings)
+    for run, *chosen in PASSES:
+        counts, total = corpus.sums(run, *chosen)
         for shards in ([shuffled], [shuffled[:cut], shuffled[cut:]], [[i] for i in shuffled]):
-            parts = [corpus.sums(run, *settings, which=shard) for shard in shards]
+            parts = [corpus.sums(run, *chosen, which=shard) for shard in shards]
             np.testing.assert_allclose(sum(c for c, _ in parts), counts, rtol=1e-9, atol=1e-12)
             assert sum(t for _, t in parts) == pytest.approx(total, rel=1e-9, abs=1e-12)
-        assert corpus.sums(run, *settings, stop=1)[1] == 0.0
-        twice = corpus.sums(run, *settings, which=[0, 0])[0]
-        np.testing.assert_allclose(twice, 2 * corpus.sums(run, *settings, which=[0])[0], rtol=1e-9, atol=1e-12)
+        assert corpus.sums(run, *chosen, stop=1)[1] == 0.0
+        twice = corpus.sums(run, *chosen, which=[0, 0])[0]
+        np.testing.assert_allclose(twice, 2 * corpus.sums(run, *chosen, which=[0])[0], rtol=1e-9, atol=1e-12)
 
 
 # ---- parsing
@@ -249,7 +248,9 @@ def places_of_rules(tree):
 @some
 def test_max_rule_decoding_with_and_without_pruning(threshold, corpus):
     """Pruned with the posteriors of the grammar itself: what is left are the trees all of whose parts are probable."""
-    for problem, (nodes, value, status) in zip(corpus.problems, corpus.parse(MAX_RULE, threshold=threshold), strict=True):
+    for problem, (nodes, value, status) in zip(
+        corpus.problems, corpus.parse(MAX_RULE, threshold=threshold), strict=True
+    ):
         if not problem.trees:
             assert status == COVERED
             continue
@@ -390,8 +391,8 @@ def test_a_forest_with_too_little_room_is_made_larger():
 @given(packed(all_have_trees=True))
 @few
 def test_compiled_and_interpreted_passes_are_the_same(corpus):
-    for run, *settings in PASSES:
-        one, two = (corpus.sums(version, *settings) for version in (run, interpreted(run)))
+    for run, *chosen in PASSES:
+        one, two = (corpus.sums(version, *chosen) for version in (run, interpreted(run)))
         np.testing.assert_allclose(one[0], two[0], rtol=1e-9, atol=1e-12)
         assert one[1] == pytest.approx(two[1], rel=1e-12)
     assert corpus.parse() == corpus.parse(run=interpreted(parse_pass))

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.search import naive_hypergraph as naive
+from treewright.search.compiling import interpreted
 from treewright.search.forests import (
     Batch,
     HypergraphPlanner,
@@ -163,6 +164,20 @@ def test_many_best_of_a_longer_chain():
     assert best[0, :243] == pytest.approx(naive.naive_values(graph, scores[0]))
     assert (best[0, 243:] == -math.inf).all()
     assert weights[0] == pytest.approx(naive.naive_expected(graph, scores[0])[0])
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "shape"),
+    [(best_pass, (), ()), (n_best_pass, (9,), (9,)), (expected_pass, (), ()), (matching_pass, (0.7,), ())],
+)
+def test_compiled_and_interpreted_are_the_same(kernel, arguments, shape):
+    graph, random = chain(4, 3), np.random.default_rng(7)
+    scores, gold = [np.append(random.normal(size=graph.parts), 0.0)] * 2, [[15, 19, 21, 24], [17, 18, 22, 25]]
+    found = [run(k, [graph, graph], scores, *arguments, gold=gold, shape=shape) for k in (kernel, interpreted(kernel))]
+    for (one, totals), (two, others) in [found]:
+        assert np.concatenate(one) == pytest.approx(np.concatenate(two), abs=1e-12)
+        assert totals == pytest.approx(others, abs=1e-12)
 
 
 class Plain(HypergraphPlanner):

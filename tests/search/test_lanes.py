@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.search import compiled, interpreted
-from treewright.search.lanes import LANES, add_product, add_scaled, raise_to_shifted, raise_to_sum
+from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum
 
 SIZE = 5 * LANES
 places = st.integers(0, SIZE - LANES)
@@ -33,6 +33,11 @@ def product_block(out, o, left, i, right, j, factor, k):
 @compiled
 def scaled_block(out, o, left, i, by):
     add_scaled(out, o, left, i, by)
+
+
+@compiled
+def above_block(left, i, by, right, j):
+    return any_above(left, i, by, right, j)
 
 
 def numbers(seed, dtype, count):
@@ -87,6 +92,21 @@ def test_multiples_are_added(seed, dtype, o, i, by):
         check(scaled_block, wanted, out, o, left, i, given_as)
 
 
+@given(st.integers(0, 10**6), types, places, places, st.floats(-3000.0, 3000.0))
+@fast
+def test_is_any_number_above_another(seed, dtype, i, j, by):
+    left, right = numbers(seed, dtype, 2)
+    wanted = any(a + dtype(by) > b for a, b in zip(left[i:][:LANES], right[j:][:LANES], strict=True))
+    for run in (above_block, interpreted(above_block)):
+        for given_as in (float(by), dtype(by)):
+            assert run(left, i, given_as, right, j) is wanted
+        assert not run(left, i, 0.0, left, i)  # above, and not equal
+        high = left.copy()
+        high[i + LANES - 1] += 1.0
+        assert run(high, i, 0.0, left, i)
+        assert run(left, i, 0.0, high, i) is False
+
+
 def test_blocks_of_one_array_may_be_read_and_written():
     """A chart is one array: the row below is read and the row above is raised."""
     values = np.arange(2.0 * LANES)
@@ -104,3 +124,5 @@ def test_blocks_that_would_be_misread_are_refused(other):
         shifted_block(np.zeros(SIZE), 0, other, 0, 1.0)
     with pytest.raises(numba.core.errors.TypingError):
         product_block(np.zeros(SIZE), 0, np.zeros(SIZE), 0, np.zeros(SIZE), 0, other, 0)
+    with pytest.raises(numba.core.errors.TypingError):
+        above_block(np.zeros(SIZE), 0, 1.0, other, 0)

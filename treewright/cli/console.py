@@ -18,7 +18,16 @@ from rich.text import Text
 
 from treewright.cli.outcomes import note
 
-__all__ = ["COMPILING", "Bar", "make_table", "patience_while_compiling", "print_json", "size_text", "stdout"]
+__all__ = [
+    "COMPILING",
+    "Bar",
+    "make_table",
+    "patience_while_compiling",
+    "print_json",
+    "size_text",
+    "stdout",
+    "wide_stdout",
+]
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
 COMPILING = "compiling: a minute or two, once"
@@ -28,6 +37,14 @@ def stdout() -> Console:
     """The console for results; tables are not squeezed where there is no terminal to fit."""
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
     return Console(width=None if fits else 200, highlight=False)
+
+
+def wide_stdout() -> Console:
+    """As wide as it takes, unless there is a terminal to fit."""
+    console = stdout()
+    if not sys.stdout.isatty():
+        console.width = 100_000
+    return console
 
 
 def make_table(

@@ -156,7 +156,7 @@ def _show(
     source: str, found: _Found, size: dict[str, int], rules: Sequence[ListedRule], top: int, symbol: str | None
 ) -> None:
     console = stdout()
-    trees = "" if found.trees is None else f", {found.trees:,} trees"
+    trees = "" if found.trees is None else f", {found.trees:,} tree{'' if found.trees == 1 else 's'}"
     if symbol is None:
         rows = [
             (name if name in ("symbols", "rules") else f"  {name}", f"{count:,}", _ABOUT.get(name, ""))

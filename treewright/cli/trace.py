@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from treewright.cli.console import make_table, print_json, stdout
+from treewright.cli.console import make_table, print_json, wide_stdout
 from treewright.cli.outcomes import note
 from treewright.cli.streams import load
 from treewright.cli.tasks import load_model
-from treewright.errors import ConfigError
+from treewright.cli.trace_trees import TREE_COLUMNS, trace_trees
+from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from treewright.corpora import Sentence
     from treewright.dependency.trace import Step
 
@@ -122,9 +120,7 @@ def trace(
         str | None,
         typer.Argument(help="Sentences, with trees unless there is a model; - is standard input.", metavar="FILE"),
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="Follow this dependency parser, not the gold trees.")
-    ] = None,
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Follow this parser, not the gold trees.")] = None,
     text: Annotated[
         str | None, typer.Option("--text", "-t", help="With a model: a sentence, words separated by spaces.")
     ] = None,
@@ -149,8 +145,19 @@ def trace(
     ] = None,
     style: Annotated[str, typer.Option("--style", help="steps, fig-14.8, edges or actions.")] = "steps",
     columns: Annotated[
-        str | None, typer.Option("--columns", help=f"Columns instead of a style's: {', '.join(_COLUMNS)}.")
+        str | None,
+        typer.Option(
+            "--columns",
+            help=f"Columns instead of a style's: {', '.join(_COLUMNS)}. Of a constituency parser: "
+            f"{', '.join(TREE_COLUMNS)}.",
+        ),
     ] = None,
+    gold: Annotated[
+        bool, typer.Option("--gold", help="With a constituency parser: follow the gold trees, and judge their steps.")
+    ] = False,
+    top: Annotated[
+        int, typer.Option("--top", help="With a model: how many scores, or rivals, a step shows.", min=0)
+    ] = 3,
     format: Annotated[str, typer.Option("--format", "-f", help="table, tsv or json (an object a sentence).")] = "table",
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Leave labels out.")] = False,
 ) -> None:
@@ -160,6 +167,10 @@ def trace(
     a move loses for good. Styles print the tables of the lectures: fig-14.8
     (UMD), edges and actions (Boyd-Graber).
 
+    A constituency parser (--model) builds a tree from the top, leftmost first: each
+    row is a constituent, the rule that expands it, what that is worth, and the best
+    rivals with their advantages, which are below 0: what is lost by taking them.
+
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
       treewright trace docs/lectures.conllu --sentence general --style edges
@@ -168,12 +179,13 @@ def trace(
       treewright trace docs/lectures.conllu -n letter -s arc-eager --moves "SH SH"
       treewright trace --model model.tw --text "Time flies ."
       treewright trace test.conllu -n 3 --columns step,stack,action -f tsv
+      treewright trace --model trees.tw --text "Time flies ." --top 5
+      treewright trace --model trees.tw test.ptb -n 3 --gold
     """
     if style not in _STYLES:
         raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(_STYLES)}")
     if format not in _FORMATS:
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
-    chosen = _STYLES[style] if columns is None else _Style(_chosen_columns(columns), _STYLES[style].system)
     if (text is None) == (file is None):
         raise ConfigError("name a file with sentences or, with a model, give a sentence by --text")
     if model is None and text is not None:
@@ -182,12 +194,29 @@ def trace(
         raise ConfigError(
             "a model has its own system and makes its own moves: leave out --system, --oracle and --moves"
         )
+    task, parser = (None, None) if model is None else load_model(model)
+    if task is not None and task.name == "constituency":
+        if unlabelled or style != "steps":
+            raise ConfigError(f"{model}: --style and --unlabelled are for dependency parsers; leave them out")
+        chosen_columns = TREE_COLUMNS if columns is None else _chosen_columns(columns, TREE_COLUMNS)
+        trace_trees(parser, _sentences(file, text, sentence), list(chosen_columns), format, follow_gold=gold, top=top)
+        return
+    if task is not None and task.name != "dependency":
+        raise ConfigError(
+            f"{model}: this is a model for {task.name}; only dependency parsers (with transitions) and constituency "
+            "parsers can be traced"
+        )
+    if gold:
+        raise ConfigError("--gold is for constituency parsers; dependency parsers show what each move costs anyway")
+    chosen = _STYLES[style] if columns is None else _Style(_chosen_columns(columns, _COLUMNS), _STYLES[style].system)
     sentences = _sentences(file, text, sentence)
     follow = (
         _gold_follower(system or chosen.system, oracle or "static", (moves or "").split(), not unlabelled)
-        if model is None
-        else _model_follower(model, not unlabelled)
+        if task is None
+        else _model_follower(parser, not unlabelled, top)
     )
+    if task is None:
+        _check_heads(sentences)
     frames = style == "edges" and columns is None
     for k, (number, one) in enumerate(sentences):
         steps = follow(one)
@@ -201,13 +230,14 @@ def trace(
         _print(steps, chosen, format, frames)
 
 
-def _chosen_columns(names: str) -> dict[str, str]:
+def _chosen_columns(names: str, known: Iterable[str]) -> dict[str, str]:
     columns = {name.strip(): name.strip() for name in names.split(",") if name.strip()}
+    known = list(known)
     for name in columns:
-        if name not in _COLUMNS:
-            raise ConfigError(f"there is no column {name!r}; there are: {', '.join(_COLUMNS)}")
+        if name not in known:
+            raise ConfigError(f"there is no column {name!r}; there are: {', '.join(known)}")
     if not columns:
-        raise ConfigError(f"name some columns, separated by commas: {', '.join(_COLUMNS)}")
+        raise ConfigError(f"name some columns, separated by commas: {', '.join(known)}")
     return columns
 
 
@@ -235,21 +265,29 @@ def _sentences(file: str | None, text: str | None, wanted: str | None) -> list[t
     return found[:1]
 
 
+def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
+    """Constituency trees cannot be followed without a parser: there is no grammar."""
+    for _, sentence in sentences:
+        if sentence.tree is not None and all(token.head is None for token in sentence):
+            raise CorpusError(
+                "this is a constituency tree, which has no heads: add --model with a constituency parser",
+                path=sentence.path,
+                line=sentence.line,
+            )
+
+
 def _gold_follower(system: str, oracle: str, moves: list[str], labelled: bool) -> Callable[[Sentence], list[Step]]:
     from treewright.dependency.trace import trace_gold
 
     return lambda sentence: trace_gold(sentence, system, oracle=oracle, labelled=labelled, moves=moves)
 
 
-def _model_follower(path: Path, labelled: bool) -> Callable[[Sentence], list[Step]]:
+def _model_follower(parser: Any, labelled: bool, top: int) -> Callable[[Sentence], list[Step]]:
     from treewright.dependency.trace import trace
 
-    task, parser = load_model(path)
-    if task.name != "dependency":
-        raise ConfigError(f"{path}: this is a model for {task.name}; only dependency parsers can be traced")
     if parser.beam > 1:
         note(f"note: this parser has a beam of {parser.beam}; the steps are those of greedy parsing")
-    return lambda sentence: trace(parser, sentence, labelled=labelled)
+    return lambda sentence: trace(parser, sentence, labelled=labelled, top=top)
 
 
 def _plain(step: Step) -> dict[str, object]:
@@ -277,12 +315,12 @@ def _print(steps: Sequence[Step], style: _Style, format: str, frames: bool) -> N
     if format == "tsv":
         print("\n".join("\t".join(line) for line in [tuple(table), *lines]))
         return
-    _console().print(make_table(None, list(table), lines, left=len(table)))
+    wide_stdout().print(make_table(None, list(table), lines, left=len(table)))
 
 
 def _print_frames(rows: Sequence[_Row]) -> None:
     """A slide a step: stack and buffer, the edges so far, what comes next."""
-    console = _console()
+    console = wide_stdout()
     for k, row in enumerate(rows):
         if k:
             print()
@@ -292,11 +330,3 @@ def _print_frames(rows: Sequence[_Row]) -> None:
             print(f"  {edge}")
         if not _is_done(row.step):
             print(f"Next action: {_next(row)}")
-
-
-def _console() -> Console:
-    """As wide as it takes, unless there is a terminal to fit."""
-    console = stdout()
-    if not sys.stdout.isatty():
-        console.width = 100_000
-    return console

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from treewright.search.bits import bit, highest, lowest, turned_left, turned_right
 from treewright.search.compiling import compiled, inlined, lean
-from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum
+from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum, set_block
 
 __all__ = [
     "NEVER",
@@ -186,8 +186,8 @@ def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
 def _claim(space: Space, symbol: int, width: int, at: int, blocks: int, nothing: float) -> None:
     """Make the row ready the first time that something is written to it."""
     if space.starts[symbol, width] == np.uint64(0):
-        for j in range(at, at + blocks * LANES):
-            space.values[j] = nothing
+        for k in range(blocks):
+            set_block(space.values, at + k * LANES, nothing)
         space.widths[symbol] |= bit(width)
         space.minus_widths[symbol] |= bit(-width)
 
@@ -326,8 +326,8 @@ def _fill(
 def _dense_width(rules: Rules, binary: Any, space: Space, offsets: Any, n: int, width: int, dense: Dense) -> None:
     """All spans of one width under a dense grammar (Viterbi).
 
-    Most rules cannot improve on what others have found. First the pairs that lead to the highest values have their rules
-    applied; from then on, a pair whose best rule stays below the lowest value of all parents is skipped.
+    Most rules cannot improve on what others have found. First the pairs that lead to the highest values have their
+    rules applied; from then on, a pair whose best rule stays below the lowest value of all parents is skipped.
     """
     count, stride = n - width + 1, padded(n)
     blocks = padded(count) // LANES
@@ -340,12 +340,11 @@ def _dense_width(rules: Rules, binary: Any, space: Space, offsets: Any, n: int, 
             right = rules.right[pair]
             splits = space.widths[left] & turned_left(space.minus_widths[right], width)
             block = dense.blocks[pair * stride : (pair + 1) * stride]
-            # fmt: off
-            dense.found[pair] = _over_splits(space, splits, left, right, n, width, offsets[n + 1], offsets, blocks, NEVER,
-                                             False, block)
-            # fmt: on
-            if dense.found[pair] != np.uint64(0):
-                for k in range(0, blocks):
+            cells = offsets[n + 1]
+            found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, NEVER, False, block)
+            dense.found[pair] = found
+            if found != np.uint64(0):
+                for k in range(blocks):
                     raise_to_shifted(dense.highest, k * LANES, block, k * LANES, dense.best_rule[pair])
     for i in range(count):
         dense.highest[i] -= NEAR_THE_TOP
@@ -428,8 +427,8 @@ def _over_splits(
             both = starts[left, split] & turned_right(starts[right, width - split], split)
             if both != np.uint64(0):
                 if found == np.uint64(0):
-                    for j in range(blocks * LANES):
-                        block[j] = nothing
+                    for k in range(blocks):
+                        set_block(block, k * LANES, nothing)
                 found |= both
                 first, last = _blocks_of(both, n, blocks)
                 at_left = left * cells + offsets[split]

@@ -73,7 +73,7 @@ def best_tree(chart: Chart, symbol: int, start: int, width: int, nodes: Any, fil
         above, below = -1, -1
         if rules.is_top[symbol]:
             above, _ = best_action(chart, symbol, start, width)
-            symbol = np.int64(rules.unary[above, 1])
+            symbol = np.int64(rules.unary[above, 1])  # type: ignore[assignment]
         if width > 1:
             below, split = best_action(chart, symbol, start, width)
             stack[height, 0], stack[height, 1], stack[height, 2] = rules.binary[below, 2], start + split, width - split

@@ -3,8 +3,8 @@
 Charts find the best tree of a sentence without ever meeting a state. Here is the process that they solve, in plain
 Python. A *state* is a partial tree: constituents, some of them *unexpanded*. An *action* expands one of these by a rule
 of the grammar, and its reward is the rule's weight. An episode ends where nothing can be expanded any more: in a full
-tree, or in a *failure*, for which the last reward is −∞. So the total reward of an episode is the score of its tree, and
-what an optimal policy builds is the best tree (Proposition 1).
+tree, or in a *failure*, for which the last reward is −∞. So the total reward of an episode is the score of its tree,
+and what an optimal policy builds is the best tree (Proposition 1).
 
 >>> grammar = Grammar.from_rules(
 ...     [("S", "NP", "VP", 0.0, 3), ("VP", "VBD", "NP", -0.5, 3), ("VP", "VP", "NP", -1.0, 1)],
@@ -31,8 +31,9 @@ scores of just the constituents that it takes part in (Proposition 2).
 
 In the paper, grammars are in Chomsky's normal form. Here there are unary rules too: actions without a split. A rule
 that stands for a whole chain (:mod:`treewright.constituency.grammar`) introduces one constituent for the middle of the
-chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation marks.
-Positions are counted from 0; an end is the position after the last word, and a split that of the right part's first.
+chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
+marks. Positions are counted from 0; an end is the position after the last word, and a split that of the right part's
+first.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ class TopDownMDP:
         return sum(self.inside_scores.get(constituent, -math.inf) for constituent in constituents)
 
     def value(self, state: State) -> float:
-        """V*(x): what an optimal policy collects from here on; −∞ where a failure cannot be avoided, and in a failure."""
+        """V*(x): what an optimal policy collects from here on; −∞ where failure cannot be avoided, and in a failure."""
         return self._inside(state.unexpanded)
 
     def advantage(self, state: State, action: Action) -> float:

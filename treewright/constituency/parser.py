@@ -45,7 +45,13 @@ _SPECIFICATION = re.compile(r"v(\d+)h(\d+|inf)(?:-(left|right|head))?(-tags)?")
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 
 #: what a learner is given where it says nothing of these, chosen on development data
-USUAL: dict[str, dict[str, Any]] = {}
+_STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
+USUAL: dict[str, dict[str, Any]] = {
+    "perceptron": {**_STOCHASTIC, "l2": 1e-5},
+    "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
+    "policy-matching": _STOCHASTIC,
+    "maxent": {**_STOCHASTIC, "n_best": 0},
+}
 
 
 def grammar_settings(grammar: Any) -> Markovisation:
@@ -161,7 +167,7 @@ class ConstituencyParser(Estimator):
         lexicon: str = "ratio",
         tags: str = "lexicon",
         trained: str = "all",
-        loss: str = "constituents",
+        loss: str = "rules",
         decoder: str = "viterbi",
         prune: float = 0.0,
         beam: float | None = None,

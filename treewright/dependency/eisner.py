@@ -123,7 +123,7 @@ def _tree_graph(n: int, labels: Labels) -> Hypergraph:
     return Hypergraph(order, np.arange(len(order) + 1, dtype=np.int32), np.concatenate(fans), nothing, no_part)
 
 
-_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 8, "step": "constant", "normalise": False, "averaged": True}
+_SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
     "projection": {"passes": 50},
@@ -159,7 +159,7 @@ class EisnerParser(DependencyParser):
     True
     """
 
-    task: ClassVar[str] = "eisner-dependency"
+    task: ClassVar[str] = "eisner"
     bits: int  # the parent's may be None
 
     def __init__(

@@ -6,10 +6,10 @@ compute for the padding is never looked at.
 
 In the interpreter they are what they say: operations on slices.
 
-A trap: where one of them is inlined, Numba removes stores to arrays that it takes for nobody's. It knows an array for the
-caller's if it is an argument or an attribute (of an attribute, …) of one, but not if it went through a tuple. So in such
-functions write ``space = chart.space`` and not ``rules, space, … = chart``; assignments of two or three at a time are
-fine, because Python makes no tuple of them.
+A trap: where one of them is inlined, Numba removes stores to arrays that it takes for nobody's. It knows an array for
+the caller's if it is an argument or an attribute (of an attribute, …) of one, but not if it went through a tuple. So in
+such functions write ``space = chart.space`` and not ``rules, space, … = chart``. Assignments of two or three at a time
+are fine, because Python makes no tuple of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-__all__ = ["LANES", "add_product", "add_scaled", "any_above", "raise_to_shifted", "raise_to_sum"]
+__all__ = ["LANES", "add_product", "add_scaled", "any_above", "raise_to_shifted", "raise_to_sum", "set_block"]
 
 LANES = 8
 
@@ -50,9 +50,25 @@ def add_scaled(out: Any, o: int, left: Any, i: int, by: float) -> None:
     out[o : o + LANES] += left[i : i + LANES] * out.dtype.type(by)
 
 
+def set_block(out: Any, o: int, to: float) -> None:
+    """out ← a number, for a block."""
+    out[o : o + LANES] = to
+
+
 def any_above(left: Any, i: int, by: float, right: Any, j: int) -> bool:
     """Is left + a number anywhere above right, in a block of each?"""
-    return bool((left[i : i + LANES] + by > right[j : j + LANES]).any())
+    return bool((left[i : i + LANES] + left.dtype.type(by) > right[j : j + LANES]).any())
+
+
+def _are_alike(arrays: list[Any]) -> bool:
+    """Blocks are loaded whole: numbers of different types, or with gaps between them, would be misread."""
+    first = arrays[0]
+    return all(
+        isinstance(array, types.Array)
+        and isinstance(array.dtype, types.Float)
+        and (array.dtype, array.ndim, array.layout) == (first.dtype, 1, "C")
+        for array in arrays
+    )
 
 
 def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) -> Any:
@@ -60,12 +76,8 @@ def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) ->
 
     def typed(context: Any, arguments: Any) -> Any:
         array = arguments[0]
-        if not (isinstance(array, types.Array) and isinstance(array.dtype, types.Float)):
+        if not _are_alike([arguments[2 * k] for k in range(places)]):
             return None
-        for k in range(places):  # blocks are loaded whole: another type, or gaps between numbers, would be misread
-            other = arguments[2 * k]
-            if not isinstance(other, types.Array) or (other.dtype, other.ndim, other.layout) != (array.dtype, 1, "C"):
-                return None
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             items = cgutils.unpack_tuple(builder, values[0])
@@ -89,6 +101,9 @@ def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) ->
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _any_above(context: Any, left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
+    if not _are_alike([left, right]):
+        return None
+
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         vector = ir.VectorType(context.get_value_type(left.dtype), LANES)
         blocks = []
@@ -118,6 +133,7 @@ _raise_to_shifted = _vector_operation(2, True, lambda b, out, left, by: _maximum
 _add_product = _vector_operation(
     4, False, lambda b, out, left, right, factor: b.fadd(out, b.fmul(b.fmul(left, right), factor))
 )
+_set_block = _vector_operation(1, True, lambda b, out, to: to)
 _add_scaled = _vector_operation(2, True, lambda b, out, left, by: b.fadd(out, b.fmul(left, by)))
 
 
@@ -163,5 +179,15 @@ def _(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
 
     def built(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
         return _any_above(left, np.int64(i), as_float(by), right, np.int64(j))
+
+    return built
+
+
+@overload(set_block, inline="always")  # type: ignore[untyped-decorator]
+def _(out: Any, o: Any, to: Any) -> Any:
+    as_float = np.float32 if out.dtype == types.float32 else np.float64
+
+    def built(out: Any, o: Any, to: Any) -> None:
+        _set_block((out, np.int64(o), as_float(to)))
 
     return built

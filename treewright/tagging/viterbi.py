@@ -78,7 +78,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
     "policy-matching": {**_SETTINGS, "step_size": 40.0, "temperature": 5.0},
     "mwal": {**_SETTINGS, "step_size": 0.05},
-    "projection": {"passes": 100, "averaged": True},
+    "projection": {"passes": 100},
 }
 
 
@@ -102,7 +102,7 @@ class ViterbiTagger(Tagger):
     [['PRON', 'AUX', 'VERB', 'DET', 'NOUN']]
     """
 
-    task: ClassVar[str] = "viterbi-tagging"
+    task: ClassVar[str] = "viterbi"
 
     def __init__(
         self,

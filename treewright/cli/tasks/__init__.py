@@ -11,13 +11,13 @@ from typing import Any
 
 from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency
-from treewright.cli.tasks.dependency import Dependency
-from treewright.cli.tasks.tagging import Tagging
+from treewright.cli.tasks.dependency import Dependency, Eisner
+from treewright.cli.tasks.tagging import Tagging, Viterbi
 from treewright.errors import ModelError
 
 __all__ = ["TASKS", "Task", "load_model"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency(), Constituency())}
+TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency(), Constituency(), Viterbi(), Eisner())}
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:

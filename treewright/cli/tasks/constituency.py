@@ -70,7 +70,7 @@ class Constituency(Task):
             "max-margin: what the expert must be ahead in, constituents or rules; --loss is by how much.",
             flag="--loss-on",
             key="loss_on",
-            default="constituents",
+            default="rules",
         ),
         Setting(
             "decoder", str, "viterbi: the best tree; max-rule: the one with the most probable rules.", default="viterbi"

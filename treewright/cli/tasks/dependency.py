@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table
-from treewright.cli.settings import Setting
+from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, page, percent, sentence_json
 from treewright.errors import CorpusError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from treewright.corpora import Sentence
 
-__all__ = ["Dependency"]
+__all__ = ["Dependency", "Eisner"]
 
 _NARROWEST = 40  # columns that a drawing needs at least
 
@@ -38,7 +38,7 @@ class Dependency(Task):
     systems learn a tree without crossings and how to undo that.
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
+    settings: ClassVar[tuple[Setting, ...]] = (
         Setting(
             "system",
             str,
@@ -157,6 +157,41 @@ class Dependency(Task):
             unseen = [token.deprel for sentence in gold for token in sentence if token.deprel not in known]
             plain |= {"unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
         return plain, _show(plain)
+
+
+class Eisner(Dependency):
+    """Find the head of every word and its relation to it, all at once."""
+
+    name = "eisner"
+    help = """Train a dependency parser that compares all trees of a sentence (Eisner).
+
+    Its scores are learned by inverse reinforcement learning.
+
+    Examples:
+      treewright train eisner train.conllu --dev dev.conllu --out model.tw
+      treewright train eisner train.conllu -l maxent --n-best 50 -o model.tw
+      treewright train eisner train.conllu -l perceptron --passes 10 -o model.tw
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    settings = (
+        Setting(
+            "bits",
+            int,
+            "Size of the table of hashed features: 2^bits weights for arcs.",
+            flag="--bits -b",
+            default="20",
+        ),
+        *(setting for setting in Dependency.settings if setting.name in ("min_count", "seed")),
+    )
+    learning = PLANNING
+    default_learner = "max-margin"
+    learner_defaults = {"learner": "max-margin", "passes": "15", "batch": "4", "averaged": "averaged"}
+
+    def estimator(self) -> type[Any]:
+        """The parser."""
+        from treewright.dependency import EisnerParser
+
+        return EisnerParser
 
 
 def _drawing(sentence: Sentence, width: int | None) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table
-from treewright.cli.settings import Setting
+from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, percent, sentence_json
 from treewright.errors import CorpusError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from treewright.corpora import Sentence
 
-__all__ = ["Tagging"]
+__all__ = ["Tagging", "Viterbi"]
 
 
 class Tagging(Task):
@@ -34,7 +34,7 @@ class Tagging(Task):
       treewright train tagging train.tsv -l lols --print-config > lols.toml
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
+    settings: ClassVar[tuple[Setting, ...]] = (
         Setting(
             "column",
             str,
@@ -105,6 +105,35 @@ class Tagging(Task):
         unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
         plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
         return plain, _show(plain, column)
+
+
+class Viterbi(Tagging):
+    """Label every word of a sentence, all at once."""
+
+    name = "viterbi"
+    help = """Train a tagger that compares all labellings of a sentence (Viterbi).
+
+    Its scores are learned by inverse reinforcement learning.
+
+    Examples:
+      treewright train viterbi train.conllu --dev dev.conllu --out model.tw
+      treewright train viterbi train.tsv -l maxent --n-best 0 --passes 10 -o model.tw
+      treewright train viterbi train.conllu --column xpos -l perceptron -o model.tw
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    settings = (
+        *(setting for setting in Tagging.settings if setting.name != "beam"),
+        Setting("order", int, "1: score pairs of neighbouring labels; 0: do not.", default="1"),
+    )
+    learning = PLANNING
+    default_learner = "max-margin"
+    learner_defaults = {"learner": "max-margin", "passes": "15", "batch": "4", "averaged": "averaged"}
+
+    def estimator(self) -> type[Any]:
+        """The tagger."""
+        from treewright.tagging import ViterbiTagger
+
+        return ViterbiTagger
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:

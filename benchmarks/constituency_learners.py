@@ -1,0 +1,105 @@
+"""Six methods of inverse reinforcement learning for a grammar's weights, on CRAFT and on the WSJ sample, sentences of up to 15 words.
+
+*As in the paper* (Neu & Szepesvári 2009, §6): a parent-annotated grammar, weights of binary rules learned, the lexicon fixed, one
+normalised update a pass of the whole corpus, steps ∝ 1/√k, 100 passes, the pass best on dev. *Tuned*: an update a sentence,
+averaged, all rules learned. Step sizes and regularisation were chosen on dev of CRAFT (``CHOSEN``), not on test, which is scored
+once a model. Results are kept after each model, so that an interrupted run goes on
+where it was; delete the file of results to begin anew.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from benchmarks.common import RESULTS, corpus_folder, keep, say
+from treewright.constituency import ConstituencyParser, compare_constituents, score_constituents
+from treewright.corpora import Sentence, Tree, read_ptb
+from treewright.corpora.brackets import clean_tree
+from treewright.metrics import error_reduction
+
+CORPORA = ("craft-ptb", "ptb-wsj-sample")
+MOST_WORDS = 15
+GRAMMARS = {"craft-ptb": ("v2h0", "v2h1"), "ptb-wsj-sample": ("v2h0",)}
+PAPER: dict[str, Any] = {"passes": 100, "step": "1/sqrt(k)"}
+STOCHASTIC: dict[str, Any] = {"batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
+#: name: (learner, whose weights are learned)
+METHODS: dict[str, tuple[dict[str, Any], str]] = {
+    "Max-Margin, tuned": ({"name": "max-margin", "passes": 20, **STOCHASTIC, "l2": 1e-5}, "all"),
+    "Policy Matching, tuned": ({"name": "policy-matching", "passes": 10, **STOCHASTIC}, "all"),
+    "MaxEnt, exact, tuned": ({"name": "maxent", "passes": 10, **STOCHASTIC, "n_best": 0}, "all"),
+    "Perceptron, tuned": ({"name": "perceptron", "passes": 10, **STOCHASTIC, "l2": 1e-5}, "all"),
+    "Max-Margin": ({"name": "max-margin", **PAPER, "step_size": 5.0}, "binary"),
+    "Policy Matching": ({"name": "policy-matching", **PAPER, "step_size": 5.0}, "binary"),
+    "MaxEnt, exact": ({"name": "maxent", **PAPER, "step_size": 5.0, "n_best": 0}, "binary"),
+    "Perceptron": ({"name": "perceptron", **PAPER, "step_size": 1.0}, "binary"),
+    "MWAL": ({"name": "mwal", **PAPER, "step_size": 1.0}, "binary"),
+    "Projection": ({"name": "projection", "passes": 100}, "binary"),
+    "MaxEnt, 50 best": ({"name": "maxent", **PAPER, "step_size": 5.0, "n_best": 50}, "binary"),
+}
+ML = "maximum likelihood"
+
+
+def short(corpus: str, part: str) -> list[Sentence]:
+    sentences = read_ptb(corpus_folder(corpus) / f"{part}.ptb")
+    return [sentence for sentence in sentences if 0 < len(sentence) <= MOST_WORDS]
+
+
+def scored(parser: ConstituencyParser, gold: list[Sentence]) -> tuple[dict[str, Any], list[Tree]]:
+    trees = [tree for sentence in parser.parse(gold) if sentence.tree is not None and (tree := clean_tree(sentence.tree))]
+    row: dict[str, Any] = {"without a tree": parser.covered_ / len(gold)}
+    for rules in ("parseval", "evalb"):
+        scores = score_constituents(gold, trees, rules=rules)  # type: ignore[arg-type]
+        row[rules] = {"LP": scores.lp, "LR": scores.lr, "F1": scores.f1, "EX": scores.exact, "interval": list(scores.f1_interval)}
+    return row, trees
+
+
+def train(corpus: str, grammar: str, learner: Any, trained: str, parts: dict[str, list[Sentence]]) -> tuple[ConstituencyParser, dict]:
+    passes: list[list[float]] = []
+    parser = ConstituencyParser(grammar, learner=learner, trained=trained, loss="rules")
+    wall, cpu = time.perf_counter(), time.process_time()
+    parser.fit(parts["train"], dev=parts["dev"], jobs=2, report=lambda p: passes.append([p.score, p.loss, p.seconds]))
+    return parser, {
+        "wall seconds": time.perf_counter() - wall,
+        "CPU seconds": time.process_time() - cpu,
+        "learning seconds": sum(p[2] for p in passes),
+        "passes": len(passes),
+        "best pass": 1 + max(range(len(passes)), key=lambda k: passes[k][0]) if passes else 0,
+        "dev by pass": [p[0] for p in passes],
+        "J by pass": [p[1] for p in passes],
+    }
+
+
+def main() -> None:
+    path = RESULTS / "constituency_learners.json"
+    done: dict[str, Any] = json.loads(path.read_text())["results"] if path.is_file() else {}
+    for corpus in CORPORA:
+        parts = {part: short(corpus, part) for part in ("train", "dev", "test")}
+        for grammar in GRAMMARS[corpus]:
+            rows = done.setdefault(f"{corpus} {grammar}", {})
+            wanted = [name for name in METHODS if name not in rows]
+            if not wanted:
+                continue
+            base, about = train(corpus, grammar, "maximum-likelihood", "all", parts)
+            ml, ml_trees = scored(base, parts["test"])
+            ml_dev, _ = scored(base, parts["dev"])
+            sizes = {part: len(sentences) for part, sentences in parts.items()}
+            rows[ML] = {**about, "grammar": base.grammar_.size, "sentences": sizes, "dev": ml_dev, "test": ml}
+            for name in wanted:
+                if grammar == "v2h1" and "tuned" not in name:
+                    continue
+                learner, trained = METHODS[name]
+                parser, about = train(corpus, grammar, learner, trained, parts)
+                row, trees = scored(parser, parts["test"])
+                dev, _ = scored(parser, parts["dev"])
+                for rules in ("parseval", "evalb"):
+                    row[rules]["ER"] = error_reduction(ml[rules]["F1"], row[rules]["F1"])
+                    row[rules]["ER of EX"] = error_reduction(ml[rules]["EX"], row[rules]["EX"])
+                    dev[rules]["ER"] = error_reduction(ml_dev[rules]["F1"], dev[rules]["F1"])
+                    compared = compare_constituents(parts["test"], ml_trees, trees, rules=rules)  # type: ignore[arg-type]
+                    row[rules]["p"] = compared.p_bootstrap
+                rows[name] = {"learner": learner, "trained": trained, **about, "dev": dev, "test": row}
+                keep("constituency_learners", {"results": done})
+                say(corpus, grammar, name, f"{about['wall seconds']:.0f} s", json.dumps(row))
+    keep("constituency_learners", {"results": done})

@@ -1,0 +1,165 @@
+"""A tree built step by step, top-down and leftmost first: each constituent, the rule that expands it, and the rivals.
+
+This is an episode of the parsing MDP (:mod:`treewright.constituency.mdp`): the reward of a step is the weight of its
+rule, or the lexicon's score of a tag; its advantage is how much less the best tree after it is worth than the best tree
+without it, so that 0 is optimal. A parser's own steps are all optimal; those of a gold tree need not be, and where they
+are not, learning has something to do.
+
+>>> from treewright.corpora import Sentence, builtin_corpus
+>>> train, dev, test = builtin_corpus(train=100, dev=0, test=0)
+>>> parser = ConstituencyParser(learner="maximum-likelihood").fit(train)
+>>> for step in trace(parser, "she sees it .".split())[:3]:
+...     print(f"{step.number} {step.constituent} {' '.join(step.words)!r}: {step.rule}, {step.split}, {step.advantage}")
+0 TOP 'she sees it .': TOP -> S^TOP, None, 0.0
+1 S^TOP 'she sees it .': S^TOP -> NP^S @S^TOP|NP, 1, 0.0
+2 NP^S 'she': NP^S -> PRP, None, 0.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from treewright.constituency.grammar import NotInGrammar
+from treewright.constituency.mdp import Action, State, TopDownMDP
+from treewright.constituency.parser import ConstituencyParser
+from treewright.corpora import Sentence, clean_tree
+from treewright.errors import CorpusError, whole_number
+
+__all__ = ["DONE", "Step", "gold_state", "trace"]
+
+DONE = "Done"
+
+_TIE = 1e-9  # the chart adds in another order
+
+
+@dataclass(frozen=True)
+class Step:
+    """A constituent, the action that expands it, and how good that is; the last one has the rule ``Done``.
+
+    ``start``, ``end`` and ``split`` are positions between words. ``value`` is what an optimal policy still collects
+    from here on, and ``total`` what was collected before. ``rivals`` are the best of the other actions with their
+    advantages. ``correct`` says whether the gold tree has this action, and ``expert`` what it has instead for the same
+    constituent; both are None where nobody knows.
+    """
+
+    number: int
+    constituent: str
+    start: int
+    end: int
+    words: tuple[str, ...]
+    rule: str
+    split: int | None
+    reward: float | None
+    advantage: float | None
+    value: float
+    total: float
+    correct: bool | None = None
+    expert: str | None = None
+    rivals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def action(self) -> str:
+        """The rule, and where it splits the constituent."""
+        return _text(self.rule, self.split)
+
+
+def trace(
+    parser: ConstituencyParser, sentence: Sentence | Sequence[str], *, follow: str = "parser", top: int = 3
+) -> list[Step]:
+    """The steps to the best tree of a sentence, or with ``follow="gold"`` to its gold tree.
+
+    Empty where the grammar has no tree for the sentence; :class:`NotInGrammar` where it cannot derive the gold tree
+    that is to be followed. Where the sentence has a gold tree that it can derive, steps say whether they are correct.
+    ``top`` is the number of rivals. The best tree is that of exact search, whatever the parser's decoder and beam are.
+    """
+    if not isinstance(sentence, Sentence):
+        sentence = Sentence.from_words(sentence)
+    top = whole_number("top", top, 0)
+    mdp = _mdp(parser, sentence)
+    gold: State | None
+    if follow == "gold":
+        gold = gold_state(parser, sentence, mdp)
+    else:
+        try:
+            gold = None if sentence.tree is None else gold_state(parser, sentence, mdp)
+        except NotInGrammar:
+            gold = None
+        if mdp.value(mdp.initial()) == -math.inf:
+            return []
+    return list(_steps(mdp, gold, follow == "gold", top))
+
+
+def gold_state(parser: ConstituencyParser, sentence: Sentence, mdp: TopDownMDP | None = None) -> State:
+    """The gold tree of a sentence as a state of the MDP; :class:`NotInGrammar` where the grammar cannot derive it."""
+    tree = None if sentence.tree is None else clean_tree(sentence.tree)
+    if tree is None:
+        raise CorpusError(
+            "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)",
+            path=sentence.path,
+            line=sentence.line,
+        )
+    mdp = mdp or _mdp(parser, sentence)
+    try:
+        return mdp.from_tree(parser._markovisation().binarise(tree))
+    except NotInGrammar as error:
+        raise NotInGrammar(str(error), path=sentence.path, line=sentence.line) from None
+
+
+def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
+    parser._check_fitted()
+    words = list(sentence.forms)
+    if not words:
+        raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
+    rows = parser._rows(words, parser._given_tags(sentence))
+    return TopDownMDP.from_lexical(parser.grammar_, words, parser._lexical, rows)
+
+
+def _steps(mdp: TopDownMDP, gold: State | None, follow_gold: bool, top: int) -> Iterator[Step]:
+    expert = {} if gold is None else {action.constituent: action for action in mdp.actions_in(gold)}
+    state, total, number = mdp.initial(), 0.0, 0
+    while state.unexpanded:
+        constituent = state.unexpanded[0]
+        gains = {action: _gain(mdp, action) for action in mdp.actions(state)}
+        chosen = expert[constituent] if follow_gold else max(gains, key=gains.__getitem__)
+        others = sorted((action for action in gains if action != chosen), key=lambda action: -gains[action])
+        right = expert.get(constituent)
+        reward = _weight(mdp, chosen)
+        yield Step(
+            number=number,
+            constituent=constituent.symbol,
+            start=constituent.start,
+            end=constituent.end,
+            words=mdp.words[constituent.start : constituent.end],
+            rule=str(chosen.rule),
+            split=chosen.split,
+            reward=reward,
+            advantage=gains.get(chosen, -math.inf),
+            value=mdp.value(state),
+            total=total,
+            correct=None if gold is None else right == chosen,
+            expert=None if right is None else _text(str(right.rule), right.split),
+            rivals={_text(str(a.rule), a.split): gains[a] for a in others[:top] if gains[a] > -math.inf},
+        )
+        state, total, number = mdp.step(state, chosen), total + reward, number + 1
+    n = len(mdp.words)
+    yield Step(number, mdp.initial().constituents[0].symbol, 0, n, mdp.words, DONE, None, None, None, 0.0, total)
+
+
+def _weight(mdp: TopDownMDP, action: Action) -> float:
+    try:
+        return mdp.weight(action)
+    except KeyError:  # a gold tag that the lexicon does not allow for the word
+        return -math.inf
+
+
+def _gain(mdp: TopDownMDP, action: Action) -> float:
+    """The advantage of an action in a state that is no failure elsewhere: without going there, which takes long."""
+    after = _weight(mdp, action) + mdp._inside(action.to_expand)
+    gain = -math.inf if after == -math.inf else after - mdp._inside([action.constituent])
+    return 0.0 if abs(gain) < _TIE else gain
+
+
+def _text(rule: str, split: int | None) -> str:
+    return rule if split is None else f"{rule} at {split}"
