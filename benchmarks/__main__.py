@@ -5,7 +5,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-PARTS = ("engine", "tagging", "learners", "dependency", "dependency_learners", "constituency", "constituency_learners", "report")
+PARTS = (
+    "engine",
+    "tagging",
+    "learners",
+    "dependency",
+    "dependency_learners",
+    "constituency",
+    "constituency_learners",
+    "report",
+)
 
 
 def main() -> None:

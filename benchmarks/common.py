@@ -65,7 +65,17 @@ def peak_memory() -> float:
 
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for package in ("treewright", "numpy", "numba", "nltk", "vowpalwabbit", "spacy", "ufal.udpipe", "torch", "torch-struct"):
+    for package in (
+        "treewright",
+        "numpy",
+        "numba",
+        "nltk",
+        "vowpalwabbit",
+        "spacy",
+        "ufal.udpipe",
+        "torch",
+        "torch-struct",
+    ):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -62,7 +62,8 @@ def yardstick(grammar: Grammar) -> Any:
         return None
     library = Path(tempfile.mkdtemp()) / "libcky.so"
     subprocess.run(
-        [compiler, "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", str(source), "-o", str(library)], check=True
+        [compiler, "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", str(source), "-o", str(library)],
+        check=True,
     )
     found = ctypes.CDLL(str(library))
     found.v5.restype = found.v2b.restype = ctypes.c_float
@@ -100,12 +101,15 @@ def against_yardstick(parser: ConstituencyParser, test: list[Sentence]) -> dict[
         rows = [dense_rows(parser, each) for each in words]
         root = parser.grammar_.rules.root
 
-        def run(kernel: Any, rows: Any = rows) -> list[float]:
+        def run(kernel: Any, rows: Any = rows, root: int = root) -> list[float]:
             return [kernel(len(each), pointer(each), root) for each in rows]
 
         systems: dict[str, Callable[[], Any]] = {"Treewright, words to trees": lambda words=words: parser.parse(words)}
         if found is not None:
-            systems |= {"yardstick, v2b": lambda run=run: run(found.v2b), "yardstick, v5": lambda run=run: run(found.v5)}
+            systems |= {
+                "yardstick, v2b": lambda run=run: run(found.v2b),
+                "yardstick, v5": lambda run=run: run(found.v5),
+            }
         seconds = in_turns(systems)
         row: dict[str, Any] = {n: {k: len(words) / v for k, v in s.items()} for n, s in seconds.items()}
         if found is not None:
@@ -130,7 +134,7 @@ def values_of(parser: ConstituencyParser, words: list[list[str]]) -> np.ndarray:
     filled, status, values = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
     # fmt: off
     parse_pass(CHARTS, parser.grammar_.rules, *parser._scores, parser._lexical, batch.rows, batch.at, np.arange(n), 0, np.inf,
-               parser._coarse, 0.0, parser._eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
+               parser._no_coarse, 0.0, parser._eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
     # fmt: on
     return values
 
@@ -141,8 +145,8 @@ def values_of(parser: ConstituencyParser, words: list[list[str]]) -> np.ndarray:
 def against_nltk(parser: ConstituencyParser, test: list[Sentence], count: int = 3) -> dict[str, Any] | None:
     """NLTK's ViterbiParser on sentences of ten words, with the same grammar and the same lexicon."""
     try:
-        from nltk.grammar import Nonterminal, ProbabilisticProduction
         from nltk.grammar import PCFG as NLTKGrammar
+        from nltk.grammar import Nonterminal, ProbabilisticProduction
         from nltk.parse import ViterbiParser
     except ImportError:
         say("no NLTK")
@@ -166,9 +170,13 @@ def against_nltk(parser: ConstituencyParser, test: list[Sentence], count: int = 
         lexical = []
         for i, row in enumerate(parser.lexicon_.rows(words)):
             part = slice(parser._lexical.at[row], parser._lexical.at[row + 1])
-            for symbol, score in zip(parser._lexical.symbol[part].tolist(), parser._lexical.score[part].tolist(), strict=True):
+            for symbol, score in zip(
+                parser._lexical.symbol[part].tolist(), parser._lexical.score[part].tolist(), strict=True
+            ):
                 # a probability must not be above 1: all words get the same factor, which changes no comparison
-                lexical.append(ProbabilisticProduction(symbols[symbol], [f"{i}:{words[i]}"], prob=math.exp(score - 12.0)))
+                lexical.append(
+                    ProbabilisticProduction(symbols[symbol], [f"{i}:{words[i]}"], prob=math.exp(score - 12.0))
+                )
         peer = ViterbiParser(NLTKGrammar.__new__(NLTKGrammar))
         peer._grammar = _Unchecked(symbols[grammar.rules.root], [*rules, *lexical])
         started = time.process_time()
@@ -220,7 +228,11 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
     generator = np.random.default_rng(0)
     symbols, n = DENSE + DENSE_TAGS, DENSE_WORDS
     terms = np.log(generator.dirichlet(np.ones(DENSE_TAGS), n)).astype(np.float32)
-    rules = np.log(generator.dirichlet(np.ones(symbols * symbols), DENSE)).reshape(DENSE, symbols, symbols).astype(np.float32)
+    rules = (
+        np.log(generator.dirichlet(np.ones(symbols * symbols), DENSE))
+        .reshape(DENSE, symbols, symbols)
+        .astype(np.float32)
+    )
     roots = np.log(generator.dirichlet(np.ones(DENSE))).astype(np.float32)
     names = [f"N{k}" for k in range(DENSE)] + [f"T{k}" for k in range(DENSE_TAGS)]
     grammar = Grammar.from_rules(
@@ -236,7 +248,12 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
     lexical = Lexical(np.arange(n + 1) * DENSE_TAGS, np.tile(tags, n), terms.reshape(-1))
     cut = len(grammar.binary)
     scores = grammar.weights.astype(np.float32)
-    nodes, filled, values, status = np.zeros((2 * n - 1, 5), np.int32), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
+    nodes, filled, values, status = (
+        np.zeros((2 * n - 1, 5), np.int32),
+        np.zeros(1, np.int64),
+        np.zeros(1),
+        np.zeros(1, np.int64),
+    )
     coarse = (grammar.rules, np.zeros(0), np.zeros(0), lexical, np.zeros(1, np.int32))
     eligible = np.ones(len(grammar.symbols), np.bool_)
 
@@ -256,7 +273,12 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
 
     systems = {"Treewright": ours, "max": lambda: theirs("max"), "argmax": lambda: theirs("argmax")}
     seconds = in_turns(systems, repeats)
-    found: dict[str, Any] = {"nonterminals": DENSE, "tags": DENSE_TAGS, "words": n, "Treewright": seconds["Treewright"]["median"]}
+    found: dict[str, Any] = {
+        "nonterminals": DENSE,
+        "tags": DENSE_TAGS,
+        "words": n,
+        "Treewright": seconds["Treewright"]["median"],
+    }
     found["scores"] = [ours(), float(theirs("max"))]
     for what in ("max", "argmax"):
         found[what] = {"seconds": seconds[what]["median"], "times": seconds[what]["median"] / found["Treewright"]}

@@ -12,12 +12,12 @@ from treewright.constituency import (
     ML,
     ConstituencyParser,
     Grammar,
-    Lexicon,
     Markovisation,
     compare_constituents,
     score_constituents,
 )
 from treewright.constituency.parser import grammar_settings, memory_of
+from treewright.constituency.passes import CHARTS, k_best_pass
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -82,7 +82,6 @@ def assert_trees(sentences, parsed):
 def test_it_learns_the_built_in_corpus(parser, corpus):
     scores = parser.evaluate(corpus[2])
     assert scores.f1 > 0.6
-    assert scores.tagging > 0.9
     assert parser.evaluate(corpus[0]).f1 > 0.9
     assert parser.card_["scores"]["dev F1"] == max(p.score for p in parser.history_)
     assert parser.card_["scores"]["dev F1"] == pytest.approx(parser.evaluate(corpus[1]).f1)
@@ -105,7 +104,7 @@ def test_relative_frequencies_are_what_all_learners_begin_with(counted, parser, 
 @pytest.mark.parametrize("trained", ["binary", "all"])
 @pytest.mark.parametrize("learner", [*IRL, "exact"])
 def test_every_method_learns(corpus, learner, trained):
-    """Of its dissimilarity less is left; the Projection method's own is of a mixture, and its best pass must be kept."""
+    """Of its dissimilarity less is left; the Projection method's is of a mixture of trees, so its best pass counts."""
     settings = {"name": "maxent", "n_best": 0} if learner == "exact" else {"name": learner}
     parser = ConstituencyParser("v1h0", learner={**settings, "passes": 6}, trained=trained)
     parser.fit(corpus[0], dev=corpus[1])
@@ -151,7 +150,7 @@ def test_training_resumes_where_it_was(corpus, parser, tmp_path):
     resumed = ConstituencyParser(learner=QUICK).fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c", resume=True)
     assert resumed.grammar_.weights.tobytes() == parser.grammar_.weights.tobytes()
     assert [replace(p, seconds=0.0) for p in resumed.history_] == [replace(p, seconds=0.0) for p in parser.history_]
-    with pytest.raises(ConfigError, match="checkpoint"):
+    with pytest.raises(ConfigError, match="belongs to a training with other data or settings"):
         ConstituencyParser("v1h0", learner=QUICK).fit(corpus[0], checkpoint=tmp_path / "c", resume=True)
 
 
@@ -285,12 +284,19 @@ def test_the_k_best_trees(parser, corpus):
     )
 
 
-def test_trees_with_several_heads_are_found_once():
-    """Around heads, flat trees may be built in more than one way: here with c as their head, and with d."""
-    lines = ["(NP (CD a) (NN b) (NNS c) (. d))", "(NP (CD a) (NN b) (CD c) (. d))", "(NP (NN a) (CD b) (. c) (. d))"]
-    parser = small_parser(*lines, grammar="v1h0-head")
-    [best] = parser.parse_k_best([list("abcd")], 6)
-    assert len({tree for tree, _ in best}) == len(best) == 6
+def test_trees_that_can_be_built_around_several_heads_are_found_once():
+    """The last noun is the head, or with a conjunction before it the first; rules know only what they need to know."""
+    lines = ["(NP (DT a) (NN b) (CC c) (NN d))", "(NP (DT a) (NN b) (CC c) (NN d) (NN e))"]
+    parser = small_parser(*lines, grammar="v1h0-head", tags="gold")
+    sentence = treebank(lines[1])[0]
+    derivations = np.zeros(1, np.int64)
+    args = parser.grammar_.rules, *np.split(parser.grammar_.weights, [len(parser.grammar_.binary)]), parser._lexical
+    rows, nodes = parser._rows(list(sentence.forms), sentence.column("xpos")), np.zeros((9, 9, 5), np.int32)
+    k_best_pass(CHARTS, *args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
+                derivations, np.zeros(2, np.int64), 1)  # fmt: skip
+    assert derivations[0] == 2
+    [[best]] = parser.parse_k_best([sentence], 9)
+    assert best.tree == sentence.tree
 
 
 def test_every_sentence_has_a_tree(parser):
@@ -316,11 +322,11 @@ def test_every_sentence_has_a_tree(parser):
 
 
 def test_sentences_that_the_grammar_cannot_derive_are_covered_and_counted():
-    parser = small_parser(ONE_TREE)
-    possible, impossible = "the cat sees the dog .".split(), ". sees the the dog cat".split()
-    parsed = parser.parse([possible, impossible, [], impossible])
+    parser = small_parser(ONE_TREE, tags="gold")
+    [possible, impossible] = treebank(ONE_TREE, "(X (. .) (VBZ sees) (DT the) (DT the) (NN dog) (NN cat))")
+    parsed = parser.parse([possible, impossible, Sentence(()), impossible])
     assert parser.covered_ == 2
-    assert str(parsed[0].tree) == "(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT the) (NN dog))) (. .))"
+    assert parsed[0].tree == possible.tree
     assert str(parsed[1].tree) == "(S (. .) (VBZ sees) (DT the) (NP (DT the) (NN dog)) (NN cat))"
     assert parser.parse_k_best([impossible], 5) == [[(parsed[1].tree, -math.inf)]]
     assert parser.covered_ == 1
@@ -335,7 +341,7 @@ def test_the_cover_has_the_fewest_constituents_below_the_usual_label():
         "(SQ (VBZ is) (NP (PRP it)))", "(S (NP (PRP it)) (VP (VBZ is)))", "(S (NP (PRP he)) (VP (VBZ is)))"
     )
     assert parser.cover_ == "S"
-    [parsed] = parser.parse(["is it it is".split()])
+    [parsed] = parser.parse([["is", "it", "it", "is"]])
     assert str(parsed.tree) == "(S (SQ (VBZ is) (NP (PRP it))) (S (NP (PRP it)) (VP (VBZ is))))"
     of_words = small_parser("(UH yes)", "(UH no)", "(UH no)")
     assert str(of_words.parse([["yes", "yes"]])[0].tree) == "(UH (UH yes) (UH yes))"
@@ -345,7 +351,7 @@ def test_the_cover_has_the_fewest_constituents_below_the_usual_label():
 @pytest.mark.jit
 @pytest.mark.parametrize("settings", [{}, {"decoder": "max-rule"}, {"prune": 1e-3}])
 def test_long_sentences_are_parsed_in_parts_if_there_is_little_memory(parser, settings):
-    words = "the old dog sees the cat near the house and she sees it .".split() * 30
+    words = ["the", "old", "dog", "sees", "the", "cat", "near", "the", "house", "and", "she", "sees", "it", "."] * 30
     sentence = Sentence.from_words(words[:300])
     little = like(parser, memory=0.001, **settings)
     assert 20 <= little._longest() <= 100
@@ -358,7 +364,7 @@ def test_long_sentences_are_parsed_in_parts_if_there_is_little_memory(parser, se
 
 @pytest.mark.jit
 def test_long_sentences_are_parsed_whole_if_there_is_enough(parser):
-    words = "the old dog sees the cat near the house and she sees the cat near the house".split() * 30
+    words = ["the", "old", "dog", "sees", "the", "cat", "near", "the", "house", "and", "she", "sees", "it"] * 10
     assert_trees([Sentence.from_words(words[:130])], parser.parse([words[:130]]))
     assert parser._longest() == 2000
 
@@ -397,9 +403,11 @@ def test_brackets_are_words_as_the_treebank_has_them():
 
 
 def test_decoders(counted, corpus):
-    viterbi, max_rule = counted, like(counted, decoder="max-rule")
-    assert_trees(corpus[2], max_rule.parse(corpus[2]))
-    assert abs(max_rule.evaluate(corpus[2]).f1 - viterbi.evaluate(corpus[2]).f1) < 0.1
+    test = corpus[2][:8]
+    viterbi, max_rule = (
+        score_constituents(test, like(counted, decoder=d).parse(test)).f1 for d in ("viterbi", "max-rule")
+    )
+    assert abs(max_rule - viterbi) < 0.2
     unambiguous = like(small_parser(ONE_TREE), decoder="max-rule")
     assert str(unambiguous.parse(treebank(ONE_TREE))[0].tree) == ONE_TREE
 
@@ -407,7 +415,7 @@ def test_decoders(counted, corpus):
 def test_max_rule_decoding_differs_where_many_trees_agree():
     """The best tree has X, but most of the probability is with the trees that have Y in its place."""
     grammar = Grammar.from_text(
-        "TOP -> S\t1\t0\nS -> X C\t4\t-0.9\nS -> Y C\t6\t-0.5\nX -> A B\t1\t0\n"
+        "TOP -> S\t1\t0\nS -> X C\t4\t-0.9\nS -> Y C\t6\t-0.25\nX -> A B\t1\t0\n"
         "Y -> A B1\t1\t-0.7\nY -> A B2\t1\t-0.7\nB -> b b\t1\t0\nB1 -> b b\t1\t0\nB2 -> b b\t1\t0\n".splitlines()
     )
     line = "(S (Y (A a) (B1 (b b) (b b))) (C c))"
@@ -417,6 +425,7 @@ def test_max_rule_decoding_differs_where_many_trees_agree():
     assert decoded.children[0].label == "Y"
 
 
+@pytest.mark.jit
 def test_pruning_loses_little_and_a_beam_too(counted, corpus):
     exact = counted.evaluate(corpus[2]).f1
     for settings in ({"prune": 1e-4}, {"beam": 10.0}, {"prune": 1e-4, "beam": 10.0, "decoder": "max-rule"}):
@@ -479,26 +488,29 @@ def test_the_names_of_symbols_tell_how_trees_were_made_binary(corpus, name):
     assert memory_of(grammar) == grammar_settings(name)
 
 
-@pytest.mark.parametrize("name", ["v2h1", "v1h0-left", "v2h1-head-tags"])
+@pytest.mark.parametrize("name", ["v1h0-left", "v2h1-head-tags"])
 def test_a_grammar_that_is_given_is_learned_on_from(corpus, name, tmp_path):
-    first = ConstituencyParser(name, learner=QUICK).fit(corpus[0])
-    given = ConstituencyParser(first.grammar_, learner=ML).fit(corpus[0])
-    assert given.parse(corpus[2]) == first.parse(corpus[2])
-    on = ConstituencyParser(first.grammar_, learner=QUICK).fit(corpus[0])
+    train, test = corpus[0][:30], corpus[2][:8]
+    first = ConstituencyParser(name, learner=QUICK).fit(train)
+    given = ConstituencyParser(first.grammar_, learner=ML).fit(train)
+    parsed = first.parse(test)
+    assert given.parse(test) == parsed
+    on = ConstituencyParser(first.grammar_, learner=QUICK).fit(train)
     assert not np.array_equal(on.grammar_.weights, first.grammar_.weights)
     assert on.history_[0].loss < first.history_[0].loss
     again = ConstituencyParser.load(given.save(tmp_path / "p.tw"))
-    assert again.parse(corpus[2]) == given.parse(corpus[2])
+    assert again.parse(test) == parsed
     assert again.grammar == asdict(grammar_settings(name))
-    other = Grammar.from_text(first.grammar_.to_text().splitlines())
-    assert ConstituencyParser(other, learner=ML).fit(corpus[0]).parse(corpus[2]) == first.parse(corpus[2])
+    from_text = Grammar.from_text(first.grammar_.to_text().splitlines())
+    assert ConstituencyParser(from_text, learner=ML).fit(train).parse(test) == parsed
 
 
 BY_HAND = """
 # rule, count, weight
 TOP -> S\t1\t0
 S -> NP VP\t1\t0
-NP -> DT NN\t1\t-0.7
+NP~ -> DT NN\t1\t0
+NP -> NP~\t1\t-0.7
 NP -> PRP\t1\t-0.7
 VP -> VBZ NP\t1\t0
 """.strip().splitlines()
@@ -513,7 +525,7 @@ def test_a_grammar_written_by_hand():
     for learner in (ML, QUICK):
         parser = ConstituencyParser(Grammar.from_text(BY_HAND), learner=learner).fit(corpus)
         assert parser.resolved_config()["grammar"]["vertical"] == 1
-        parsed = parser.parse(["the dog sees her".split(), "the dog sees her .".split(), "oh .".split(), ["oh"]])
+        parsed = parser.parse([["the", "dog", "sees", "her"], ["the", "dog", "sees", "her", "."], ["oh", "."], ["oh"]])
         assert str(parsed[0].tree) == "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (PRP her))))"
         # the grammar has neither UH nor full stops, so these words may have any of its tags
         assert_trees(parsed, parsed)
@@ -521,15 +533,19 @@ def test_a_grammar_written_by_hand():
     assert len(parser.history_) == 2, "it learns from the tree that it can derive"
 
 
-def test_a_grammar_that_lacks_tags_covers_as_any_other(corpus):
+def test_a_grammar_that_lacks_tags_covers_as_any_other(corpus, tmp_path):
     """Also when pruning, with tags given, and after saving."""
-    lines = [line for line in Grammar.learn([Markovisation().binarise(s.tree) for s in corpus[0]]).lines()]
+    lines = Grammar.learn([Markovisation().binarise(s.tree) for s in corpus[0]]).lines()
     without = Grammar.from_text(line for line in lines if not {"NN", "DT"} & set(line.split("\t")[0].split()))
     assert not {"NN", "DT"} & set(without.tags)
+    assert memory_of(without) == Markovisation()
+    test = corpus[2][:6]
     for settings in ({}, {"prune": 1e-3}, {"tags": "gold"}, {"decoder": "max-rule"}):
         parser = ConstituencyParser(without, learner=ML, **settings).fit(corpus[0])
-        assert_trees(corpus[2], parser.parse(corpus[2]))
-        assert not {"NN", "DT"} & {tag for s in parser.parse(corpus[2]) for tag in s.tree.tags()}
+        parsed = parser.parse(test)
+        assert_trees(test, parsed)
+        assert not {"NN", "DT"} & {tag for sentence in parsed for tag in sentence.tree.tags()}
+    assert ConstituencyParser.load(parser.save(tmp_path / "p.tw")).parse(test) == parsed
 
 
 def test_a_grammar_that_does_not_fit_the_treebank():
@@ -554,9 +570,9 @@ def test_the_label_above_whole_trees_is_restored():
     for top in ("", "ROOT", "TOP", "S1"):
         parser = small_parser(f"({top} {ONE_TREE})")
         assert parser.top_ == top
-        [parsed] = parser.parse(["the cat sees the dog .".split()])
+        [parsed] = parser.parse([["the", "cat", "sees", "the", "dog", "."]])
         assert (parsed.tree.label, parsed.tree.children[0].label) == (top, "S")
-        [[best]] = parser.parse_k_best(["the cat sees the dog .".split()], 1)
+        [[best]] = parser.parse_k_best([["the", "cat", "sees", "the", "dog", "."]], 1)
         assert best.tree == parsed.tree
         assert parser.evaluate(treebank(f"({top} {ONE_TREE})", ONE_TREE)).f1 == 1.0
     assert small_parser(ONE_TREE).top_ is None
@@ -577,8 +593,8 @@ def test_a_leaf_may_have_a_space_in_it():
 
 
 def test_labels_of_any_kind_survive(tmp_path):
-    odd = ["NP^S", "@X", "A|B,C", "~", "#", "%", "TOP", "^", "X~", "X#", "ÄÖ 字", "[", "(", "", "X"]
-    words = [Tree(f"{label}-" if label else "-", (f"w{k}",)) for k, label in enumerate(odd)]
+    odd = ["NP^S", "@X", "A|B,C", "~", "#", "%", "TOP", "^", "X~", "X#", "ÄÖ 字", "[", "(", ""]
+    words = [Tree(f"t{label}", (f"w{k}",)) for k, label in enumerate(odd)]
     phrases = tuple(Tree(label, (word, word)) for label, word in zip(odd, words, strict=True))
     chain = Tree("X", (Tree("X", (Tree("X", ("x",)),)),))
     tree = Tree("S", (*phrases, chain))
@@ -599,11 +615,10 @@ def test_long_sentences_are_left_out_of_learning_but_not_of_scoring(corpus):
     )
     assert short.evaluate(corpus[2]).sentences == len(corpus[2])
     assert short.evaluate(corpus[2], max_length=8).sentences == sum(len(s) <= 8 for s in corpus[2])
-    for part in ("train", "dev"):
+    long, tiny = treebank("(NP (DT a) (NN b) (NN c))"), treebank("(UH yes)")
+    for train, dev in ((long, tiny), (tiny, long)):
         with pytest.raises(CorpusError, match="no sentence has 1 words or fewer: the shortest has 3; raise max_length"):
-            fit = {"corpus": corpus[0], "dev": corpus[1]} if part == "train" else {"corpus": treebank("(UH yes)"), "dev": treebank("(NP (DT a) (NN b) (NN c))")}  # fmt: skip
-            three = [s for s in fit["corpus"] if part == "dev" or len(s) == 3] or treebank("(NP (DT a) (NN b) (NN c))")
-            ConstituencyParser(learner=ML, max_length=1).fit(three, dev=fit["dev"])
+            ConstituencyParser(learner=ML, max_length=1).fit(train, dev=dev)
 
 
 def test_scores_by_both_rules(parser, corpus):
@@ -732,7 +747,7 @@ def test_trees_without_words_are_left_out():
 
 def test_trees_of_other_words_are_refused(parser):
     tree = treebank(ONE_TREE)[0].tree
-    other = replace(Sentence.from_words("the dog seems the cat .".split()), tree=tree, path="x.ptb", line=7)
+    other = replace(Sentence.from_words(["the", "dog", "seems", "the", "cat", "."]), tree=tree, path="x.ptb", line=7)
     with pytest.raises(
         CorpusError, match=r"x\.ptb:7: the words of this tree .* where it has 'sees', the tokens have 'seems'"
     ):
@@ -776,15 +791,3 @@ def test_real_treebank_learned_from(real_data):
     assert learned.history_[-1].loss < learned.history_[0].loss
     assert learned.card_["scores"]["dev F1"] > counted.card_["scores"]["dev F1"] - 0.005
     assert learned.evaluate(train).f1 > counted.evaluate(train).f1
-
-
-def test_leaves_with_spaces_in_a_real_treebank(real_data):
-    odd = [s for s in load_corpus(real_data("craft-ptb/train.ptb"))[:8000] if any(" " in word for word in s.forms)]
-    if not odd:
-        pytest.skip("no leaf with a space among the first trees of craft-ptb")
-    parser = ConstituencyParser(learner=ML).fit(odd[:1])
-    assert_trees(odd[:1], parser.parse(odd[:1]))
-
-
-def test_a_lexicon_learned_elsewhere_is_not_needed(counted):
-    assert isinstance(counted.lexicon_, Lexicon)

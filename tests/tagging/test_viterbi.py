@@ -174,7 +174,7 @@ def test_predict_tag_and_stream_agree(tagger, corpus):
 
 def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
     again = load(tagger.save(tmp_path / "m.tw"))
-    assert isinstance(again, ViterbiTagger)
+    assert type(again).__name__ == "ViterbiTagger"
     assert again.predict(corpus[1]) == tagger.predict(corpus[1])
     assert again.resolved_config() == tagger.resolved_config()
     assert again.card_ == tagger.card_
@@ -187,7 +187,7 @@ def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_same_seed_same_model_and_every_method_learns(corpus, name):
     learner = {"name": name, "passes": 20 if name == "projection" else 4}
-    one, two = (ViterbiTagger(learner=learner, bits=10, seed=3).fit(corpus[0], jobs=jobs) for jobs in (1, 2))
+    one, two = (ViterbiTagger(learner=learner, bits=10, seed=3).fit(corpus[0], dev=corpus[0], jobs=j) for j in (1, 2))
     assert one.policy_.weights.tobytes() == two.policy_.weights.tobytes()
     assert one.evaluate(corpus[0]).accuracy > 0.8
 

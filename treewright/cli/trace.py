@@ -198,8 +198,8 @@ def trace(
     if task is not None and task.name == "constituency":
         if unlabelled or style != "steps":
             raise ConfigError(f"{model}: --style and --unlabelled are for dependency parsers; leave them out")
-        chosen_columns = TREE_COLUMNS if columns is None else _chosen_columns(columns, TREE_COLUMNS)
-        trace_trees(parser, _sentences(file, text, sentence), list(chosen_columns), format, follow_gold=gold, top=top)
+        names = None if columns is None else list(_chosen_columns(columns, TREE_COLUMNS))
+        trace_trees(parser, _sentences(file, text, sentence), names, format, follow_gold=gold, top=top)
         return
     if task is not None and task.name != "dependency":
         raise ConfigError(

@@ -61,15 +61,13 @@ _USUAL = ("step", "constituent", "rule", "words", "reward", "total", "advantage"
 def trace_trees(
     parser: Any,
     sentences: Sequence[tuple[int, Sentence]],
-    columns: Sequence[str],
+    columns: Sequence[str] | None,
     format: str,
     *,
     follow_gold: bool,
     top: int,
 ) -> None:
-    """Print the steps of numbered sentences; with all columns, those that say nothing are left out of a table."""
-    usual = list(columns) == list(TREE_COLUMNS) and format != "json"
-    names = list(_USUAL) if usual else list(columns)
+    """Print the steps of numbered sentences, with these columns or the usual ones, as far as they say something."""
     if parser.decoder != "viterbi" or parser.beam is not None or parser.prune > 0:
         note("note: the steps are those of exact search for the best tree, without max-rule, beam or pruning")
     for k, (number, sentence) in enumerate(sentences):
@@ -82,7 +80,7 @@ def trace_trees(
         if len(sentences) > 1 and format == "table":
             print(f"{number}: {sentence}\n")
         if steps:
-            _print(steps, names, format, usual)
+            _print(steps, columns, format)
 
 
 def _steps(parser: Any, sentence: Sentence, number: int, follow_gold: bool, top: int) -> list[Step]:
@@ -114,9 +112,9 @@ def _plain(step: Step) -> dict[str, Any]:
     }
 
 
-def _print(steps: Sequence[Step], names: Sequence[str], format: str, only_filled: bool) -> None:
-    table = {name: [TREE_COLUMNS[name](step) for step in steps] for name in names}
-    if only_filled:
+def _print(steps: Sequence[Step], columns: Sequence[str] | None, format: str) -> None:
+    table = {name: [TREE_COLUMNS[name](step) for step in steps] for name in columns or _USUAL}
+    if columns is None:
         table = {name: cells for name, cells in table.items() if any(cells)}
     lines = list(zip(*table.values(), strict=True))
     if format == "tsv":

@@ -178,7 +178,8 @@ def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
     >>> chart_bytes(1000, 40)
     4032000
     """
-    rows = sum((n - width + LANES) // LANES * LANES for width in range(1, n + 1)) + LANES
+    whole, rest = divmod(n, LANES)  # rows of up to 8, 16, 24 … starts, eight of each
+    rows = LANES * (LANES * whole * (whole + 1) // 2 + rest * (whole + 1)) + LANES
     return symbols * (rows * bytes_each + 8 * (n + 1))
 
 
@@ -471,7 +472,7 @@ def _settle(
             at = symbol * cells + row
             found = np.uint64(0)
             for i in range(count):
-                least = best[i] * math.exp(-beam) if summing else max(best[i] - beam, 0.5 * NEVER)
+                least = best[i] * math.exp(-beam) if summing else max(np.float64(best[i]) - beam, 0.5 * NEVER)
                 if values[at + i] < least or (summing and values[at + i] == 0.0):
                     values[at + i] = 0.0 if summing else NEVER
                 else:

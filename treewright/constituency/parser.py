@@ -32,7 +32,7 @@ from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.search.running import run_shards
 
-__all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings"]
+__all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 
 Corpus = str | os.PathLike[str] | Iterable[Sentence]
 Input = Iterable[Sentence | Sequence[str]]
@@ -101,7 +101,8 @@ def memory_of(grammar: Grammar) -> Markovisation:
         direction = "left" if any(name in parts for name in lefts) else "right"
     vertical = max((1 + name.rstrip(BOTTOM + TAG).count("^") for name in phrases), default=1)
     horizontal = max(map(len, siblings), default=0)
-    return Markovisation(vertical, horizontal, direction, any("^" in name for name in tags))
+    # all, since phrases whose rules are missing look like tags
+    return Markovisation(vertical, horizontal, direction, bool(tags) and all("^" in name for name in tags))
 
 
 class KBest(NamedTuple):

@@ -275,9 +275,9 @@ def plan_pass(
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
-                    lowered_unary[expert[k, 1]] -= loss
+                    lowered_unary[expert[k, 1]] = np.float64(lowered_unary[expert[k, 1]]) - loss
                 if expert[k, 2] >= 0:
-                    lowered_binary[expert[k, 2]] -= loss
+                    lowered_binary[expert[k, 2]] = np.float64(lowered_binary[expert[k, 2]]) - loss
         elif loss != 0.0:
             _anchor(expert, n, anchored, -loss)
         chart = fill(

@@ -126,12 +126,12 @@ def _tree_graph(n: int, labels: Labels) -> Hypergraph:
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "projection": {"passes": 50},
-    "mwal": {**_SETTINGS, "step_size": 1.0},
-    "perceptron": {**_SETTINGS, "step_size": 8.0},
-    "max-margin": {**_SETTINGS, "step_size": 8.0, "loss": 20.0},
-    "policy-matching": {**_SETTINGS, "step_size": 8.0, "temperature": 1.0},
-    "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 100.0},
+    "perceptron": {**_SETTINGS, "step_size": 4.0},
+    "maxent": {**_SETTINGS, "step_size": 0.3, "n_best": 50},
+    "policy-matching": {**_SETTINGS, "step_size": 400.0, "temperature": 20.0},
+    "mwal": {**_SETTINGS, "step_size": 0.3},
+    "projection": {"passes": 100},
 }
 
 _LONGEST = 400  # words: the time to parse grows with the cube of the length, so what is longer is cut
