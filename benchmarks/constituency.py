@@ -8,6 +8,7 @@ is timed from words to trees. Test is scored once for each grammar and decides n
 from __future__ import annotations
 
 import ctypes
+import inspect
 import math
 import os
 import shutil
@@ -151,6 +152,8 @@ def against_nltk(parser: ConstituencyParser, test: list[Sentence], count: int = 
     except ImportError:
         say("no NLTK")
         return None
+    # newer versions give up after some seconds unless told not to
+    unlimited = {"max_time": None} if "max_time" in inspect.signature(ViterbiParser.__init__).parameters else {}
     grammar = parser.grammar_
     symbols = [Nonterminal(name) for name in grammar.symbols]
     cut = len(grammar.binary)
@@ -177,7 +180,7 @@ def against_nltk(parser: ConstituencyParser, test: list[Sentence], count: int = 
                 lexical.append(
                     ProbabilisticProduction(symbols[symbol], [f"{i}:{words[i]}"], prob=math.exp(score - 12.0))
                 )
-        peer = ViterbiParser(NLTKGrammar.__new__(NLTKGrammar))
+        peer = ViterbiParser(NLTKGrammar.__new__(NLTKGrammar), **unlimited)
         peer._grammar = _Unchecked(symbols[grammar.rules.root], [*rules, *lexical])
         started = time.process_time()
         trees = list(peer.parse([f"{i}:{word}" for i, word in enumerate(words)]))
@@ -279,7 +282,7 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
         "words": n,
         "Treewright": seconds["Treewright"]["median"],
     }
-    found["scores"] = [ours(), float(theirs("max"))]
+    found["scores"] = [ours(), float(theirs("max").detach())]
     for what in ("max", "argmax"):
         found[what] = {"seconds": seconds[what]["median"], "times": seconds[what]["median"] / found["Treewright"]}
     say("torch-struct", found)

@@ -14,7 +14,8 @@ from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import table
 
-VERBS = ["demo", "train", "train tagging", "parse", "evaluate", "info", "learners", "corpus"]
+VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "parse", "evaluate", "compare",
+         "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
 
 
 def test_version(run):

@@ -7,9 +7,9 @@ import tomllib
 import pytest
 
 from treewright.cli.config import dump_toml
-from treewright.cli.settings import LEARNING
+from treewright.cli.settings import LEARNING, PLANNING
 from treewright.cli.tasks import TASKS
-from treewright.learners import LEARNERS, Imitation, MaxViolation
+from treewright.learners import IRL, LEARNERS, Imitation, MaxViolation
 from treewright.policies.updates import UPDATES
 
 CHOICES = [("-l", name) for name in LEARNERS] + [
@@ -28,6 +28,9 @@ def test_the_table_of_settings_is_that_of_the_library():
     }
     for table, names in named.items():
         assert {setting.name for setting in LEARNING if setting.table == table} == names
+    planning = {"name"}.union(*({field.name for field in dataclasses.fields(row)} for row in IRL.values()))
+    assert {setting.name for setting in PLANNING} == planning
+    assert {setting.table for setting in PLANNING} == {"learner"}
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)

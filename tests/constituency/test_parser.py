@@ -16,7 +16,7 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
-from treewright.constituency.parser import grammar_settings, memory_of
+from treewright.constituency.parser import USUAL, grammar_settings, memory_of
 from treewright.constituency.passes import CHARTS, k_best_pass
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
@@ -239,6 +239,7 @@ def test_what_is_not_said_about_a_sentence_is_kept(parser, corpus):
     assert parsed.column("upos") == full.column("upos")
     assert (parsed.comments, parsed.path, parsed.line) == (bare.comments, "x", 3)
     assert parser.parse([list(full.forms)])[0].tree == parser.parse([tuple(full.forms)])[0].tree == parsed.tree
+    assert parser.parse([np.array(full.forms)])[0].tree == parsed.tree
 
 
 def test_streams_and_threads_give_the_same(parser, corpus):
@@ -276,6 +277,8 @@ def test_the_k_best_trees(parser, corpus):
         assert best[0].tree == parser.parse([sentence])[0].tree
         assert all(tree.leaves() == sentence.forms for tree, _ in best)
     assert [len(best) for best in parser.parse_k_best(sentences, 1)] == [1] * 6 + [0]
+    narrow = like(parser, beam=1e-6).parse_k_best(sentences[:6], 1)
+    assert all(math.isfinite(best.score) for [best] in narrow), "what a beam drops is sought again without it"
     alone = small_parser(ONE_TREE)
     [best] = alone.parse_k_best([["the", "dog", "sees", "the", "cat", "."]], 100)
     assert [str(tree) for tree, _ in best] == [ONE_TREE], "there are no others"
@@ -708,7 +711,20 @@ def test_learners_in_any_spelling(corpus):
     assert ConstituencyParser(learner="Maximum_Likelihood").resolved_config()["learner"] == {"name": ML}
 
 
-@pytest.mark.parametrize("wrong", [["she sees"], ["she", "sees"], [[1, 2]], [3], [None], "she sees"])
+@pytest.mark.parametrize("name", IRL)
+def test_usual_settings_are_for_learners_that_say_nothing_of_them(name):
+    settings = ConstituencyParser(learner=name).resolved_config()["learner"]
+    assert settings == {**IRL[name]().params(), **USUAL.get(name, {})}
+    assert ConstituencyParser(learner={"name": name, "passes": 3}).resolved_config()["learner"] == {
+        **settings,
+        "passes": 3,
+    }
+    assert ConstituencyParser(learner=IRL[name]()).resolved_config()["learner"] == IRL[name]().params()
+
+
+@pytest.mark.parametrize(
+    "wrong", [["she sees"], ["she", "sees"], [[1, 2]], [["a", None]], [3], [None], [b"a"], "she sees"]
+)
 def test_what_is_not_a_list_of_sentences_is_refused(parser, wrong):
     for parse in (parser.parse, parser.parse_k_best):
         with pytest.raises(ConfigError, match="is not a sentence"):

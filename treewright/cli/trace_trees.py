@@ -84,9 +84,9 @@ def trace_trees(
 
 
 def _steps(parser: Any, sentence: Sentence, number: int, follow_gold: bool, top: int) -> list[Step]:
-    """The steps; a note says why there are none, or nothing is known of what is correct."""
+    """The steps; a note says why there are none."""
     from treewright.constituency import NotInGrammar
-    from treewright.constituency.trace import gold_state, trace
+    from treewright.constituency.trace import trace
 
     with patience_while_compiling():
         try:
@@ -96,11 +96,6 @@ def _steps(parser: Any, sentence: Sentence, number: int, follow_gold: bool, top:
             return []
     if not steps:
         note(f"note: sentence {number}: the grammar has no tree for these words, so there are no steps to show")
-    elif sentence.tree is not None and steps[0].correct is None:
-        try:
-            gold_state(parser, sentence)
-        except NotInGrammar as error:
-            note(f"note: sentence {number}: what is correct is not known, for the gold tree cannot be derived: {error}")
     return steps
 
 

@@ -149,9 +149,9 @@ class ConstituencyParser(Estimator):
     of whole sentences (``covered_`` counts such sentences). So every sentence that has words has a tree.
 
     >>> from treewright.corpora import builtin_corpus
-    >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
+    >>> train, dev, test = builtin_corpus(train=100, dev=20, test=20)
     >>> parser = ConstituencyParser(learner={"name": "max-margin", "passes": 2}).fit(train, dev=dev)
-    >>> parser.evaluate(test).f1 > 0.8
+    >>> parser.evaluate(test).f1 > 0.7
     True
     >>> [sentence] = parser.parse([["the", "cat", "sees", "the", "dog", "."]])
     >>> sentence.tree.label
@@ -445,9 +445,12 @@ class ConstituencyParser(Estimator):
             found: dict[Tree, float] = {}
             for r in range(count[0]):
                 found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(scores[0, r]))
-            if len(found) >= k or count[0] < wanted:
+            if not found and beam < np.inf:  # dropped all of them
+                beam = np.inf
+            elif len(found) >= k or count[0] < wanted:
                 return [KBest(tree, score) for tree, score in found.items()][:k]
-            wanted *= 2
+            else:
+                wanted *= 2
 
     def _topped(self, tree: Tree) -> Tree:
         """The tree below the label that the treebank has above whole trees."""
@@ -648,19 +651,24 @@ def _top_label(sentence: Sentence, cleaned: Tree) -> str | None:
     return None if kept is None or kept == cleaned else kept.label
 
 
+def _as_sentence(sentence: Sentence | Sequence[str]) -> Sentence:
+    if isinstance(sentence, Sentence):
+        return sentence
+    words = list(sentence) if isinstance(sentence, Iterable) and not isinstance(sentence, (str, bytes)) else [None]
+    if not all(isinstance(word, str) for word in words):
+        raise ConfigError(
+            "what is parsed is a list of sentences, each a Sentence or a list of words, such as "
+            f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
+        )
+    return Sentence.from_words(map(str, words))
+
+
 def _batches(sentences: Input) -> Iterator[list[Sentence]]:
     """Some thousand words at a time."""
     batch: list[Sentence] = []
     words = 0
     for sentence in sentences:
-        if not isinstance(sentence, Sentence) and (
-            not isinstance(sentence, (list, tuple)) or not all(isinstance(word, str) for word in sentence)
-        ):
-            raise ConfigError(
-                "what is parsed is a list of sentences, each a Sentence or a list of words, such as "
-                f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
-            )
-        whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
+        whole = _as_sentence(sentence)
         batch.append(whole)
         words += len(whole)
         if words >= _BATCH:

@@ -119,7 +119,7 @@ class CKYPlanner:
                 done.append((counts, value))
             return done
 
-        if jobs <= 1:
+        if jobs <= 1 or blocks == 1:
             parts = work(0, blocks, np.zeros(2, np.int64), 1)
         else:
             parts = [part for shard in run_shards(work, blocks, jobs=jobs) for part in shard]

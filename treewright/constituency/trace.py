@@ -21,13 +21,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from treewright.constituency.grammar import NotInGrammar
-from treewright.constituency.mdp import Action, State, TopDownMDP
+from treewright.constituency.grammar import Grammar, NotInGrammar, _Span
+from treewright.constituency.mdp import Action, Constituent, Rule, TopDownMDP
 from treewright.constituency.parser import ConstituencyParser
-from treewright.corpora import Sentence, clean_tree
+from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import CorpusError, whole_number
 
-__all__ = ["DONE", "Step", "gold_state", "trace"]
+__all__ = ["DONE", "Step", "expert_actions", "trace"]
 
 DONE = "Done"
 
@@ -41,7 +41,7 @@ class Step:
     ``start``, ``end`` and ``split`` are positions between words. ``value`` is what an optimal policy still collects
     from here on, and ``total`` what was collected before. ``rivals`` are the best of the other actions with their
     advantages. ``correct`` says whether the gold tree has this action, and ``expert`` what it has instead for the same
-    constituent; both are None where nobody knows.
+    constituent, if it has that; both are None where there is no gold tree.
     """
 
     number: int
@@ -71,40 +71,59 @@ def trace(
     """The steps to the best tree of a sentence, or with ``follow="gold"`` to its gold tree.
 
     Empty where the grammar has no tree for the sentence; :class:`NotInGrammar` where it cannot derive the gold tree
-    that is to be followed. Where the sentence has a gold tree that it can derive, steps say whether they are correct.
-    ``top`` is the number of rivals. The best tree is that of exact search, whatever the parser's decoder and beam are.
+    that is to be followed. Where the sentence has a gold tree, steps say whether they are correct. ``top`` is the
+    number of rivals. The best tree is that of exact search, whatever the parser's decoder and beam are.
     """
     if not isinstance(sentence, Sentence):
         sentence = Sentence.from_words(sentence)
     top = whole_number("top", top, 0)
     mdp = _mdp(parser, sentence)
-    gold: State | None
-    if follow == "gold":
-        gold = gold_state(parser, sentence, mdp)
-    else:
-        try:
-            gold = None if sentence.tree is None else gold_state(parser, sentence, mdp)
-        except NotInGrammar:
-            gold = None
-        if mdp.value(mdp.initial()) == -math.inf:
-            return []
-    return list(_steps(mdp, gold, follow == "gold", top))
-
-
-def gold_state(parser: ConstituencyParser, sentence: Sentence, mdp: TopDownMDP | None = None) -> State:
-    """The gold tree of a sentence as a state of the MDP; :class:`NotInGrammar` where the grammar cannot derive it."""
     tree = None if sentence.tree is None else clean_tree(sentence.tree)
-    if tree is None:
-        raise CorpusError(
-            "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)",
-            path=sentence.path,
-            line=sentence.line,
-        )
-    mdp = mdp or _mdp(parser, sentence)
-    try:
-        return mdp.from_tree(parser._markovisation().binarise(tree))
-    except NotInGrammar as error:
-        raise NotInGrammar(str(error), path=sentence.path, line=sentence.line) from None
+    binary = None if tree is None else parser._markovisation().binarise(tree)
+    if follow == "gold":
+        if binary is None:
+            raise CorpusError(
+                "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)",
+                path=sentence.path,
+                line=sentence.line,
+            )
+        try:
+            mdp.from_tree(binary)
+        except NotInGrammar as error:
+            raise NotInGrammar(str(error), path=sentence.path, line=sentence.line) from None
+    elif mdp.value(mdp.initial()) == -math.inf:
+        return []
+    expert = None if binary is None else expert_actions(parser.grammar_, binary)
+    return list(_steps(mdp, expert, follow == "gold", top))
+
+
+def expert_actions(grammar: Grammar, tree: Tree) -> dict[Constituent, Action]:
+    """What a binarised tree does with each of its constituents, whether the grammar has these rules or not.
+
+    Where it has them all, they are the actions of :meth:`TopDownMDP.from_tree`.
+    """
+    found: dict[Constituent, Action] = {}
+    stack = [(tree, 0)]
+    while stack:
+        node, start = stack.pop()
+        chain = [node.label]
+        while len(node.children) == 1 and isinstance(node.children[0], Tree):
+            node = node.children[0]
+            chain.append(node.label)
+        end = start + len(node.leaves())
+        top, middle, bottom = grammar._namer.split(_Span(tuple(chain), node))
+        if top is not None or len(chain) > 1:
+            above = Constituent(top or chain[0], start, end)
+            found[above] = Action(above, Rule(above.symbol, (bottom,), middle))
+        here = Constituent(bottom, start, end)
+        if node.is_preterminal:
+            found[here] = Action(here, Rule(bottom, (f'"{node.children[0]}"',)))
+        else:
+            left, right = (child for child in node.children if isinstance(child, Tree))
+            split = start + len(left.leaves())
+            found[here] = Action(here, Rule(bottom, (grammar._namer.top(left), grammar._namer.top(right))), split)
+            stack += [(right, split), (left, start)]
+    return found
 
 
 def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
@@ -116,15 +135,14 @@ def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
     return TopDownMDP.from_lexical(parser.grammar_, words, parser._lexical, rows)
 
 
-def _steps(mdp: TopDownMDP, gold: State | None, follow_gold: bool, top: int) -> Iterator[Step]:
-    expert = {} if gold is None else {action.constituent: action for action in mdp.actions_in(gold)}
+def _steps(mdp: TopDownMDP, expert: dict[Constituent, Action] | None, follow_gold: bool, top: int) -> Iterator[Step]:
     state, total, number = mdp.initial(), 0.0, 0
     while state.unexpanded:
         constituent = state.unexpanded[0]
         gains = {action: _gain(mdp, action) for action in mdp.actions(state)}
-        chosen = expert[constituent] if follow_gold else max(gains, key=gains.__getitem__)
+        right = None if expert is None else expert.get(constituent)
+        chosen = right if follow_gold and right is not None else max(gains, key=gains.__getitem__)
         others = sorted((action for action in gains if action != chosen), key=lambda action: -gains[action])
-        right = expert.get(constituent)
         reward = _weight(mdp, chosen)
         yield Step(
             number=number,
@@ -138,7 +156,7 @@ def _steps(mdp: TopDownMDP, gold: State | None, follow_gold: bool, top: int) -> 
             advantage=gains.get(chosen, -math.inf),
             value=mdp.value(state),
             total=total,
-            correct=None if gold is None else right == chosen,
+            correct=None if expert is None else right == chosen,
             expert=None if right is None else _text(str(right.rule), right.split),
             rivals={_text(str(a.rule), a.split): gains[a] for a in others[:top] if gains[a] > -math.inf},
         )

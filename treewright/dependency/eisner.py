@@ -46,7 +46,7 @@ from treewright.learners import InverseRL, Pass, make_learner, train_irl
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
-from treewright.search.hypergraph import Hypergraph, fan
+from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
 
@@ -75,60 +75,63 @@ def _kept_tree_graph(n: int, labels: Labels) -> Hypergraph:
 
 
 def _tree_graph(n: int, labels: Labels) -> Hypergraph:
-    arcs = (n + 1) * n
-
-    # places; within a block, spans of the same head are neighbours
-    def meeting(i: Ints, j: Ints) -> Ints:
-        return arcs + i * n + j
-
-    def joined(i: Ints, j: Ints, left: bool) -> Ints:
-        return arcs + n * n + (n * n + j * n + i if left else i * n + j)
-
-    def complete(i: Ints, j: Ints, left: bool) -> Ints:
-        return arcs + 3 * n * n + (n * n + j * n + i if left else i * n + j)
-
-    def arc(head: Ints, dependent: Ints) -> Ints:  # words from 0 here, and so the root is −1
-        return (head + 1) * n + dependent
-
+    arcs, words = (n + 1) * n, np.arange(n)
     halves = arcs + 5 * n * n
     root, nothing, no_part = halves + n, halves + n + 1, arcs * labels.number
-    words = np.arange(n)
+
+    # places, of words from 0 on, so that the root is −1; within a block, spans with the same head are neighbours
+    def arc(head: Any, dependent: Any) -> Any:
+        return (head + 1) * n + dependent
+
+    def meeting(i: Any, j: Any) -> Any:
+        return arcs + i * n + j
+
+    def joined(i: Any, j: Any, left: bool) -> Any:
+        return arcs + n * n + (n * n + j * n + i if left else i * n + j)
+
+    def complete(i: Any, j: Any, left: bool) -> Any:
+        return arcs + 3 * n * n + (n * n + j * n + i if left else i * n + j)
+
     head, dependent = (grid.reshape(-1) for grid in np.meshgrid(np.arange(-1, n), words, indexing="ij"))
     head, dependent = head[head != dependent], dependent[head != dependent]
-    of_root = head < 0
-    first = np.where(of_root, 0, labels.word)
-    count = np.where(of_root, labels.root, labels.number - labels.word)
-    nodes, fans = [], []
+    first = np.where(head < 0, 0, labels.word)
+    count = np.where(head < 0, labels.root, labels.number - labels.word)
+    i, j = np.triu_indices(n, 1)
+    narrow_first = np.argsort(j - i, kind="stable")
+    i, j = i[narrow_first], j[narrow_first]
+    width = j - i
+    # nodes, each with its fan: its left tail and its step, its right tail and its step, its part and its step, its size
+    rows = [
+        (arc(head, dependent), nothing, 0, nothing, 0, arc(head, dependent) * labels.number + first, 1, count),
+        *((complete(words, words, left), nothing, 0, nothing, 0, no_part, 0, 1) for left in (False, True)),
+    ]
+    spans = [
+        (meeting(i, j), complete(i, i, False), 1, complete(i + 1, j, True), 1, no_part, 0, width),
+        (joined(i, j, False), meeting(i, j), 0, arc(i, j), 0, no_part, 0, 1),
+        (joined(i, j, True), meeting(i, j), 0, arc(j, i), 0, no_part, 0, 1),
+        (complete(i, j, False), joined(i, i + 1, False), 1, complete(i + 1, j, False), n, no_part, 0, width),
+        (complete(i, j, True), complete(i, i, True), n, joined(i, j, True), 1, no_part, 0, width),
+    ]
+    ends = [
+        (halves + words, complete(0, words, True), 0, complete(words, n - 1, False), 0, no_part, 0, 1),
+        (np.array([root]), halves, 1, arc(-1, 0), 1, no_part, 0, n),
+    ]
+    by_span = np.stack([_table(row) for row in spans], axis=1).reshape(-1, 8)  # all of a span before the next one
+    whole = np.concatenate([*map(_table, rows), by_span, *map(_table, ends)])
+    fans_at = np.arange(len(whole) + 1, dtype=np.int32)
+    return Hypergraph(np.ascontiguousarray(whole[:, 0]), fans_at, np.ascontiguousarray(whole[:, 1:]), nothing, no_part)
 
-    def put(node: Ints, *columns: npt.ArrayLike) -> None:
-        nodes.append(node)
-        fans.append(fan(*np.broadcast_arrays(node, *columns)[1:]))
 
-    put(arc(head, dependent), nothing, 0, nothing, 0, arc(head, dependent) * labels.number + first, 1, count)
-    for left in (False, True):
-        put(complete(words, words, left), nothing, 0, nothing, 0, no_part, 0, 1)
-    for width in range(1, n):
-        i = words[: n - width]
-        j = i + width
-        put(meeting(i, j), complete(i, i, False), 1, complete(i + 1, j, True), 1, no_part, 0, width)
-        put(joined(i, j, False), meeting(i, j), 0, arc(i, j), 0, no_part, 0, 1)
-        put(joined(i, j, True), meeting(i, j), 0, arc(j, i), 0, no_part, 0, 1)
-        put(complete(i, j, False), joined(i, i + 1, False), 1, complete(i + 1, j, False), n, no_part, 0, width)
-        put(complete(i, j, True), complete(i, i, True), n, joined(i, j, True), 1, no_part, 0, width)
-    put(
-        halves + words, complete(0 * words, words, True), 0, complete(words, 0 * words + n - 1, False), 0, no_part, 0, 1
-    )
-    put(np.array([root]), halves, 1, arc(np.array([-1]), np.array([0])), 1, no_part, 0, n)
-    order = np.concatenate(nodes).astype(np.int32)
-    return Hypergraph(order, np.arange(len(order) + 1, dtype=np.int32), np.concatenate(fans), nothing, no_part)
+def _table(columns: tuple[Any, ...]) -> Shorts:
+    return np.stack(np.broadcast_arrays(*columns), axis=-1).astype(np.int32)
 
 
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 100.0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 150.0},
     "perceptron": {**_SETTINGS, "step_size": 4.0},
-    "maxent": {**_SETTINGS, "step_size": 0.3, "n_best": 50},
+    "maxent": {**_SETTINGS, "step_size": 0.1, "n_best": 50},
     "policy-matching": {**_SETTINGS, "step_size": 400.0, "temperature": 20.0},
     "mwal": {**_SETTINGS, "step_size": 0.3},
     "projection": {"passes": 100},
@@ -209,10 +212,8 @@ class EisnerParser(DependencyParser):
             checkpoint=checkpoint,
             resume=resume,
         )
-        self.policy_, self.history_ = (
-            LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)),
-            trained.history,
-        )
+        self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
+        self.history_ = trained.history
         best = max((row.score for row in self.history_ if row.score is not None), default=None)
         self.card_ = self._make_card(corpora, {} if best is None else {"dev LAS": best})
         return self
@@ -234,7 +235,7 @@ class EisnerParser(DependencyParser):
     def _named(self, sentences: Sequence[Sequence[Token]], jobs: int) -> list[tuple[list[int], list[str]]]:
         """The trees of sentences, with the names of labels, and with lifted words back in their places."""
         names = np.array(self.labels_, dtype=object)
-        heads, labels, at = self._best(self.policy_.weights.reshape(-1), sentences, jobs)
+        heads, labels, at = self._best(self._weights, sentences, jobs)
         all_heads, all_labels = heads.tolist(), names[labels].tolist()
         trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
         for i in self._lifted_sentences(labels, at):
@@ -341,6 +342,10 @@ class EisnerParser(DependencyParser):
 
     # ---- the model file
 
+    def _keep(self, policy: LinearPolicy) -> None:
+        """Keep weights, in whole numbers as files have them, and as numbers to reckon with."""
+        self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
+
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         settings = {"labels": self.labels_, "root_labels": self._counts.root, "first_word_label": self._counts.word}
         return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
@@ -350,7 +355,7 @@ class EisnerParser(DependencyParser):
         self._counts = Labels(len(self.labels_), int(settings["root_labels"]), int(settings["first_word_label"]))
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self._table = WordTable(self.vocabulary_)
-        self.policy_ = LinearPolicy.from_arrays(arrays)
+        self._keep(LinearPolicy.from_arrays(arrays))
 
 
 def _check_lengths(sentences: Sequence[Sentence]) -> None:

@@ -117,7 +117,8 @@ class InverseRL:
         self._check_number("l1", why="0 is no regularisation")
         if STEPS[self.step].whole and self.batch is not None:
             raise ConfigError(
-                f"step {self.step!r} compares updates of the whole corpus: leave batch out, or set step = '1/sqrt(k)'"
+                f"step {self.step!r} compares updates of the whole corpus: leave batch out (set it to None, which is "
+                "--batch 0 on the command line), or set step = '1/sqrt(k)'"
             )
         if STEPS[self.step].whole and self.l1:
             raise ConfigError(f"l1 needs one step size for all weights, not {self.step!r}: set step = '1/sqrt(k)'")

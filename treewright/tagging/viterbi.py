@@ -157,10 +157,8 @@ class ViterbiTagger(Tagger):
             checkpoint=checkpoint,
             resume=resume,
         )
-        self.policy_, self.history_ = (
-            LinearPolicy(trained.weights.astype(np.float32).reshape(1, -1, 1)),
-            trained.history,
-        )
+        self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
+        self.history_ = trained.history
         best = max((row.score for row in self.history_ if row.score is not None), default=None)
         self.card_ = self._make_card(corpora, {} if best is None else {"dev accuracy": best})
         return self
@@ -170,10 +168,9 @@ class ViterbiTagger(Tagger):
     ) -> Iterator[tuple[list[Sentence | Sequence[str]], list[list[str]]]]:
         """Batches of sentences, each with the labels of its sentences."""
         names = np.array(self.labels_, dtype=object)
-        weights = self.policy_.weights.reshape(-1)
         for batch in _batches(sentences):
             forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
-            labels = names[self._planner(forms).best_labels(weights, jobs)].tolist()
+            labels = names[self._planner(forms).best_labels(self._weights, jobs)].tolist()
             yield batch, [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
 
     def _make_learner(self) -> InverseRL:
@@ -215,6 +212,14 @@ class ViterbiTagger(Tagger):
         return ViterbiPlanner(
             lengths, words, self._table.array(), len(self.labels_), gold, bits=self.bits, order=self.order
         )
+
+    def _keep(self, policy: LinearPolicy) -> None:
+        """Keep weights, in whole numbers as files have them, and as numbers to reckon with."""
+        self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        super()._restore(settings, arrays)
+        self._keep(self.policy_)
 
 
 class ViterbiPlanner(HypergraphPlanner):

@@ -122,8 +122,9 @@ class Viterbi(Tagging):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     settings = (
-        *(setting for setting in Tagging.settings if setting.name != "beam"),
+        *(setting for setting in Tagging.settings if setting.name in ("column", "bits")),
         Setting("order", int, "1: score pairs of neighbouring labels; 0: do not.", default="1"),
+        *(setting for setting in Tagging.settings if setting.name in ("min_count", "seed")),
     )
     learning = PLANNING
     default_learner = "max-margin"
