@@ -451,3 +451,14 @@ def test_the_projection_method_mixes_plans_until_they_are_like_the_experts(plann
     lacking = [float(np.linalg.norm(train_irl(Projection(passes=k), planner).weights)) for k in range(1, 7)]
     assert lacking[-1] < 1e-6 < lacking[0]
     assert all(after <= before for before, after in pairwise(lacking))
+
+
+def test_whatever_changes_plans_changes_the_fingerprint(planner):
+    others = [
+        replace(planner, trained="binary"),
+        replace(planner, loss="constituents"),
+        replace(planner, lexical=planner.lexical._replace(score=planner.lexical.score + np.float32(1.0))),
+        replace(planner, grammar=planner.grammar.with_weights(planner.grammar.weights + 1.0)),
+    ]
+    assert replace(planner).fingerprint == planner.fingerprint
+    assert len({planner.fingerprint, *(other.fingerprint for other in others)}) == 5

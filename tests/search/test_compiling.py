@@ -7,7 +7,7 @@ import pytest
 from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
-from treewright.search.compiling import kernel
+from treewright.search.compiling import _forgiving, kernel
 from treewright.search.engine import decode_pass
 
 
@@ -109,3 +109,12 @@ def test_no_two_compiled_variants_share_a_file():
     files = decode_pass._cache._cache_file
     assert files._data_name(1) != files._data_name(1)
     assert files._data_name(1).endswith(".nbc")
+
+
+@pytest.mark.parametrize("trouble", [AttributeError, ImportError, EOFError, ValueError])
+def test_an_index_of_compiled_code_that_cannot_be_read_is_begun_anew(trouble):
+    def load():
+        raise trouble("no such thing any more")
+
+    assert _forgiving(load)() == {}
+    assert _forgiving(lambda: {"a": 1})() == {"a": 1}

@@ -61,7 +61,7 @@ class _Span(NamedTuple):
     below: Tree
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grammar:
     """Symbols and weighted rules. Weights are logarithms; after :meth:`learn`, of relative frequencies.
 
@@ -140,6 +140,9 @@ class Grammar:
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def __repr__(self) -> str:
+        return f"<Grammar: {', '.join(f'{count:,} {kind}' for kind, count in self.size.items())}>"
 
     @property
     def size(self) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,6 +63,14 @@ class CKYPlanner:
 
     def __len__(self) -> int:
         return len(self.at) - 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What plans depend on, besides the weights that are learned."""
+        digest = hashlib.sha256(f"{self.trained} {self.loss}".encode())
+        for array in (self.grammar.weights, *self.lexical, self.words, self.at):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def initial(self) -> Floats:
         """The grammar's weights."""

@@ -137,6 +137,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "projection": {"passes": 100},
 }
 
+_AT_ONCE = 100  # sentences parsed at a time: room is needed for all their arcs
 _LONGEST = 400  # words: the time to parse grows with the cube of the length, so what is longer is cut
 _LONGEST_TO_LEARN = 1000
 
@@ -284,9 +285,7 @@ class EisnerParser(DependencyParser):
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
         """The vocabulary, and the table of words."""
-        counts = Counter(
-            word.lower() for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()}
-        )
+        counts = Counter(word for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()})
         self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
         self._table = WordTable(self.vocabulary_)
 
@@ -377,7 +376,8 @@ class EisnerPlanner(HypergraphPlanner):
         words: the rows of all words, each sentence between those of the root and of nothing, and ``table``, the
             attributes of each (:class:`~treewright.dependency.words.WordTable`).
         labels: how many there are, and which may be labels of the root.
-        heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees.
+        heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees. Without
+            them there is nobody to learn from, and nothing to be had but :meth:`best_trees`.
         bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
     """
 
@@ -432,14 +432,16 @@ class EisnerPlanner(HypergraphPlanner):
         forests = pack_graphs([tree_graph(int(n), ONE) for n in self.kinds])
 
         def work(first: int, last: int, control: Any, slot: int) -> None:
-            which = np.arange(first, last)
-            graph = self.graph[which]
-            at = np.concatenate([[0], np.cumsum((self.lengths[which] + 1) * self.lengths[which] + 1)]).astype(np.int64)
-            scores, weights, best = np.zeros(at[-1]), np.zeros(at[-1]), np.zeros(at[-1], np.int16)
-            self._score(θ, which, at, scores, best)
-            none = np.zeros(0, np.int32), np.zeros(len(which) + 1, np.int64)
-            best_pass(ENGINE, forests, Batch(graph, scores, at, *none), weights, np.zeros(len(which)))
-            trees_pass(ENGINE, which, at, words_at, weights, best, heads, labels)
+            for start in range(first, last, _AT_ONCE):
+                which = np.arange(start, min(start + _AT_ONCE, last))
+                n = self.lengths[which]
+                at = np.concatenate([[0], np.cumsum((n + 1) * n + 1)]).astype(np.int64)
+                scores, weights, best = np.zeros(at[-1]), np.zeros(at[-1]), np.zeros(at[-1], np.int16)
+                self._score(θ, which, at, scores, best)
+                none = np.zeros(0, np.int32), np.zeros(len(which) + 1, np.int64)
+                batch = Batch(self.graph[which], scores, at, *none)
+                best_pass(ENGINE, forests, batch, weights, np.zeros(len(which)))
+                trees_pass(ENGINE, which, at, words_at, weights, best, heads, labels)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)

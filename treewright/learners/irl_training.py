@@ -113,11 +113,12 @@ def train_irl(
 def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> str:
     """What a checkpoint belongs to: every setting but the number of passes, and the data.
 
-    A planner does not say what its sentences are. What it begins with, and the features of its expert, share by share,
-    tell other data from these.
+    What a planner begins with, and the features of its expert, share by share, tell other data from these; a planner
+    with a ``fingerprint`` adds what else its plans depend on.
     """
     settings = {**learner.params(), "passes": None, "seed": seed, "instances": len(planner), "weights": planner.size}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
+    digest.update(str(getattr(planner, "fingerprint", "")).encode())
     digest.update(np.ascontiguousarray(planner.initial(), np.float64).data)
     for first in range(0, len(planner), _A_SHARE):
         share = planner.expert_features(np.arange(first, min(first + _A_SHARE, len(planner)), dtype=np.int64))

@@ -67,7 +67,20 @@ def _with_own_files(dispatcher: Any) -> Any:
     name = getattr(files, "_data_name", None)
     if name is not None:
         files._data_name = lambda number: name(uuid.uuid4().int)
+        files._load_index = _forgiving(files._load_index)
     return dispatcher
+
+
+def _forgiving(load: Callable[[], Any]) -> Callable[[], Any]:
+    """An index that names what is no longer there, as after an update, is as good as none: it is written anew."""
+
+    def load_or_begin_anew() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError, EOFError, ValueError):
+            return {}
+
+    return load_or_begin_anew
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:

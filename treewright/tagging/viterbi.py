@@ -69,6 +69,7 @@ def _atoms() -> Shorts:
 
 
 ATOMS = _atoms()
+_AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
 
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
@@ -199,7 +200,7 @@ class ViterbiTagger(Tagger):
         planner = self._planner([sentence.forms for sentence in sentences])
         numbers = {label: number for number, label in enumerate(self.labels_)}
         gold = np.array([numbers.get(label, -1) for s in sentences for label in s.column(self.column)])
-        return lambda weights: float((planner.best_labels(weights, jobs) == gold).mean())
+        return lambda weights: int((planner.best_labels(weights, jobs) == gold).sum()) / max(1, len(gold))
 
     def _planner(self, forms: Sequence[Sequence[str]], labels: Sequence[Sequence[str]] | None = None) -> ViterbiPlanner:
         """Words as rows of the table, and gold labels as numbers; sentences without words are left out."""
@@ -276,16 +277,16 @@ class ViterbiPlanner(HypergraphPlanner):
         found = np.zeros(len(self.rows), np.int64)
 
         def work(first: int, last: int, control: Any, slot: int) -> None:
-            which = np.arange(first, last)
-            at, weights = self.best_parts(θ, which)
-            labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
+            for start in range(first, last, _AT_ONCE):
+                which = np.arange(start, min(start + _AT_ONCE, last))
+                at, weights = self.best_parts(θ, which)
+                labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)
         return found
 
 
-@lru_cache(maxsize=1024)
 def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
     """The forest of all labellings of n words.
 
@@ -293,6 +294,15 @@ def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
     begin a sentence, and those that end it), if ``order`` is 1, and then the labels of each word. A word has two nodes
     a label: one is built from any label of the word before, and the other adds the word itself.
     """
+    return _kept_graph(n, labels, order) if n <= 128 else _labelling_graph(n, labels, order)
+
+
+@lru_cache(maxsize=256)
+def _kept_graph(n: int, labels: int, order: int) -> Hypergraph:
+    return _labelling_graph(n, labels, order)
+
+
+def _labelling_graph(n: int, labels: int, order: int) -> Hypergraph:
     K, y = labels, np.arange(labels)
     if not order:  # one node a word
         words = np.arange(n)
@@ -313,22 +323,12 @@ def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
 
 
 def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> tuple[Shorts, Ints]:
-    """The parts of each sentence: its emissions, n − 1 pairs, and the labels that begin and end it."""
-    K = labels
-    pairs = np.empty(len(gold) + len(at) - 1, np.int64)  # one more than there are words
-    pairs_at = at + np.arange(len(at))
-    inner = np.ones(len(pairs), np.bool_)
-    inner[pairs_at[:-1]] = False
-    pairs[inner] = K * K + K + gold  # as if each word were the last; those that are not get a pair
-    pairs[pairs_at[:-1]] = K * K + gold[at[:-1]]
-    followed = np.ones(len(gold), np.bool_)
-    followed[at[1:] - 1] = False
-    before = np.flatnonzero(followed)
-    pairs[np.flatnonzero(inner)[before]] = gold[before + 1].astype(np.int64) * K + gold[before]
-    parts = np.concatenate(
-        [np.concatenate([emissions[a:b], pairs[a + s : b + s + 1]]) for s, (a, b) in enumerate(pairwise(at.tolist()))]
-    )
-    return parts.astype(np.int32), at + pairs_at
+    """The parts of each sentence: its emissions, its n − 1 pairs, and the labels that begin and end it."""
+    parts, K, numbers = [np.zeros(0, np.int64)], labels, gold.astype(np.int64)
+    for a, b in pairwise(at.tolist()):
+        own = numbers[a:b]
+        parts += [emissions[a:b], own[1:] * K + own[:-1], np.array([K * K + own[0], K * K + K + own[-1]])]
+    return np.concatenate(parts).astype(np.int32), 2 * at + np.arange(len(at))
 
 
 # ---- kernels
