@@ -27,15 +27,15 @@ STOCHASTIC: dict[str, Any] = {"batch": 1, "averaged": True, "normalise": False, 
 #: name: (learner, whose weights are learned)
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "Max-Margin, tuned": ({"name": "max-margin", "passes": 20, **STOCHASTIC, "l2": 1e-5}, "all"),
-    "Policy Matching, tuned": ({"name": "policy-matching", "passes": 10, **STOCHASTIC}, "all"),
+    "Policy Matching, tuned": ({"name": "policy-matching", **PAPER, "step_size": 5.0}, "all"),
     "MaxEnt, exact, tuned": ({"name": "maxent", "passes": 10, **STOCHASTIC, "n_best": 0}, "all"),
     "Perceptron, tuned": ({"name": "perceptron", "passes": 10, **STOCHASTIC, "l2": 1e-5}, "all"),
     "Max-Margin": ({"name": "max-margin", **PAPER, "step_size": 5.0}, "binary"),
-    "Policy Matching": ({"name": "policy-matching", **PAPER, "step_size": 5.0}, "binary"),
-    "MaxEnt, exact": ({"name": "maxent", **PAPER, "step_size": 5.0, "n_best": 0}, "binary"),
+    "Policy Matching": ({"name": "policy-matching", **PAPER, "step_size": 1.0}, "binary"),
     "Perceptron": ({"name": "perceptron", **PAPER, "step_size": 1.0}, "binary"),
     "MWAL": ({"name": "mwal", **PAPER, "step_size": 1.0}, "binary"),
     "Projection": ({"name": "projection", "passes": 100}, "binary"),
+    "MaxEnt, exact": ({"name": "maxent", **PAPER, "step_size": 5.0, "n_best": 0}, "binary"),
     "MaxEnt, 50 best": ({"name": "maxent", **PAPER, "step_size": 5.0, "n_best": 50}, "binary"),
 }
 #: what the distance to the paper could come from: (what is changed in the parser, share of the training sentences)

@@ -447,3 +447,11 @@ def test_counts_are_added_up():
         "NP -> N\t2", "NP -> NP~\t2", "NP~ -> D N\t2", "S -> NP VP\t2", "TOP -> S\t2", "VP -> V NP\t2",
     ]  # fmt: skip
     assert sorted(np.exp(coarse.weights)) == pytest.approx([0.5, 0.5, 1.0, 1.0, 1.0, 1.0])
+
+
+def test_a_grammar_without_counts_has_a_coarser_one_too():
+    lines = ["TOP -> S^TOP\t0\t0.0", "S^TOP -> NP^S VP^S\t0\t0.0", "NP^S -> NN\t0\t0.0", "VP^S -> VB\t0\t0.0"]
+    coarse, of = Grammar.from_text(lines).projected()
+    assert sorted(coarse.symbols) == ["NN", "NP", "S", "TOP", "VB", "VP"]
+    assert np.isfinite(coarse.weights).all()
+    assert len(of) == 6

@@ -157,12 +157,12 @@ def chain(n, labels):
 
 
 def test_many_best_of_a_longer_chain():
-    """All 3⁵ labellings in order, and more than there are."""
-    graph, random = chain(5, 3), np.random.default_rng(1)
+    """All 4⁵ labellings in order, and more than there are: more candidates than there is room for at first."""
+    graph, random = chain(5, 4), np.random.default_rng(1)
     scores = [np.append(random.normal(size=graph.parts), 0.0)]
-    weights, best = run(n_best_pass, [graph], scores, 300, shape=(300,))
-    assert best[0, :243] == pytest.approx(naive.naive_values(graph, scores[0]))
-    assert (best[0, 243:] == -math.inf).all()
+    weights, best = run(n_best_pass, [graph], scores, 1100, shape=(1100,))
+    assert best[0, :1024] == pytest.approx(naive.naive_values(graph, scores[0]))
+    assert (best[0, 1024:] == -math.inf).all()
     assert weights[0] == pytest.approx(naive.naive_expected(graph, scores[0])[0])
 
 

@@ -4,6 +4,7 @@ from treewright.constituency.binarisation import Markovisation
 from treewright.constituency.grammar import Grammar, NotInGrammar
 from treewright.constituency.heads import head_child
 from treewright.constituency.lexicon import Lexicon
+from treewright.constituency.mdp import TopDownMDP
 from treewright.constituency.parser import ML, ConstituencyParser, KBest
 from treewright.constituency.planner import CKYPlanner
 from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
@@ -18,6 +19,7 @@ __all__ = [
     "Lexicon",
     "Markovisation",
     "NotInGrammar",
+    "TopDownMDP",
     "compare_constituents",
     "head_child",
     "score_constituents",

@@ -176,7 +176,7 @@ def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
     """How much memory a chart takes.
 
     >>> chart_bytes(1000, 40)
-    4032000
+    4200000
     """
     whole, rest = divmod(n, LANES)  # rows of up to 8, 16, 24 … starts, eight of each
     rows = LANES * (LANES * whole * (whole + 1) // 2 + rest * (whole + 1)) + LANES

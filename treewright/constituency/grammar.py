@@ -428,13 +428,14 @@ class Grammar:
         bottoms = [name + BOTTOM if name in tops and not self.rules.is_top[k] else name for k, name in enumerate(names)]
         binary: Counter[tuple[str, str, str]] = Counter()
         unary: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-        for (a, b, c), count in zip(self.binary.tolist(), self.counts, strict=False):
+        counts = np.where(self.counts > 0.0, self.counts, 1.0)  # of a grammar written by hand they may be unknown
+        for (a, b, c), count in zip(self.binary.tolist(), counts, strict=False):
             binary[bottoms[a], names[b], names[c]] += count
-        for (a, b), count in zip(self.unary.tolist(), self.counts[len(self.binary) :], strict=True):
+        for (a, b), count in zip(self.unary.tolist(), counts[len(self.binary) :], strict=True):
             unary[names[a], bottoms[b], ()] += count
         for k, name in enumerate(names):
             if bottoms[k] != name:  # it stays without a chain, as often as it is expanded
-                stays = self.counts[: len(self.binary)][self.binary[:, 0] == k].sum()
+                stays = counts[: len(self.binary)][self.binary[:, 0] == k].sum()
                 unary[name, bottoms[k], ()] += max(stays, 1.0)
         totals: Counter[str] = Counter()
         for rule, count in [*binary.items(), *unary.items()]:

@@ -88,8 +88,9 @@ def parse_pass(
 ) -> None:
     """The best tree of each sentence, and its value. ``nodes`` has 2n − 1 rows for each, ``filled`` of which are used.
 
-    ``coarse`` is a coarser grammar to prune with, (rules, binary, unary, lexical, coarse symbols): constituents whose
-    probability is below ``threshold`` there are left out; a threshold of 0 prunes nothing.
+    ``coarse`` is a coarser grammar to prune with, (rules, binary, unary, lexical, coarse symbols), its scores as plain
+    factors: constituents whose probability is below ``threshold`` there are left out; a threshold of 0 prunes nothing.
+    With max-rule decoding, the value is the logarithm of the product of the rules' posteriors, plus log Z.
     """
     n_symbols, most = rules.is_top.shape[0], _longest(at, which)
     space = new_space(n_symbols, most, np.float32(NEVER), False)
