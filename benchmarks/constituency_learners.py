@@ -22,7 +22,15 @@ from treewright.metrics import error_reduction
 CORPORA = ("craft-ptb", "ptb-wsj-sample")
 MOST_WORDS = 15
 GRAMMARS = {"craft-ptb": ("v2h0", "v2h1"), "ptb-wsj-sample": ("v2h0",)}
-PAPER: dict[str, Any] = {"passes": 100, "step": "1/sqrt(k)"}
+#: everything is said, for the parser has other settings where nothing is said
+PAPER: dict[str, Any] = {
+    "passes": 100,
+    "step": "1/sqrt(k)",
+    "batch": None,
+    "averaged": False,
+    "normalise": True,
+    "l2": 0.0,
+}
 STOCHASTIC: dict[str, Any] = {"batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 #: name: (learner, whose weights are learned)
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
