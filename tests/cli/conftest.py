@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,7 +45,9 @@ def start() -> Callable[..., subprocess.Popen[bytes]]:
         pipe = subprocess.PIPE
         environment = {**os.environ, "PYTHONPATH": path}
         command = [*COMMAND, *map(str, args)]
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+        # a shell lets what it starts in the background ignore Ctrl-C, and so would everything that is started from there
+        hear = None if os.name == "nt" else lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, preexec_fn=hear)
 
     return popen
 
