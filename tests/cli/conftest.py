@@ -45,7 +45,7 @@ def start() -> Callable[..., subprocess.Popen[bytes]]:
         pipe = subprocess.PIPE
         environment = {**os.environ, "PYTHONPATH": path}
         command = [*COMMAND, *map(str, args)]
-        # a shell lets what it starts in the background ignore Ctrl-C, and so would everything that is started from there
+        # what a shell starts in the background ignores Ctrl-C, and so would everything that is started from there
         hear = None if os.name == "nt" else lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, preexec_fn=hear)
 
