@@ -95,7 +95,8 @@ compiled: $(VENV)/.installed-tools ## the tests, as users run the library (ARGS=
 
 interpreted: $(VENV)/.installed-tools ## the tests with the compiler off, and what they cover
 	@mkdir -p $(logs)
-	@NUMBA_DISABLE_JIT=1 $(python) -m coverage run -m pytest -q -m 'not jit' tests treewright $(ARGS) | tee $(logs)/interpreted.txt
+	@NUMBA_DISABLE_JIT=1 $(python) -m coverage run -m pytest -q -m 'not jit' -n $(WORKERS) --dist loadfile tests treewright $(ARGS) | tee $(logs)/interpreted.txt
+	@$(python) -m coverage combine --quiet
 	@$(python) -m coverage report $(if $(ARGS),--fail-under=0)
 
 docs: $(VENV)/.installed-tools ## the documentation, into site/

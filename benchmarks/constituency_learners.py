@@ -35,7 +35,10 @@ STOCHASTIC: dict[str, Any] = {"batch": 1, "averaged": True, "normalise": False, 
 #: name: (learner, whose weights are learned)
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "Max-Margin, tuned": ({"name": "max-margin", "passes": 20, **STOCHASTIC, "l2": 1e-5}, "all"),
-    "Policy Matching, tuned": ({"name": "policy-matching", **PAPER, "step_size": 5.0}, "all"),
+    "Policy Matching, tuned": (
+        {"name": "policy-matching", "passes": 12, **STOCHASTIC, "step_size": 0.5, "temperature": 0.2},
+        "all",
+    ),
     "MaxEnt, exact, tuned": ({"name": "maxent", "passes": 10, **STOCHASTIC, "n_best": 0}, "all"),
     "Perceptron, tuned": ({"name": "perceptron", "passes": 10, **STOCHASTIC, "l2": 1e-5}, "all"),
     "Max-Margin": ({"name": "max-margin", **PAPER, "step_size": 5.0}, "binary"),

@@ -722,6 +722,11 @@ def test_usual_settings_are_for_learners_that_say_nothing_of_them(name):
     assert ConstituencyParser(learner=IRL[name]()).resolved_config()["learner"] == IRL[name]().params()
 
 
+def test_steps_that_compare_whole_passes_have_no_batches():
+    learner = {"name": "policy-matching", "step": "irprop"}
+    assert ConstituencyParser(learner=learner).resolved_config()["learner"]["batch"] is None
+
+
 @pytest.mark.parametrize(
     "wrong", [["she sees"], ["she", "sees"], [[1, 2]], [["a", None]], [3], [None], [b"a"], "she sees"]
 )

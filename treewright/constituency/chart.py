@@ -54,6 +54,7 @@ __all__ = [
 NEVER = -1e30  # the value of what cannot be: far below any score, and sums of it stay finite
 
 DENSE = 8  # rules a pair that make a grammar dense
+TURNS = 4  # in which the rules of a dense grammar are applied
 NEAR_THE_TOP = 0.25  # in logarithms: pairs whose best value is so near to the highest one come first
 POSSIBLE = 0.5 * NEVER  # only values above this belong to derivations
 
@@ -69,6 +70,7 @@ class Rules(NamedTuple):
     right: Ints  # the right child of each pair
     rule_at: Ints  # where the rules of each pair begin
     binary: Ints  # rules × (parent, left, right)
+    parent: Ints  # the parents alone, side by side
     unary: Ints  # rules × (top, bottom)
     of_parent: Ints  # the numbers of binary rules, by parent
     of_parent_at: Ints
@@ -102,10 +104,11 @@ class Dense(NamedTuple):
     """What is remembered of pairs in a grammar where most pairs have many rules; empty for other grammars."""
 
     best_rule: Floats  # the score of the best rule of each pair
-    blocks: Floats  # for all pairs of one width: the best over the splits
-    found: npt.NDArray[np.uint64]  # and the starts that there are
-    lowest: Floats  # the lowest value of any parent so far, for each start; the padding is above everything
+    blocks: Floats  # for all pairs of one width: the best over the splits, a block of starts after the other
+    done: npt.NDArray[np.bool_]  # have the rules of the pair been applied to the block?
+    lowest: Floats  # the lowest value of any parent so far, for each start
     highest: Floats  # the highest value that any pair can lead to
+    floor: Floats  # pairs that stay below are left out
 
 
 class Chart(NamedTuple):
@@ -219,8 +222,9 @@ def fill(
     dense = Dense(
         np.full(kept, NEVER),
         np.empty(kept * padded(n) + LANES, space.values.dtype),
-        np.zeros(kept, np.uint64),
-        np.full_like(space.block, -NEVER),
+        np.zeros(kept * padded(n) // LANES, np.bool_),
+        np.full_like(space.block, NEVER),
+        np.full_like(space.block, NEVER),
         np.full_like(space.block, NEVER),
     )
     for pair in range(kept):
@@ -294,7 +298,7 @@ def _fill(
                         continue
                     first, last = _blocks_of(found, n, blocks)
                     for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
-                        parent = rules.binary[rule, 0]
+                        parent = rules.parent[rule]
                         at = parent * cells + row
                         _claim(space, parent, width, at, blocks, nothing)
                         starts[parent, width] |= found
@@ -325,60 +329,86 @@ def _fill(
 
 @lean
 def _dense_width(rules: Rules, binary: Any, space: Space, offsets: Any, n: int, width: int, dense: Dense) -> None:
-    """All spans of one width under a dense grammar (Viterbi).
+    """All spans of one width under a dense grammar (Viterbi), a block of starts at a time.
 
-    Most rules cannot improve on what others have found. First the pairs that lead to the highest values have their
-    rules applied; from then on, a pair whose best rule stays below the lowest value of all parents is skipped.
+    Most rules cannot improve on what others have found: a pair whose best rule stays below the lowest value of all
+    parents is skipped. To know a good lower bound early, pairs have their rules applied in turns, those that lead to
+    the highest values first; each turn asks for less, and the last one for as little as the lowest value.
     """
-    count, stride = n - width + 1, padded(n)
+    count = n - width + 1
     blocks = padded(count) // LANES
-    for i in range(blocks * LANES):
-        dense.highest[i] = NEVER
-        dense.lowest[i] = NEVER if i < count else -NEVER
-    for g in range(rules.left.shape[0]):
-        left = rules.left[g]
-        for pair in range(rules.left_at[g], rules.left_at[g + 1]):
-            right = rules.right[pair]
-            splits = space.widths[left] & turned_left(space.minus_widths[right], width)
-            block = dense.blocks[pair * stride : (pair + 1) * stride]
-            cells = offsets[n + 1]
-            found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, NEVER, False, block)
-            dense.found[pair] = found
-            if found != np.uint64(0):
-                for k in range(blocks):
-                    raise_to_shifted(dense.highest, k * LANES, block, k * LANES, dense.best_rule[pair])
-    for i in range(count):
-        dense.highest[i] -= NEAR_THE_TOP
+    cells, row = offsets[n + 1], offsets[width]
+    _dense_splits(rules, space, offsets, n, width, dense)
+    for symbol in range(rules.is_top.shape[0]):
+        if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
+            for k in range(blocks):
+                set_block(space.values, symbol * cells + row + k * LANES, NEVER)
     for i in range(count, blocks * LANES):
-        dense.highest[i] = -NEVER
-    for turn in range(2):
-        floor = dense.highest if turn == 0 else dense.lowest
+        dense.floor[i] = -NEVER  # padding is above everything
+    for turn in range(TURNS):
+        _lowest_values(rules, space, offsets, n, width, dense.lowest)
+        for i in range(count):
+            gap = np.float64(dense.highest[i]) - dense.lowest[i]
+            dense.floor[i] = dense.highest[i] - (gap * turn / (TURNS - 1) if turn > 0 else min(gap, NEAR_THE_TOP))
         applied = 0
         for pair in range(rules.right.shape[0]):
-            found = dense.found[pair]
-            if found == np.uint64(0):
-                continue
-            at_block = pair * stride
-            useful = False
             for k in range(blocks):
-                above = any_above(dense.blocks, at_block + k * LANES, dense.best_rule[pair], floor, k * LANES)
-                useful = useful or above
-            if not useful:
+                at = (pair * blocks + k) * LANES
+                if dense.done[pair * blocks + k] or not any_above(
+                    dense.blocks, at, dense.best_rule[pair], dense.floor, k * LANES
+                ):
+                    continue
+                for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                    parent = rules.parent[rule] * cells + row + k * LANES
+                    raise_to_shifted(space.values, parent, dense.blocks, at, binary[rule])
+                dense.done[pair * blocks + k] = True
+                applied += 1
+                if turn == TURNS - 1 and applied & 63 == 0:
+                    _lowest_values(rules, space, offsets, n, width, dense.floor)
+    for symbol in range(rules.is_top.shape[0]):
+        if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
+            _note_starts(space, symbol, width, symbol * cells + row, count)
+
+
+@lean
+def _dense_splits(rules: Rules, space: Space, offsets: Any, n: int, width: int, dense: Dense) -> None:
+    """For every pair the best over the splits, and the highest value that any of them can lead to."""
+    blocks, cells = padded(n - width + 1) // LANES, offsets[n + 1]
+    for k in range(blocks):
+        set_block(dense.highest, k * LANES, NEVER)
+    for g in range(rules.left.shape[0]):
+        left = rules.left[g]
+        first, last = rules.left_at[g], rules.left_at[g + 1]
+        for j in range(first * blocks, last * blocks):
+            set_block(dense.blocks, j * LANES, NEVER)
+            dense.done[j] = False
+        for split in range(1, width):
+            if space.widths[left] & bit(split) == np.uint64(0):
                 continue
-            for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
-                parent = rules.binary[rule, 0]
-                at = parent * offsets[n + 1] + offsets[width]
-                _claim(space, parent, width, at, blocks, NEVER)
-                space.starts[parent, width] |= found
-                for k in range(blocks):
-                    raise_to_shifted(space.values, at + k * LANES, dense.blocks, at_block + k * LANES, binary[rule])
-            if turn == 0:
-                dense.found[pair] = np.uint64(0)  # done
-            applied += 1
-            if turn == 1 and applied & 15 == 0:
-                _lowest_values(rules, space, offsets, n, width, dense.lowest)
-        if turn == 0:
-            _lowest_values(rules, space, offsets, n, width, dense.lowest)
+            at_left, in_right = left * cells + offsets[split], offsets[width - split] + split
+            for pair in range(first, last):
+                right = rules.right[pair]
+                if space.widths[right] & bit(width - split) != np.uint64(0):
+                    at, at_right = pair * blocks * LANES, right * cells + in_right
+                    for j in range(0, blocks * LANES, LANES):
+                        raise_to_sum(dense.blocks, at + j, space.values, at_left + j, space.values, at_right + j)
+        for pair in range(first, last):
+            for k in range(blocks):
+                at = (pair * blocks + k) * LANES
+                raise_to_shifted(dense.highest, k * LANES, dense.blocks, at, dense.best_rule[pair])
+
+
+@lean
+def _note_starts(space: Space, symbol: int, width: int, at: int, count: int) -> None:
+    """Which starts a symbol has, by its values."""
+    found = np.uint64(0)
+    for i in range(count):
+        if space.values[at + i] > POSSIBLE:
+            found |= bit(i)
+    if found != np.uint64(0):
+        space.starts[symbol, width] = found
+        space.widths[symbol] |= bit(width)
+        space.minus_widths[symbol] |= bit(-width)
 
 
 @lean
@@ -390,8 +420,7 @@ def _lowest_values(rules: Rules, space: Space, offsets: Any, n: int, width: int,
         if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
             at = symbol * offsets[n + 1] + offsets[width]
             for i in range(n - width + 1):
-                there = space.starts[symbol, width] != np.uint64(0)
-                floor[i] = min(floor[i], space.values[at + i] if there else NEVER)
+                floor[i] = min(floor[i], space.values[at + i])
 
 
 @inlined

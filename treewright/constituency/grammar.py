@@ -189,6 +189,7 @@ class Grammar:
             np.ascontiguousarray(pairs[:, 1], np.int32),
             np.append(rule_at, len(self.binary)).astype(np.int32),
             np.ascontiguousarray(self.binary),
+            np.ascontiguousarray(self.binary[:, 0]),
             np.ascontiguousarray(self.unary),
             of_parent,
             of_parent_at,

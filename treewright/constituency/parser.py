@@ -30,6 +30,7 @@ from treewright.learners import LEARNERS, STRUCTURED, Learner, Pass, make_learne
 from treewright.learners.estimator import Estimator
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
+from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
 
 __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
@@ -49,7 +50,7 @@ _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "
 USUAL: dict[str, dict[str, Any]] = {
     "perceptron": {**_STOCHASTIC, "l2": 1e-5},
     "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
-    "policy-matching": _STOCHASTIC,
+    "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
 
@@ -310,7 +311,10 @@ class ConstituencyParser(Estimator):
                 return None
             if name not in {*IRL, *LEARNERS, *STRUCTURED}:
                 raise ConfigError(f"there is no learner {name!r} of trees; there are: {', '.join([ML, *IRL])}")
-            learner = {**USUAL.get(name, {}), **settings}
+            usual = USUAL.get(name, {})
+            if (rule := STEPS.get(str(settings.get("step")))) is not None and rule.whole:
+                usual = {**usual, "batch": None}  # such steps go with no other
+            learner = {**usual, **settings}
         learner = make_learner(learner)
         if not isinstance(learner, InverseRL):
             raise ConfigError(

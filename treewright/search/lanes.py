@@ -125,7 +125,11 @@ def _spread(builder: Any, vector: Any, number: Any) -> Any:
 
 
 def _maximum(builder: Any, one: Any, two: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", two, one), two, one)
+    # a comparison and a selection would become a masked store, which a load that follows soon has to wait for
+    kind = ir.FunctionType(one.type, [one.type, one.type])
+    bits = 32 if isinstance(one.type.element, ir.FloatType) else 64
+    maximum = cgutils.get_or_insert_function(builder.module, kind, f"llvm.maxnum.v{LANES}f{bits}")
+    return builder.call(maximum, [one, two], fastmath=("nnan", "nsz"))
 
 
 _raise_to_sum = _vector_operation(3, False, lambda b, out, left, right: _maximum(b, out, b.fadd(left, right)))
