@@ -12,10 +12,10 @@ import pytest
 import treewright
 from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
-from treewright.learners import table
+from treewright.learners import irl_table, rl_table, table
 
 VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "parse", "evaluate", "compare",
-         "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
+         "smatch", "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
 
 
 def test_version(run):
@@ -48,7 +48,16 @@ def test_usage_errors(run, args):
 
 
 def test_learners(run):
-    assert json.loads(run("learners", "--json").stdout) == table()
+    tables = json.loads(run("learners", "--json").stdout)
+    assert tables == {
+        "imitation": table(),
+        "beam": [
+            {"learner": "early-update", "violation": "early", "source": "Collins & Roark 2004"},
+            {"learner": "max-violation", "violation": "max", "source": "Huang et al. 2012"},
+        ],
+        "planning": irl_table(),
+        "reinforcement": rl_table(),
+    }
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
 

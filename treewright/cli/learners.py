@@ -1,4 +1,4 @@
-"""``treewright learners``: the table of named algorithms."""
+"""``treewright learners``: the tables of named algorithms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from treewright.cli.console import make_table, print_json, stdout
 
 __all__ = ["learners"]
 
+_TITLES = {
+    "imitation": "Imitation learning",
+    "beam": "With a beam",
+    "planning": "Inverse reinforcement learning (Neu & Szepesvári 2009)",
+    "reinforcement": "Reinforcement learning (Jiang, Teichert, Daumé III & Eisner 2012)",
+}
+
 
 def learners(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as a JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as a JSON object.")] = False,
 ) -> None:
     """Show the named learners and what each of them chooses.
 
@@ -23,24 +30,28 @@ def learners(
     Those of the second table search with a beam while they learn; give them one,
     such as --beam 8. Those of the third are inverse reinforcement learning: they compare
     whole plans, with the function of a planner that is named there, and train parsers and
-    taggers that have one (ConstituencyParser, ViterbiTagger, EisnerParser).
-    With --json only the first table is printed.
+    taggers that have one (ConstituencyParser, ViterbiTagger, EisnerParser). Those of the
+    fourth learn from rewards: they trade accuracy for speed (tune-speed).
 
     Examples:
       treewright learners
       treewright train tagging train.conllu --learner v-dagger --out model.tw
       treewright train tagging train.conllu -l max-violation --beam 8 -o model.tw
     """
-    from treewright.learners import STRUCTURED, Structured, irl_table, table
+    from treewright.learners import STRUCTURED, Structured, irl_table, rl_table, table
 
-    rows = table()
+    beams = [row for row in STRUCTURED.values() if row is not Structured]
+    tables = {
+        "imitation": table(),
+        "beam": [{"learner": row.name, "violation": row().violation, "source": row.source} for row in beams],
+        "planning": irl_table(),
+        "reinforcement": rl_table(),
+    }
     if as_json:
-        print_json(rows, pretty=True)
+        print_json(tables, pretty=True)
         return
-    stdout().print(make_table(None, list(rows[0]), [list(row.values()) for row in rows], left=len(rows[0])))
-    searching = [(row.name, row().violation, row.source) for row in STRUCTURED.values() if row is not Structured]
-    stdout().print()
-    stdout().print(make_table(None, ("learner", "violation", "source"), searching, left=3))
-    planning = [(row["learner"], row["what it does"], row["planner"], row["source"]) for row in irl_table()]
-    stdout().print()
-    stdout().print(make_table(None, ("learner", "what it does", "planner", "Neu & Szepesvári 2009"), planning, left=4))
+    for name, rows in tables.items():
+        columns = list(rows[0])
+        stdout().print(f"[bold]{_TITLES[name]}\n")
+        stdout().print(make_table(None, columns, [list(row.values()) for row in rows], left=len(columns)))
+        stdout().print()

@@ -1,4 +1,4 @@
-"""Learners: imitation learning as one algorithm with a table of named rows; learning with beams, and with planners."""
+"""Learners: imitation learning as one algorithm with a table of named rows; with beams, planners, and rewards."""
 
 from treewright.learners.imitation import (
     DI_DLO,
@@ -32,6 +32,19 @@ from treewright.learners.irl import (
     irl_table,
 )
 from treewright.learners.irl_training import TrainedIRL, train_irl
+from treewright.learners.rl import (
+    RL,
+    Apprenticeship,
+    DMinus,
+    DPlus,
+    IMinus,
+    IPlus,
+    PolicyGradient,
+    make_rl,
+    mean_reward,
+    rl_table,
+)
+from treewright.learners.rl_training import RLPass, train_rl
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, EarlyUpdate, MaxViolation, Structured
 from treewright.learners.training import Pass, Trained, train
@@ -44,17 +57,23 @@ __all__ = [
     "LI_DO",
     "LOLS",
     "MWAL",
+    "RL",
     "SEARN",
     "STRUCTURED",
     "AggraVaTe",
+    "Apprenticeship",
     "BatchLOLS",
     "Constant",
     "DAgger",
+    "DMinus",
+    "DPlus",
     "Decay",
     "DetLOLS",
     "EarlyUpdate",
     "ExpertFirst",
     "Exploration",
+    "IMinus",
+    "IPlus",
     "Imitation",
     "InverseRL",
     "Learner",
@@ -64,8 +83,10 @@ __all__ = [
     "MaxViolation",
     "Pass",
     "PerceptronIRL",
+    "PolicyGradient",
     "PolicyMatching",
     "Projection",
+    "RLPass",
     "Schedule",
     "Structured",
     "Supervised",
@@ -75,8 +96,12 @@ __all__ = [
     "dissimilarity",
     "irl_table",
     "make_learner",
+    "make_rl",
     "make_schedule",
+    "mean_reward",
+    "rl_table",
     "table",
     "train",
     "train_irl",
+    "train_rl",
 ]

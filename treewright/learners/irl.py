@@ -387,6 +387,16 @@ class Learned:
         """The weights to decode with: the last ones themselves, or where they were averaged their mean."""
         return self.θ - self.totals / self.updates if len(self.totals) and self.updates else self.θ
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that the next update depends on, for a checkpoint."""
+        steps = {f"step_{name}": array for name, array in self.rule.arrays.items()}
+        return {"weights": self.θ, "totals": self.totals, "updates": np.array([self.updates], np.int64), **steps}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to what :meth:`arrays` gave."""
+        self.θ, self.totals, self.updates = arrays["weights"], arrays["totals"], int(arrays["updates"][0])
+        self.rule.arrays = {name: arrays[f"step_{name}"] for name in self.rule.arrays}
+
 
 def begin(learner: InverseRL, planner: Planner) -> Learned:
     """What there is before the first update."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError, whole_number
-from treewright.learners import checkpoints
 from treewright.learners.imitation import make_learner
-from treewright.learners.irl import InverseRL, Learned, begin, incremental_pass
+from treewright.learners.incremental import TrainedWeights, run_passes
+from treewright.learners.irl import InverseRL, begin, incremental_pass
 from treewright.learners.training import Pass
 from treewright.search.planning import Planner
 
@@ -27,12 +25,8 @@ Floats = npt.NDArray[np.float64]
 _A_SHARE = 1000  # instances whose expert's features are added up for the fingerprint
 
 
-@dataclass
-class TrainedIRL:
-    """The weights that training ended with (those best on development data, if there was a score), and its history."""
-
-    weights: Floats
-    history: list[Pass] = field(default_factory=list)
+#: what :func:`train_irl` returns
+TrainedIRL = TrainedWeights[Pass]
 
 
 def train_irl(
@@ -72,42 +66,25 @@ def train_irl(
         raise ConfigError(
             f"learner {learner.name!r} needs a planner that has {learner.needs}, which {type(planner).__name__} has not"
         )
-    learned, best, history = begin(learner, planner), None, list[Pass]()
-    fingerprint = "" if checkpoint is None else _fingerprint(learner, planner, seed)
-    if checkpoint is not None and resume:
-        best, history = _load(checkpoint, fingerprint, learned)
-    elif checkpoint is not None:
-        checkpoints.clear(checkpoint)
-    total = len(planner)
+    learned, total = begin(learner, planner), len(planner)
     tell = None if progress is None else lambda done: progress("learning", done, total)
-    for k in range(len(history) + 1, learner.passes + 1):
-        started = time.perf_counter()
+
+    def one_pass(k: int) -> dict[str, Any]:
         updates = learned.updates
         J = incremental_pass(learner, planner, learned, k, seed=seed, jobs=jobs, progress=tell)
-        weights = learned.weights()
-        seconds = time.perf_counter() - started
-        score = None if evaluate is None else float(evaluate(weights))
-        best_before = max((row.score for row in history if row.score is not None), default=None)
-        is_best = score is None or best_before is None or score > best_before
-        if best is None or is_best:
-            best = weights.copy()
-        row = Pass(
-            iteration=k,
-            beta=0.0,
-            loss=J,
-            decisions=total,
-            examples=learned.updates - updates,
-            seconds=seconds,
-            score=score,
-            best=is_best,
-        )
-        history.append(row)
-        if checkpoint is not None:
-            _save(checkpoint, fingerprint, learned, best, history)
-        if report is not None:
-            report(row)
-    assert best is not None
-    return TrainedIRL(best, history)
+        return {"beta": 0.0, "loss": J, "decisions": total, "examples": learned.updates - updates}
+
+    return run_passes(
+        learned,
+        one_pass,
+        learner.passes,
+        Pass,
+        fingerprint=lambda: _fingerprint(learner, planner, seed),
+        evaluate=evaluate,
+        report=report,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
 
 
 def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> str:
@@ -125,25 +102,3 @@ def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> str:
         digest.update(np.ascontiguousarray(share.at, np.int64).data)
         digest.update(np.ascontiguousarray(share.amount, np.float64).data)
     return digest.hexdigest()
-
-
-def _save(folder: Path, fingerprint: str, learned: Learned, best: Floats, history: list[Pass]) -> None:
-    arrays = {
-        "weights": learned.θ,
-        "totals": learned.totals,
-        "updates": np.array([learned.updates], np.int64),
-        "best": best,
-        **{f"step_{name}": array for name, array in learned.rule.arrays.items()},
-    }
-    checkpoints.save_state(folder, fingerprint, [asdict(row) for row in history], arrays)
-
-
-def _load(folder: Path, fingerprint: str, learned: Learned) -> tuple[Floats | None, list[Pass]]:
-    """Put ``learned`` into the state after the last pass that was finished; return the best weights and the history."""
-    found = checkpoints.load_state(folder, fingerprint)
-    if found is None:
-        return None, []
-    history, arrays = found
-    learned.θ, learned.totals, learned.updates = arrays["weights"], arrays["totals"], int(arrays["updates"][0])
-    learned.rule.arrays = {name: arrays[f"step_{name}"] for name in learned.rule.arrays}
-    return arrays["best"], [Pass(**row) for row in history]

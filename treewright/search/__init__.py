@@ -2,19 +2,25 @@
 
 from treewright.search.checking import CheckReport, check_task
 from treewright.search.compiling import compiled, inlined, interpreted, kernel
+from treewright.search.environment import Environment, Results, Rollouts
 from treewright.search.hashing import cross2, cross3, mix, string_hash
 from treewright.search.planning import Features, Planner
+from treewright.search.rollouts import TransitionEnvironment
 from treewright.search.running import Decoded, Trajectory, decode, trajectory
 from treewright.search.task import Packed, Task
 
 __all__ = [
     "CheckReport",
     "Decoded",
+    "Environment",
     "Features",
     "Packed",
     "Planner",
+    "Results",
+    "Rollouts",
     "Task",
     "Trajectory",
+    "TransitionEnvironment",
     "check_task",
     "compiled",
     "cross2",

@@ -1,0 +1,388 @@
+"""Reinforcement learning: a policy acts, sees what it earns, and makes probable what earned much.
+
+An *environment* (:mod:`treewright.search.environment`) has examples on which a policy acts, and rewards; learning looks
+for weights θ with which the Boltzmann policy π_θ(a | s) ∝ exp(θ·φ(a, s)/temp) earns most. The algorithms and equations
+are those of Jiang, Teichert, Daumé III & Eisner, *Learned prioritization for trading off accuracy and speed* (2012).
+All of them are one, :func:`policy_gradient_pass`, which draws trajectories, and for their mean does (eq. 9)
+
+    θ ← θ + α_k · Σ_t (Σ_{t'≥t} γ^{t'−t} r̃_{t'}) ∇log π_θ(a_t | s_t)
+
+They differ in the rewards r̃ that count, in the discount γ, and in the share δ of steps at which an oracle acts
+(eq. 11), which falls from pass to pass or stays what it is:
+
+>>> for row in rl_table():
+...     print(f"{row['learner']:15} {row['credit']:9} {row['γ']:4} {row['δ']:13} {row['source']}")
+policy-gradient terminal  1    constant:0.0  §3.2, eq. 6–7
+apprenticeship  unit      0    constant:1.0  §4.2, eq. 10
+D-              shaped    1    constant:1.0  §6.2
+I-              shaped    0    constant:1.0  §6.2
+D+              shaped    1    decay:0.2     §5, eq. 11
+I+              shaped    0    decay:0.2     §5, eq. 11
+
+A row of your own takes a line: ``PolicyGradient(credit="shaped", discount=0.5, infusion="decay:0.1")``. Learning
+itself, with passes, development data and checkpoints, is :func:`~treewright.learners.rl_training.train_rl`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.learners.irl import Learned
+from treewright.learners.schedules import Constant, Decay, Schedule, make_schedule
+from treewright.learners.steps import STEPS, make_step
+from treewright.search.environment import Credit, Environment, Rollouts
+from treewright.search.hashing import mix
+from treewright.search.planning import Features
+
+__all__ = [
+    "RL",
+    "Apprenticeship",
+    "DMinus",
+    "DPlus",
+    "Experience",
+    "IMinus",
+    "IPlus",
+    "LearnedPolicy",
+    "PolicyGradient",
+    "begin",
+    "make_rl",
+    "mean_reward",
+    "policy_gradient_pass",
+    "rl_table",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+CREDITS = ("terminal", "shaped", "unit")
+
+#: the rules of :mod:`treewright.learners.steps` that can be had: the others compare one gradient with the next, which
+#: says nothing where both are estimates
+RULES = tuple(name for name, rule in STEPS.items() if not rule.whole)
+
+_AT_ONCE = 256  # examples a call of the environment: after each there is progress to report, and Ctrl-C is heard
+_COLDEST = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyGradient:
+    """REINFORCE (Williams 1992), with every choice open; as it is, with the reward at the end only (eq. 6–7).
+
+    * ``credit``: the rewards r̃_t that count: the ``terminal`` one alone (eq. 3), or parts of it as soon as they are
+      earned (``shaped``, eq. 8), or 1 for each action taken (``unit``).
+    * ``discount``: γ: an action gets credit for a reward that comes so many steps later times γ to that power. With 1
+      it gets credit for all that comes after it, with 0 for its immediate reward only (eq. 9).
+    * ``infusion``: δ, the share of steps at which the oracle acts (eq. 11), a schedule by passes as for β of imitation
+      (:mod:`treewright.learners.schedules`): ``decay:0.2`` is 0.8^epoch, 1 in the first pass; 0 is no oracle at all.
+    * ``temperature``: temp of eq. 4, times ``cooling`` after each pass: high ones explore, low ones exploit.
+    * ``trajectories``: so many are drawn of each example in a pass; one, while δ is 1, for the oracle does not vary.
+    * ``baseline``: subtract from the rewards to come what is usual for the example: the mean reward of its trajectories
+      in the pass before, in the first pass that of the greedy policy. The expectation of the gradient stays the same,
+      and its variance becomes much smaller. It goes with a discount of 1, and where no oracle acts.
+    * ``passes`` over the examples, in random order; ``batch``: so many make an update, None for all of them.
+      Only the examples of one update can be shared out among several ``jobs``.
+    * ``step``: the rule of the step size α_k, ``constant``, ``1/k`` or ``1/sqrt(k)``, with k the number of the pass;
+      ``step_size``: its constant. ``normalise``: the gradient is scaled to length 1 before it meets the step size.
+    * ``averaged``: the result is the mean of the weights after each update.
+    """
+
+    name: ClassVar[str] = "policy-gradient"
+    source: ClassVar[str] = "§3.2, eq. 6–7"
+    about: ClassVar[str] = "make trajectories probable that earned much"
+
+    credit: Credit = "terminal"
+    discount: float = 1.0
+    infusion: Schedule = field(default_factory=lambda: Constant(0.0))
+    temperature: float = 1.0
+    cooling: float = 1.0
+    trajectories: int = 5
+    baseline: bool = False
+    passes: int = 25
+    batch: int | None = 1
+    step: str = "1/sqrt(k)"
+    step_size: float = 1.0
+    normalise: bool = False
+    averaged: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "infusion", make_schedule(self.infusion))
+        for setting, known in (("credit", CREDITS), ("step", RULES)):
+            if getattr(self, setting) not in known:
+                raise ConfigError(f"{setting} cannot be {getattr(self, setting)!r}; it is one of: {', '.join(known)}")
+        for setting in ("passes", "trajectories") if self.batch is None else ("passes", "trajectories", "batch"):
+            object.__setattr__(self, setting, whole_number(setting, getattr(self, setting), 1))
+        self._check_number("discount", most=1.0, why="1 counts all rewards to come, 0 the immediate one")
+        self._check_number(
+            "temperature", above=True, why="at 0 the policy explores nothing and has no gradient; 1 will do"
+        )
+        self._check_number("cooling", above=True, most=1.0, why="the temperature is multiplied by it; 1 keeps it")
+        self._check_number("step_size", above=True, why="without a step nothing is learned; 1.0 is a good first try")
+        coldest = self.temperature * self.cooling ** (self.passes - 1)
+        if coldest < _COLDEST:
+            raise ConfigError(
+                f"learner {self.name!r}: with cooling {self.cooling:g} the temperature falls to {coldest:g} in the "
+                f"last pass, which is too cold to compute with: keep it above {_COLDEST:g}"
+            )
+        if self.baseline and (self.discount != 1.0 or self.credit == "unit"):
+            raise ConfigError(
+                f"learner {self.name!r}: a baseline is a mean of whole rewards, and goes with discount = 1 and credit "
+                "'terminal' or 'shaped': set these, or leave baseline out"
+            )
+        if self.baseline and any(self.infusion(k) > 0.0 for k in range(1, self.passes + 1)):
+            raise ConfigError(
+                f"learner {self.name!r}: with a baseline, what the oracle does would be made less probable where it "
+                "earns less than usual: set infusion = 0, or leave baseline out"
+            )
+
+    def _check_number(self, setting: str, *, above: bool = False, most: float = math.inf, why: str) -> None:
+        value = getattr(self, setting)
+        number = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
+        if not (number > 0.0 if above else number >= 0.0) or number > most or math.isinf(number):
+            bound = ("above 0" if above else "0 or more") + (f" and at most {most:g}" if most < math.inf else "")
+            raise ConfigError(f"learner {self.name!r}: {setting} must be {bound}, not {value!r}: {why}")
+        object.__setattr__(self, setting, float(number))
+
+    def params(self) -> dict[str, Any]:
+        """The name and all choices, as plain values that :func:`make_rl` takes back."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"name": self.name, **plain, "infusion": str(self.infusion)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Apprenticeship(PolicyGradient):
+    """Apprenticeship by classification: make the oracle's actions probable where the oracle goes (§4.2, eq. 10).
+
+    It is policy gradient with the oracle acting at every step (δ = 1), each of whose actions counts 1.
+    """
+
+    name: ClassVar[str] = "apprenticeship"
+    source: ClassVar[str] = "§4.2, eq. 10"
+    about: ClassVar[str] = "make the oracle's actions probable, whatever they earn"
+    credit: Credit = "unit"
+    discount: float = 0.0
+    infusion: Schedule = field(default_factory=lambda: Constant(1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DMinus(PolicyGradient):
+    """D−: delayed reward (γ = 1) on the oracle's trajectories alone (§6.2)."""
+
+    name: ClassVar[str] = "D-"
+    source: ClassVar[str] = "§6.2"
+    about: ClassVar[str] = "learn from the oracle's trajectories, by all rewards to come"
+    credit: Credit = "shaped"
+    infusion: Schedule = field(default_factory=lambda: Constant(1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IMinus(DMinus):
+    """I−: immediate reward (γ = 0) on the oracle's trajectories alone (§6.2): much the same as apprenticeship."""
+
+    name: ClassVar[str] = "I-"
+    about: ClassVar[str] = "learn from the oracle's trajectories, by immediate rewards"
+    discount: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPlus(DMinus):
+    """D+: oracle-infused policy gradient (§5) with delayed reward (γ = 1), and δ = 0.8^epoch."""
+
+    name: ClassVar[str] = "D+"
+    source: ClassVar[str] = "§5, eq. 11"
+    about: ClassVar[str] = "wean the policy off the oracle, by all rewards to come"
+    infusion: Schedule = field(default_factory=lambda: Decay(0.2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class IPlus(DPlus):
+    """I+: oracle-infused policy gradient (§5) with immediate reward (γ = 0), the paper's best."""
+
+    name: ClassVar[str] = "I+"
+    about: ClassVar[str] = "wean the policy off the oracle, by immediate rewards"
+    discount: float = 0.0
+
+
+#: the learners by reinforcement, by name; add your own, as in ``LEARNERS``
+RL: dict[str, type[PolicyGradient]] = {
+    row.name: row for row in (PolicyGradient, Apprenticeship, DMinus, IMinus, DPlus, IPlus)
+}
+
+
+def make_rl(learner: str | PolicyGradient | dict[str, Any]) -> PolicyGradient:
+    """A learner from its name, from its settings (a dict with ``name``), or as it is.
+
+    >>> make_rl("i+").discount
+    0.0
+    >>> make_rl({"name": "D+", "infusion": "decay:0.5"}).infusion(2)
+    0.5
+    """
+    if isinstance(learner, PolicyGradient):
+        return learner
+    if not isinstance(learner, (str, dict)):
+        raise ConfigError(
+            "a learner is a name, a dictionary of settings with its name, or an object such as PolicyGradient(); "
+            f"{learner!r} is none of these"
+        )
+    settings = {"name": learner} if isinstance(learner, str) else dict(learner)
+    name = str(settings.pop("name", PolicyGradient.name))
+    found = {known.lower(): row for known, row in RL.items()}.get(name.lower().replace("_", "-"))
+    if found is None:
+        raise ConfigError(f"there is no learner by reinforcement {name!r}; there are: {', '.join(RL)}")
+    known = [f.name for f in fields(found)]
+    for setting in settings:
+        if setting not in known:
+            raise ConfigError(f"learner {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
+    return found(**settings)
+
+
+def rl_table() -> list[dict[str, str]]:
+    """The named learners and what each of them chooses."""
+    return [
+        {
+            "learner": name,
+            "what it does": row.about,
+            "credit": row.credit,
+            "γ": f"{row.discount:g}",
+            "δ": str(row.infusion),
+            "source": row.source,
+        }
+        for name, row in ((name, make()) for name, make in RL.items())
+    ]
+
+
+@dataclass
+class LearnedPolicy(Learned):
+    """What updates change: the weights and what belongs to them, and for a baseline the usual reward of each example.
+
+    ``usual`` is empty where there is no baseline.
+    """
+
+    usual: Floats
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that the next update depends on, for a checkpoint."""
+        return {**super().arrays(), "usual": self.usual}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Go back to what :meth:`arrays` gave."""
+        super().restore(arrays)
+        self.usual = arrays["usual"]
+
+
+class Experience(NamedTuple):
+    """What a pass has seen: means over its trajectories, how many there were, and how many updates."""
+
+    reward: float
+    accuracy: float
+    time: float
+    trajectories: int
+    updates: int
+
+
+def begin(learner: PolicyGradient, environment: Environment, *, jobs: int = 1) -> LearnedPolicy:
+    """What there is before the first update."""
+    θ = np.array(environment.initial(), np.float64)
+    if θ.shape != (environment.size,):
+        raise TaskError(f"the environment has {environment.size} weights, but begins with an array of {θ.shape}")
+    totals = np.zeros(environment.size if learner.averaged else 0)
+    everything = np.arange(len(environment) if learner.baseline else 0, dtype=np.int64)
+    usual = environment.run(θ, everything, jobs=jobs).reward if learner.baseline else np.zeros(0)
+    return LearnedPolicy(θ, totals, 0, make_step(learner.step, learner.step_size, environment.size), usual)
+
+
+def policy_gradient_pass(
+    learner: PolicyGradient,
+    environment: Environment,
+    learned: LearnedPolicy,
+    k: int,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Experience:
+    """Oracle-infused policy gradient (§5): its pass k = 1, 2, …, which changes ``learned``.
+
+    ``progress`` is told how many examples are done.
+    """
+    n, done, δ = len(environment), 0, learner.infusion(k)
+    settings: dict[str, Any] = {
+        "temperature": learner.temperature * learner.cooling ** (k - 1),
+        "infusion": δ,
+        "discount": learner.discount,
+        "credit": learner.credit,
+        "trajectories": 1 if δ == 1.0 else learner.trajectories,
+        "seed": int(mix(seed, k)),
+        "jobs": jobs,
+    }
+
+    def roll(which: Ints) -> Rollouts:
+        nonlocal done
+        usual = learned.usual[which] if learner.baseline else None
+        rollouts = environment.rollouts(learned.θ, which, baseline=usual, **settings)
+        done += len(which)
+        if progress is not None:
+            progress(done)
+        return rollouts
+
+    earned, updates = np.zeros(3), 0
+    order = np.random.default_rng([seed, k]).permutation(n).astype(np.int64)
+    for examples in _parts(order, learner.batch or n):
+        parts = [roll(which) for which in _parts(examples, _AT_ONCE)]
+        gradient = _add_up([part.gradient for part in parts], environment.size)
+        _climb(learner, learned, k, gradient.at, gradient.amount / (len(examples) * settings["trajectories"]))
+        rewards = np.concatenate([part.reward for part in parts])
+        if learner.baseline:
+            learned.usual[examples] = rewards.mean(axis=1)
+        earned += [rewards.sum(), sum(part.accuracy.sum() for part in parts), sum(part.time.sum() for part in parts)]
+        updates += 1
+    trajectories = n * settings["trajectories"]
+    reward, accuracy, time = (earned / trajectories).tolist()
+    return Experience(reward, accuracy, time, trajectories, updates)
+
+
+def mean_reward(environment: Environment, θ: Floats, *, jobs: int = 1) -> float:
+    """What the greedy policy earns, on average over all examples: to judge weights by, on development data."""
+    return float(environment.run(θ, np.arange(len(environment), dtype=np.int64), jobs=jobs).reward.mean())
+
+
+def _parts(examples: Ints, size: int) -> Iterator[Ints]:
+    for first in range(0, len(examples), size):
+        yield examples[first : first + size]
+
+
+def _add_up(gradients: list[Features], size: int) -> Features:
+    """The sum of sparse gradients, each place once."""
+    at = np.concatenate([gradient.at for gradient in gradients])
+    amount = np.concatenate([gradient.amount for gradient in gradients])
+    if len(at) and not 0 <= at.min() <= at.max() < size:
+        raise TaskError(f"the environment has {size} weights, but gradients of others")
+    if not np.isfinite(amount).all():
+        raise TaskError("the environment's gradients are not finite numbers: are its rewards?")
+    places, inverse = np.unique(at, return_inverse=True)
+    sums = np.bincount(inverse, amount, len(places))
+    return Features(places.astype(np.int64), sums.astype(np.float64), sum(gradient.value for gradient in gradients))
+
+
+def _climb(learner: PolicyGradient, learned: LearnedPolicy, k: int, at: Ints, gradient: Floats) -> None:
+    """Take a step of pass k along a gradient, and remember it where weights are averaged."""
+    if learner.normalise:
+        gradient = gradient / (np.linalg.norm(gradient) or 1.0)
+    with np.errstate(over="ignore"):  # said below, in words
+        change = learned.rule.change(k, gradient, gradient)
+        after = learned.θ[at] + change
+    if not np.isfinite(after).all():
+        raise ConfigError(
+            f"learner {learner.name!r}: in pass {k} weights have grown beyond all numbers; take a step_size smaller "
+            f"than {learner.step_size:g}, or normalise = True"
+        )
+    learned.θ[at] = after
+    if learner.averaged:
+        learned.totals[at] += learned.updates * change
+    learned.updates += 1
