@@ -75,6 +75,7 @@ def versions() -> dict[str, str]:
         "ufal.udpipe",
         "torch",
         "torch-struct",
+        "smatch",
     ):
         try:
             found[package] = version(package)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
+from benchmarks.smatch import report as smatch
 
 
 def percent(value: float | None) -> str:
@@ -551,6 +552,7 @@ def main() -> None:
         "constituency": constituency,
         "constituency_learners": constituency_learners,
         "engine": engine,
+        "smatch": smatch,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

@@ -17,7 +17,7 @@ FILES = {
     "image": ("x.conllu", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "this looks like a binary file, not text"),
     "packed": ("x.conllu", b"\x1f\x8b\x08\x08abc", "zcat FILE | treewright parse MODEL -"),
     "trees": ("x.ptb", b"(S (NP I) (VP see)\n", "has no end"),
-    "graphs": ("x.amr", b"(s / see-01)\n", "holds AMR graphs"),
+    "graphs": ("x.amr", b"(s / see-01\n", "not a graph in PENMAN notation"),
     "binary": ("x.tsv", bytes(range(256)) * 4, ""),
 }
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli import compare, corpus, demo, evaluate, grammar, info, learners, parse, trace, train
+from treewright.cli import compare, corpus, demo, evaluate, grammar, info, learners, parse, smatch, trace, train
 from treewright.cli.outcomes import EXIT_CODES, Commands
 
 __all__ = ["app", "main"]
@@ -29,6 +29,7 @@ app.add_typer(train.app, name="train")
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("smatch")(smatch.smatch)
 app.command("trace")(trace.trace)
 app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)

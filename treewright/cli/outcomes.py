@@ -37,7 +37,7 @@ EXIT_CODES = """Exit codes:
   130  interrupted (Ctrl-C)
   141  the reader of the output went away"""
 
-_ORDER = ("demo", "train", "parse", "evaluate", "compare", "trace", "grammar", "info", "learners", "corpus")
+_ORDER = ("demo", "train", "parse", "evaluate", "compare", "smatch", "trace", "grammar", "info", "learners", "corpus")
 
 
 class Commands(TyperGroup):

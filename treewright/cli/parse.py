@@ -55,7 +55,7 @@ def parse(
         ),
     ] = None,
     input_format: Annotated[
-        str, typer.Option("--input-format", help="Input: auto, conllu, tabular, text or ptb.")
+        str, typer.Option("--input-format", help="Input: auto, conllu, tabular, text, ptb or amr.")
     ] = "auto",
     out: Annotated[
         Path | None,

@@ -1,5 +1,6 @@
 """What goes in and out: sentences, trees, graphs, file formats, vocabularies, the built-in corpus."""
 
+from treewright.corpora.amr import format_amr, metadata, read_amr, write_amr
 from treewright.corpora.brackets import clean_tree, format_ptb, read_ptb, write_ptb
 from treewright.corpora.builtin import builtin_corpus, generate
 from treewright.corpora.conllu import format_conllu, read_conllu, write_conllu
@@ -19,16 +20,20 @@ __all__ = [
     "builtin_corpus",
     "clean_tree",
     "corpus_hash",
+    "format_amr",
     "format_conllu",
     "format_ptb",
     "format_sentence",
     "formats",
     "generate",
     "load_corpus",
+    "metadata",
+    "read_amr",
     "read_conllu",
     "read_ptb",
     "read_sentences",
     "read_tabular",
+    "write_amr",
     "write_conllu",
     "write_ptb",
     "write_tabular",

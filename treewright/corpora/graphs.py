@@ -31,13 +31,16 @@ from types import MappingProxyType
 
 from treewright.errors import CorpusError
 
-__all__ = ["Alignment", "Graph", "Triple"]
+__all__ = ["NOT_INVERSE", "Alignment", "Graph", "Triple"]
 
 Triple = tuple[str, str, str]
 """Source, role, target. Roles are written with their colon: ``":ARG0"``."""
 
 Alignment = tuple[int, ...] | str
 """What a concept comes from: positions of tokens, counted from 0, or the name of a construction."""
+
+NOT_INVERSE = frozenset([":consist-of", ":prep-on-behalf-of", ":prep-out-of"])
+"""Roles that end as inverse ones do and are none."""
 
 
 @contextmanager
@@ -74,6 +77,13 @@ class Graph:
         """The variables, in the order of their instances."""
         return tuple([variable for variable, _ in self.instances])
 
+    def named_twice(self) -> str | None:
+        """The first variable that has more than one concept, if there is one."""
+        variables = self.variables
+        if len(set(variables)) == len(variables):
+            return None
+        return next(variable for k, variable in enumerate(variables) if variable in variables[:k])
+
     def triples(self) -> tuple[Triple, ...]:
         """All triples: instances (with the role ``":instance"``), then edges, then attributes."""
         instances = [(variable, ":instance", concept) for variable, concept in self.instances]
@@ -85,8 +95,9 @@ class Graph:
         Alignments are not written. The graph must be well-formed: :meth:`validate` says what is not.
         """
         import penman
+        from penman.models import amr
 
-        text: str = penman.encode(penman.Graph(list(self.triples()), top=self.top))
+        text: str = penman.encode(penman.Graph(list(self.triples()), top=self.top), model=amr.model)
         return text
 
     @classmethod
@@ -99,13 +110,17 @@ class Graph:
         """
         import penman
         from penman.exceptions import PenmanError
+        from penman.models import amr
         from penman.surface import alignments
 
         try:
             with _silent("penman"):  # what it warns of is an error here
-                graph = penman.decode(text)
+                graph = penman.decode(text, model=amr.model)
         except PenmanError as error:
-            raise CorpusError(f"not a graph in PENMAN notation: {error}") from error
+            what = getattr(error, "message", None) or error
+            raise CorpusError(f"not a graph in PENMAN notation: {what}") from error
+        if graph.top is None:
+            raise CorpusError("a graph without a top: write (variable / concept)")
         for source, role, target in graph.triples:
             if role != ":instance" and target is None:
                 raise CorpusError(f"the role {role} of the variable {source!r} has no target: write one after it")
@@ -131,8 +146,7 @@ class Graph:
         twice; and everything connected to the top, whichever way the edges point.
         """
         known = set(self.variables)
-        if len(known) < len(self.instances):
-            twice = next(variable for variable in known if self.variables.count(variable) > 1)
+        if twice := self.named_twice():
             raise CorpusError(f"the variable {twice!r} has more than one concept")
         if self.top not in known:
             raise CorpusError(f"the top {self.top!r} is not a variable of the graph")

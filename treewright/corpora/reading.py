@@ -3,10 +3,10 @@ r"""One door to all corpus formats: name a file or a stream, get sentences.
 - ``conllu`` (``.conllu``, ``.conll``): ten columns, see :mod:`treewright.corpora.conllu`;
 - ``tabular`` (``.tsv``, ``.tab``): word and tag, see :mod:`treewright.corpora.tabular`;
 - ``text`` (``.txt``): a sentence a line, words separated by spaces;
-- ``ptb`` (``.ptb``, ``.mrg``): trees in brackets, see :mod:`treewright.corpora.brackets`.
+- ``ptb`` (``.ptb``, ``.mrg``): trees in brackets, see :mod:`treewright.corpora.brackets`;
+- ``amr`` (``.amr``, ``.penman``): meaning graphs in PENMAN notation, see :mod:`treewright.corpora.amr`.
 
-With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do. AMR graphs (``.amr``,
-``.penman``) are written only, not read.
+With ``format="auto"`` the suffix decides; for streams and other suffixes the first lines do.
 
 >>> import io
 >>> [str(sentence) for sentence in read_sentences(io.BytesIO(b"Time flies .\nI see .\n"))]
@@ -26,6 +26,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from treewright.corpora.amr import format_amr, parse_amr
 from treewright.corpora.brackets import format_ptb, parse_ptb
 from treewright.corpora.conllu import conllu_lines, format_conllu, parse_conllu
 from treewright.corpora.files import Source, source_name, text_lines
@@ -92,16 +93,15 @@ _FORMATS = {
     "tabular": _Format((".tsv", ".tab"), parse_tabular, format_tabular),
     "text": _Format((".txt",), _parse_text, _format_text),
     "ptb": _Format((".ptb", ".mrg"), parse_ptb, format_ptb),
+    "amr": _Format((".amr", ".penman"), parse_amr, format_amr),
 }
-
-_WRITE_ONLY = {".amr": "AMR graphs", ".penman": "AMR graphs"}
 
 
 def formats() -> list[str]:
     """The names of the known formats.
 
     >>> formats()
-    ['conllu', 'tabular', 'text', 'ptb']
+    ['conllu', 'tabular', 'text', 'ptb', 'amr']
     """
     return list(_FORMATS)
 
@@ -113,7 +113,7 @@ def read_sentences(source: Source, format: str = "auto", *, column: str = "upos"
 
     >>> read_sentences("train.conllu", format="conlu")
     Traceback (most recent call last):
-    treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text, ptb
+    treewright.errors.ConfigError: there is no format 'conlu'; choose one of auto, conllu, tabular, text, ptb, amr
     """
     if format != "auto":
         return parse_sentences(text_lines(source), source_name(source), format, column=column)
@@ -135,23 +135,18 @@ def parse_sentences(lines: Iterable[str], path: str, format: str, *, column: str
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """The format that the suffix of a file tells, if it tells one; CorpusError if it tells one that cannot be read.
+    """The format that the suffix of a file tells, if it tells one.
 
     >>> format_of("train.conllu"), format_of("README")
     ('conllu', None)
     """
     suffix = Path(path).suffix.lower()
-    if suffix in _WRITE_ONLY:
-        raise CorpusError(
-            f"holds {_WRITE_ONLY[suffix]}, which this version writes but does not read; "
-            "give CoNLL-U, word<TAB>tag, plain text or trees in brackets",
-            path=os.fspath(path),
-        )
     return next((name for name, known in _FORMATS.items() if suffix in known.suffixes), None)
 
 
 _UD_COMMENT = re.compile(r"#\s*([\w.:-]+\s*=|new(doc|par)\b)")
 _TREE_START = re.compile(r"\s*\(( *\(|[^\s()]+\s*(\(|$))")  # "((", "( (", "(S (", or "(S" alone on its line
+_GRAPH_START = re.compile(r"#\s*::\w|\s*\([^\s()/]+\s*/\s")  # metadata, or "(x / "
 _LINES_TO_GUESS_FROM = 50
 
 
@@ -165,6 +160,8 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
     only_comments = only_brackets = True
     for line in lines:
         seen.append(line)
+        if only_brackets and _GRAPH_START.match(line):
+            return "amr"
         if only_brackets and _TREE_START.match(line):
             return "ptb"
         tabs, words = line.count("\t"), line.split()

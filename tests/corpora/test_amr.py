@@ -1,0 +1,117 @@
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treewright.corpora import Graph, Sentence, format_amr, metadata, read_amr, write_amr
+from treewright.corpora.amr import _ordinary, parse_amr
+from treewright.errors import CorpusError
+
+TEXT = """\
+# ::id a.1 ::date 2012
+# ::snt The boy does n't go .
+(g / go-02 :polarity -
+   :ARG0 (b / boy))
+
+# ::id a.2
+# ::tok Red rings
+# ::snt Red  rings.
+
+(r / ring
+   :consist-of (g / gold)
+   :ARG1-of (s / see-01 :ARG0 (i / i) :op1 "a (b) \\"c\\" :d")
+   :mod (r2 / red :domain-of r))
+(not metadata)
+"""
+
+
+def read(text):
+    return list(read_amr(io.StringIO(text)))
+
+
+def test_sentences_with_graphs():
+    one, two = read(TEXT.replace("(not metadata)\n", ""))
+    assert one.forms == ("The", "boy", "does", "n't", "go", ".")
+    assert metadata(one) == {"id": "a.1", "date": "2012", "snt": "The boy does n't go ."}
+    assert one.graph == Graph("g", (("g", "go-02"), ("b", "boy")), (("g", ":ARG0", "b"),), (("g", ":polarity", "-"),))
+    assert (one.line, two.line, two.forms) == (3, 10, ("Red", "rings"))
+    assert ("r", ":consist-of", "g") in two.graph.edges
+    assert ("s", ":ARG1", "r") in two.graph.edges
+    assert two.graph.attributes == (("s", ":op1", '"a (b) \\"c\\" :d"'),)
+
+
+def test_what_the_library_reads_is_the_same():
+    graph = Graph.from_penman("(r / ring :consist-of (g / gold) :ARG1-of (s / see-01) :quant-of 2 :x g)")
+    assert _ordinary("(r / ring :consist-of (g / gold) :ARG1-of (s / see-01) :quant-of 2 :x g)") == graph
+    aligned = "(g / go-02~e.4 :ARG0~e.2 (b / boy~e.1))"
+    assert _ordinary(aligned) is None
+    assert read(aligned)[0].graph == Graph.from_penman(aligned)
+
+
+PIECES = st.sampled_from(
+    ["(a / b", "(c / d-01", ":x ", ":y-of ", "(", ")", " ", "\n", "/", "a", "c", '"', '"s t"', "~e.1", ":"]
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_whatever_is_read_is_what_the_library_reads(text):
+    found = _ordinary(text)
+    if found is not None:
+        assert found == Graph.from_penman(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", None, "it is empty"),
+        ("\n\n", None, "only blank lines"),
+        ("# ::id 1\n", None, "only comments"),
+        ("(a / b)\n\n# ::id 2\n", 3, "metadata without a graph"),
+        ("# ::id 1\n(a / b\n   :ARG0 (c / d)\n", 3, "not a graph in PENMAN notation: Unexpected end of input"),
+        ("(a / b\n   :ARG0 (c / d) e)\n", 2, "not a graph in PENMAN notation: Expected: ROLE"),
+        ("\n(a / b))\n", 2, r"'\)' follows the end of the graph"),
+        ("(a / b)\n(c / d)\n", 2, r"'\(c / d\)' follows the end of the graph"),
+        ("The boy goes .\n", 1, "not a graph"),
+        ("()\n", 1, "a graph without a top"),
+        ("(a / b :ARG0 (c))\n", 1, "the variable 'c' has no concept"),
+        ("(a / b :ARG0 )\n", 1, "the role :ARG0 of the variable 'a' has no target"),
+        ("(a / b\n :ARG0 (a / c))\n", 1, "the variable 'a' has more than one concept"),
+    ],
+)
+def test_bad_input(text, line, message):
+    with pytest.raises(CorpusError, match=message) as caught:
+        list(parse_amr(text.splitlines(), "x.amr"))
+    assert (caught.value.path, caught.value.line) == ("x.amr", line)
+
+
+def test_what_follows_a_graph():
+    with pytest.raises(CorpusError, match=r"<stream>:14: '\(not metadata\)' follows the end"):
+        read(TEXT)
+
+
+def test_writing(tmp_path):
+    graph = Graph.from_penman("(b / bark-01 :ARG0 (d / dog))")
+    sentence = Sentence(Sentence.from_words(["Dogs", "bark"]).tokens, ("# sent_id = 7", "# ::id 7"), graph=graph)
+    assert format_amr(sentence) == "# ::id 7\n# ::snt Dogs bark\n(b / bark-01\n   :ARG0 (d / dog))\n\n"
+    write_amr([sentence, sentence], tmp_path / "x.amr")
+    assert [back.graph for back in read_amr(tmp_path / "x.amr")] == [graph, graph]
+    with pytest.raises(CorpusError, match="it has none"):
+        format_amr(Sentence.from_words(["x"]))
+
+
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+def test_nothing_is_lost(real_data, part):
+    """Triples, top and metadata of every graph of the corpus; and the library reads the same."""
+    path = real_data(f"amr-little-prince/{part}.txt")
+    corpus = list(read_amr(path))
+    blocks = [block for block in path.read_text("utf-8").split("\n\n") if block.strip()]
+    for sentence, block in zip(corpus, blocks, strict=True):
+        graph = sentence.graph
+        graph.validate()
+        assert graph == Graph.from_penman(block)
+        [back] = parse_amr(format_amr(sentence).splitlines())
+        assert back.comments == sentence.comments
+        assert back.forms == sentence.forms
+        assert back.graph.top == graph.top
+        assert sorted(back.graph.triples()) == sorted(graph.triples())

@@ -1,0 +1,124 @@
+"""Graphs as flat arrays, for the kernels that compare them.
+
+Smatch sees a graph as triples. Those on one node (its concept, its attributes, and being the top) become pairs of a
+node and a *label*; those between two nodes become edges. Labels and roles are numbers, the same in all graphs that went
+through one :class:`Packer`, so that kernels compare numbers.
+
+What the usual scorers take for equal gets the same number: upper and lower case, a constant with quotes and without;
+and ``:mod`` is the inverse of ``:domain``. A triple that occurs twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora.graphs import Graph
+from treewright.errors import CorpusError
+
+__all__ = ["PackedGraphs", "Packer"]
+
+Ints = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+
+class PackedGraphs(NamedTuple):
+    """Graphs one behind the other: graph g has the nodes, labels and edges from ``…_at[g]`` to ``…_at[g + 1]``.
+
+    Nodes are numbered from 0 in each graph. Of a graph with n nodes, the first n labels are the concepts, in order.
+    """
+
+    node_at: Offsets
+    label_at: Offsets
+    edge_at: Offsets
+    label_node: Ints
+    label: Ints
+    source: Ints
+    role: Ints
+    target: Ints
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of triples of each graph."""
+        return np.diff(self.label_at) + np.diff(self.edge_at)
+
+
+class Packer:
+    """Gives numbers to labels and roles, and makes arrays of graphs.
+
+    >>> packer = Packer()
+    >>> graph = Graph.from_penman('(w / want-01 :ARG0 (b / boy) :polarity -)')
+    >>> packed = packer.pack([graph])
+    >>> packed.label_node.tolist(), packed.label.tolist()  # two concepts, the attribute, the top
+    ([0, 1, 0, 0], [1, 2, 3, 0])
+    >>> list(zip(packed.source.tolist(), packed.role.tolist(), packed.target.tolist()))
+    [(0, 0, 1)]
+    """
+
+    def __init__(self) -> None:
+        numbers: dict[tuple[str, str], int] = {("TOP", "top"): 0}
+        roles: dict[str, int] = {}
+
+        def concept_number(concept: str) -> int:
+            return numbers.setdefault(("", concept.strip('"').lower()), len(numbers))
+
+        def attribute_number(attribute: tuple[str, str]) -> int:
+            role, constant = attribute
+            return numbers.setdefault((role.lower(), constant.strip('"').lower()), len(numbers))
+
+        def role_number(role: str) -> tuple[int, bool]:
+            role = role.lower()
+            inverse = role == ":mod"
+            return roles.setdefault(":domain" if inverse else role, len(roles)), inverse
+
+        self._concepts = _Remembered(concept_number)
+        self._attributes = _Remembered(attribute_number)
+        self._roles = _Remembered(role_number)
+
+    def pack(self, graphs: Iterable[Graph], *, tops: bool = True) -> PackedGraphs:
+        """The arrays of graphs, with or without a triple for being the top. Edges must be between their variables."""
+        concepts, attributes, roles = self._concepts, self._attributes, self._roles
+        node_at, label_at, edge_at = [0], [0], [0]
+        labels: list[tuple[int, int]] = []
+        edges: list[tuple[int, int, int]] = []
+        for graph in graphs:
+            instances = graph.instances
+            number = {variable: k for k, (variable, _) in enumerate(instances)}
+            try:
+                of_nodes = [(number[variable], concepts[concept]) for variable, concept in instances]
+                of_nodes += [(number[node], attributes[role, value]) for node, role, value in graph.attributes]
+                if tops:
+                    of_nodes.append((number[graph.top], 0))
+                between = []
+                for source, name, target in graph.edges:
+                    role, inverse = roles[name]
+                    i, k = number[source], number[target]
+                    between.append((k, role, i) if inverse else (i, role, k))
+            except KeyError:
+                graph.validate()  # says what is unknown
+                raise
+            if len(number) < len(instances):
+                raise CorpusError(f"the variable {graph.named_twice()!r} has more than one concept; rename one")
+            labels += dict.fromkeys(of_nodes)
+            edges += dict.fromkeys(between)
+            node_at.append(node_at[-1] + len(instances))
+            label_at.append(len(labels))
+            edge_at.append(len(edges))
+        label_node, label = np.array(labels, np.int32).reshape(-1, 2).T
+        source_, role_, target_ = np.array(edges, np.int32).reshape(-1, 3).T
+        nodes, of_labels, of_edges = (np.array(at, np.int64) for at in (node_at, label_at, edge_at))
+        columns = [np.ascontiguousarray(column) for column in (label_node, label, source_, role_, target_)]
+        return PackedGraphs(nodes, of_labels, of_edges, *columns)
+
+
+class _Remembered(dict):  # type: ignore[type-arg]
+    """Values of a function, each computed once."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+
+    def __missing__(self, key: object) -> object:
+        self[key] = value = self._function(key)
+        return value

@@ -1,0 +1,200 @@
+r"""Files of AMR graphs in PENMAN notation, each with its metadata, read as a stream and written back.
+
+A block of lines is a graph: first what is known of it, in comments, then the graph itself; an empty line ends it::
+
+    # ::id lpp_1943.289
+    # ::snt Chapter 7 .
+    (c / chapter :mod 7)
+
+The comments of a sentence are kept as they are (:func:`metadata` reads them), and its words are those of ``::tok`` or
+else of ``::snt``, separated by spaces; there may be none. Its graph has all edges in their normal direction.
+
+>>> import io
+>>> text = "# ::id 1\n# ::snt The boy wants to go .\n(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b))\n"
+>>> [sentence] = read_amr(io.StringIO(text))
+>>> sentence.forms[:2], sentence.graph.edges
+(('The', 'boy'), (('w', ':ARG0', 'b'), ('w', ':ARG1', 'g'), ('g', ':ARG0', 'b')))
+>>> metadata(sentence)
+{'id': '1', 'snt': 'The boy wants to go .'}
+>>> print(format_amr(sentence), end="")
+# ::id 1
+# ::snt The boy wants to go .
+(w / want-01
+   :ARG0 (b / boy)
+   :ARG1 (g / go-02
+            :ARG0 b))
+<BLANKLINE>
+
+The `penman` library says what PENMAN is. It is asked for everything out of the ordinary (alignments, nodes without a
+concept) and for what is wrong with a graph. The ordinary, nearly all of every corpus, is read here, because scoring a
+parser is mostly reading. Both give the same graph.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from sys import intern
+
+from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
+from treewright.corpora.types import Sentence
+from treewright.errors import CorpusError
+
+__all__ = ["format_amr", "metadata", "parse_amr", "read_amr", "write_amr"]
+
+# Possessive (*+): what was taken is not given back, so that nothing is tried twice.
+_SPACE, _SYMBOL, _STRING = r"[ \t\r\n\v\f]*+", r'[^ \t\r\n\v\f"()/:~]++', r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# A role with the node that it leads to, as far as the concept; a role with an atom; the end of a node; a surprise.
+_PIECE = re.compile(
+    rf"{_SPACE}(?:"
+    rf"(?:(:{_SYMBOL}){_SPACE})?\({_SPACE}({_SYMBOL}){_SPACE}/{_SPACE}({_SYMBOL})(?=[ \t\r\n\v\f()])"
+    rf"|(:{_SYMBOL})[ \t\r\n\v\f]{_SPACE}({_SYMBOL}|{_STRING})(?=[ \t\r\n\v\f)])"
+    r"|(\))"
+    r"|([^ \t\r\n\v\f]))"
+)
+_BRACKET = re.compile(rf"{_STRING}|[()]")
+_KEY = re.compile(r"(?:^|\s)::(\S+)")
+
+
+def read_amr(source: Source) -> Iterator[Sentence]:
+    """The sentences of a file or stream of AMR graphs, one at a time: memory does not grow with the file.
+
+    Raises :class:`CorpusError`, with the line, on the first thing that is not a graph, and on a source without any.
+    A triple that occurs twice is no error here: parsers make such graphs, and :meth:`Graph.validate` finds them.
+    """
+    return parse_amr(text_lines(source), source_name(source))
+
+
+def write_amr(sentences: Iterable[Sentence], target: Target) -> None:
+    """Write the graphs of sentences with their metadata; a file at a path appears whole or not at all."""
+    with text_writer(target) as write:
+        for sentence in sentences:
+            write(format_amr(sentence))
+
+
+def parse_amr(lines: Iterable[str], path: str | None = None) -> Iterator[Sentence]:
+    """The sentences in lines of a file of graphs (without line ends); ``path`` is for messages."""
+    comments: list[str] = []
+    graph: list[str] = []
+    number, begun, empty = 0, 0, True
+    for number, line in enumerate(lines, 1):
+        start = line.lstrip()[:1]
+        if start in ("", "#"):
+            if graph:
+                yield _sentence(comments, graph, path, begun)
+                comments, graph, empty = [], [], False
+            if start == "#":
+                comments.append(line)
+        else:
+            if not graph:
+                begun = number
+            graph.append(line)
+    if graph:
+        yield _sentence(comments, graph, path, begun)
+    elif comments and not empty:
+        message = "metadata without a graph after it; remove it, or was the end of the file cut off?"
+        raise CorpusError(message, path=path, line=number)
+    elif empty:
+        found = "only comments" if comments else "only blank lines" if number else "it is empty"
+        raise CorpusError(f"no graph in it: {found}", path=path)
+
+
+def _sentence(comments: list[str], graph: list[str], path: str | None, line: int) -> Sentence:
+    known = _metadata(comments)
+    words = (known.get("tok") or known.get("snt") or "").split()
+    text = "\n".join(graph)
+    found = _ordinary(text) or _through_penman(text, path, line)
+    return Sentence(Sentence.from_words(words).tokens, tuple(comments), graph=found, path=path, line=line)
+
+
+def _ordinary(text: str) -> Graph | None:
+    """The graph in a text that has nothing but nodes with concepts, roles, variables and constants; else None."""
+    concepts: dict[str, str] = {}
+    triples: list[Triple] = []
+    open_nodes: list[str] = []
+    for role, variable, concept, atom_role, atom, end, surprise in _PIECE.findall(text):
+        if end:
+            if not open_nodes:
+                return None
+            open_nodes.pop()
+        elif surprise or variable in concepts or bool(open_nodes) != bool(role or atom_role):
+            return None  # the last: a node without a role inside another one, or a role outside all of them
+        elif atom_role:
+            triples.append((open_nodes[-1], intern(atom_role), atom))
+        else:
+            if role:
+                triples.append((open_nodes[-1], intern(role), variable))
+            elif concepts:
+                return None  # a second graph
+            concepts[variable] = intern(concept)
+            open_nodes.append(variable)
+    if open_nodes or not concepts:
+        return None
+    edges, attributes = [], []
+    for triple in triples:
+        source, role, target = triple
+        if target not in concepts:
+            attributes.append(triple)
+        elif role.endswith("-of") and role not in NOT_INVERSE:
+            edges.append((target, intern(role[:-3]), source))
+        else:
+            edges.append(triple)
+    instances = tuple(concepts.items())
+    return Graph(instances[0][0], instances, tuple(edges), tuple(attributes))
+
+
+def _through_penman(text: str, path: str | None, line: int) -> Graph:
+    """The graph in a text by the library, or what is wrong with it, and in which line."""
+    try:
+        graph = Graph.from_penman(text)
+    except CorpusError as error:
+        at = getattr(error.__cause__, "lineno", None) or 1
+        raise CorpusError(str(error), path=path, line=line + at - 1) from None
+    depth = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += {"(": 1, ")": -1}.get(bracket[0], 0)
+        if depth == 0:
+            break
+    if rest := text[bracket.end() :].strip():
+        at = text.count("\n", 0, len(text.rstrip()) - len(rest))
+        shown = rest if len(rest) <= 40 else rest[:40] + "…"
+        message = f"{shown!r} follows the end of the graph; remove it, or put an empty line between two graphs"
+        raise CorpusError(message, path=path, line=line + at)
+    if twice := graph.named_twice():
+        raise CorpusError(f"the variable {twice!r} has more than one concept; rename one", path=path, line=line)
+    return graph
+
+
+def metadata(sentence: Sentence) -> dict[str, str]:
+    """What the comments of a sentence say, by key.
+
+    >>> metadata(Sentence((), ("# ::id lpp.1 ::date 2012 ::preferred", "# ::snt Chapter 7 .")))
+    {'id': 'lpp.1', 'date': '2012', 'preferred': '', 'snt': 'Chapter 7 .'}
+    """
+    return _metadata(sentence.comments)
+
+
+def _metadata(comments: Iterable[str]) -> dict[str, str]:
+    known: dict[str, str] = {}
+    for comment in comments:
+        _, *pairs = _KEY.split(comment.lstrip().lstrip("#"))
+        known.update(zip(pairs[::2], map(str.strip, pairs[1::2]), strict=True))
+    return known
+
+
+def format_amr(sentence: Sentence) -> str:
+    """The graph of one sentence with its metadata, ready to be written after the one before.
+
+    Comments that are not metadata are left out. The words are written as ``::snt`` where no comment has them.
+    """
+    if sentence.graph is None:
+        raise CorpusError(
+            "cannot be written as a graph: it has none; choose another format, or parse it first",
+            path=sentence.path,
+            line=sentence.line,
+        )
+    lines = [comment for comment in sentence.comments if "::" in comment]
+    if len(sentence) and not {"snt", "tok"} & metadata(sentence).keys():
+        lines.append(f"# ::snt {sentence}")
+    return "\n".join([*lines, sentence.graph.to_penman()]) + "\n\n"
