@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from benchmarks.alignment import report as alignment
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
 from benchmarks.smatch import report as smatch
 
@@ -553,6 +554,7 @@ def main() -> None:
         "constituency_learners": constituency_learners,
         "engine": engine,
         "smatch": smatch,
+        "alignment": alignment,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

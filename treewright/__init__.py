@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from treewright.constituency import ConstituencyParser, Grammar
+    from treewright.constituency import ConstituencyParser, Grammar, LatentParser
     from treewright.corpora import Sentence, Token, load_corpus, read_sentences
     from treewright.corpora.builtin import builtin_corpus
     from treewright.dependency import DependencyParser, EisnerParser
@@ -27,6 +27,7 @@ _HOMES = {
     "DependencyParser": "treewright.dependency",
     "EisnerParser": "treewright.dependency",
     "Grammar": "treewright.constituency",
+    "LatentParser": "treewright.constituency",
     "Sentence": "treewright.corpora",
     "Tagger": "treewright.tagging",
     "Task": "treewright.search",
@@ -45,6 +46,7 @@ __all__ = [
     "DependencyParser",
     "EisnerParser",
     "Grammar",
+    "LatentParser",
     "Sentence",
     "Tagger",
     "Task",

@@ -18,6 +18,7 @@ ESTIMATORS = {
     "viterbi": "treewright.tagging:ViterbiTagger",
     "eisner": "treewright.dependency:EisnerParser",
     "constituency": "treewright.constituency:ConstituencyParser",
+    "latent": "treewright.constituency:LatentParser",
 }
 
 

@@ -14,8 +14,8 @@ from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import irl_table, rl_table, table
 
-VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "parse", "evaluate", "compare",
-         "smatch", "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
+VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "train latent", "parse",
+         "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
 
 
 def test_version(run):

@@ -1,23 +1,49 @@
-"""Task 4, meaning graphs (AMR): how they are compared."""
+"""Task 4, meaning graphs (AMR): how they are compared, and which words their nodes come from."""
 
+from treewright.amr.alignment import (
+    Aligner,
+    Alignment,
+    AlignmentScores,
+    join_trees,
+    node_label,
+    nodes_of,
+    read_gold_alignments,
+    score_alignments,
+    with_alignment,
+)
 from treewright.amr.graphs import collapse_ops, number_ops
+from treewright.amr.improved_aligner import ImprovedAligner
 from treewright.amr.naive_smatch import naive_loss, naive_smatch
+from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import PartScore, SmatchComparison, SmatchScores, compare_smatch, score_smatch
 from treewright.amr.smatch import PACKAGE, VANILLA, HillClimbing, Matches, match
+from treewright.amr.wording import read_verbalisations
 
 __all__ = [
     "PACKAGE",
     "VANILLA",
+    "Aligner",
+    "Alignment",
+    "AlignmentScores",
     "HillClimbing",
+    "ImprovedAligner",
     "Matches",
     "PartScore",
+    "RuleAligner",
     "SmatchComparison",
     "SmatchScores",
     "collapse_ops",
     "compare_smatch",
+    "join_trees",
     "match",
     "naive_loss",
     "naive_smatch",
+    "node_label",
+    "nodes_of",
     "number_ops",
+    "read_gold_alignments",
+    "read_verbalisations",
+    "score_alignments",
     "score_smatch",
+    "with_alignment",
 ]

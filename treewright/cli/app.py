@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli import compare, corpus, demo, evaluate, grammar, info, learners, parse, smatch, trace, train
+from treewright.cli import align, compare, corpus, demo, evaluate, grammar, info, learners, parse, smatch, trace, train
 from treewright.cli.outcomes import EXIT_CODES, Commands
 
 __all__ = ["app", "main"]
@@ -30,6 +30,7 @@ app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("smatch")(smatch.smatch)
+app.command("align")(align.align)
 app.command("trace")(trace.trace)
 app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)

@@ -71,7 +71,9 @@ def evaluate(
     max_length: Annotated[
         int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
     ] = None,
-    input_format: Annotated[str, typer.Option("--input-format", help="auto, conllu, tabular, text, ptb or amr.")] = "auto",
+    input_format: Annotated[
+        str, typer.Option("--input-format", help="auto, conllu, tabular, text, ptb or amr.")
+    ] = "auto",
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:

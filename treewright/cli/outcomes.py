@@ -37,7 +37,10 @@ EXIT_CODES = """Exit codes:
   130  interrupted (Ctrl-C)
   141  the reader of the output went away"""
 
-_ORDER = ("demo", "train", "parse", "evaluate", "compare", "smatch", "trace", "grammar", "info", "learners", "corpus")
+_ORDER = (
+    "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info",
+    "learners", "corpus",
+)  # fmt: skip
 
 
 class Commands(TyperGroup):

@@ -1,8 +1,10 @@
-"""Task 3, constituency parsing: treebank grammars, exact charts, and six ways to learn a grammar's weights."""
+"""Task 3, constituency parsing: treebank and latent-variable grammars, exact charts, and many ways to learn."""
 
 from treewright.constituency.binarisation import Markovisation
 from treewright.constituency.grammar import Grammar, NotInGrammar
 from treewright.constituency.heads import head_child
+from treewright.constituency.latent import LatentGrammar
+from treewright.constituency.latent_parser import LatentParser
 from treewright.constituency.lexicon import Lexicon
 from treewright.constituency.mdp import TopDownMDP
 from treewright.constituency.parser import ML, ConstituencyParser, KBest
@@ -16,6 +18,8 @@ __all__ = [
     "ConstituencyScores",
     "Grammar",
     "KBest",
+    "LatentGrammar",
+    "LatentParser",
     "Lexicon",
     "Markovisation",
     "NotInGrammar",

@@ -217,17 +217,8 @@ class ConstituencyParser(Estimator):
         self._check_settings()
         jobs = whole_number("jobs", jobs, 1)
         learner = self._make_learner()
-        sentences = self._treebank(corpus, self.max_length)
-        trees = _clean_trees(sentences)
+        sentences, trees, binary = self._read_treebank(corpus)
         corpora = {"train": corpus_hash(sentences)}
-        tops = Counter(map(_top_label, sentences, trees))
-        self.top_ = tops.most_common(1)[0][0]
-        self.cover_ = (
-            Counter(tree.label for tree in trees if not tree.is_preterminal).most_common(1)[0][0]
-            if any(not tree.is_preterminal for tree in trees)
-            else trees[0].label
-        )
-        binary = _binarised(self._markovisation(), trees, sentences)
         self.grammar_ = self.grammar if isinstance(self.grammar, Grammar) else Grammar.learn(binary)
         self.lexicon_ = Lexicon.learn(
             [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in binary], kind=self.lexicon
@@ -266,6 +257,16 @@ class ConstituencyParser(Estimator):
             scores = {"dev F1": evaluate(self.grammar_.weights)}
         self.card_ = self._make_card(corpora, scores)
         return self
+
+    def _read_treebank(self, corpus: Corpus) -> tuple[list[Sentence], list[Tree], list[Tree]]:
+        """The sentences to learn from, their clean trees, and these made binary; what is usual at the top is noted."""
+        sentences = self._treebank(corpus, self.max_length)
+        trees = _clean_trees(sentences)
+        tops = Counter(map(_top_label, sentences, trees))
+        self.top_ = tops.most_common(1)[0][0]
+        labels = Counter(tree.label for tree in trees if not tree.is_preterminal)
+        self.cover_ = labels.most_common(1)[0][0] if labels else trees[0].label
+        return sentences, trees, _binarised(self._markovisation(), trees, sentences)
 
     def _planner(self, binary: Sequence[Tree], trees: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
         """The corpus as the learner sees it; trees that a given grammar lacks rules for are left out."""
@@ -340,13 +341,16 @@ class ConstituencyParser(Estimator):
         for name, known in (*choices, ("decoder", tuple(DECODERS))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
+        if self.beam is not None and not _number(self.beam) > 0.0:
+            raise ConfigError(f"beam must be a number above 0, not {self.beam!r}; leave it out for exact search")
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
         self._markovisation()
         if not 0.0 <= _number(self.prune) < 1.0:
             raise ConfigError(
                 f"prune must be a probability, from 0 to less than 1, not {self.prune!r}; 0 prunes nothing"
             )
-        if self.beam is not None and not _number(self.beam) > 0.0:
-            raise ConfigError(f"beam must be a number above 0, not {self.beam!r}; leave it out for exact search")
         if not _number(self.memory) > 0.0:
             raise ConfigError(f"memory must be a number of gigabytes above 0, not {self.memory!r}")
         if self.max_length is not None:
@@ -531,8 +535,7 @@ class ConstituencyParser(Estimator):
 
     def _rows(self, words: list[str], tags: Sequence[str]) -> npt.NDArray[np.int32]:
         """The rows of the lexicon for a sentence's words, or for its tags if these are given."""
-        known = self.lexicon_.knows
-        seen = [_BRACKETS[w] if w in _BRACKETS and not known(w) and known(_BRACKETS[w]) else w for w in words]
+        seen = _as_in_treebank(words, self.lexicon_.knows)
         return self.lexicon_.gold_rows(tags, seen) if self.tags == "gold" else self.lexicon_.rows(seen)
 
     def _longest(self, bytes_each: int | None = None) -> int:
@@ -599,6 +602,11 @@ class ConstituencyParser(Estimator):
         self.lexicon_ = Lexicon.from_arrays(settings["lexicon"], parts["lexicon"])
         self.top_, self.cover_ = settings["top"], settings["cover"]
         self._restored()
+
+
+def _as_in_treebank(words: list[str], knows: Callable[[str], bool]) -> list[str]:
+    """Words with brackets as the treebank writes them."""
+    return [_BRACKETS[w] if w in _BRACKETS and not knows(w) and knows(_BRACKETS[w]) else w for w in words]
 
 
 def _without_missing(lexical: Lexical, tags: npt.NDArray[np.int32]) -> Lexical:

@@ -10,14 +10,16 @@ import os
 from typing import Any
 
 from treewright.cli.tasks.base import Task
-from treewright.cli.tasks.constituency import Constituency
+from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
 from treewright.cli.tasks.tagging import Tagging, Viterbi
 from treewright.errors import ModelError
 
 __all__ = ["TASKS", "Task", "load_model"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (Tagging(), Dependency(), Constituency(), Viterbi(), Eisner())}
+TASKS: dict[str, Task] = {
+    task.name: task for task in (Tagging(), Dependency(), Constituency(), Latent(), Viterbi(), Eisner())
+}
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table
 from treewright.cli.settings import PLANNING, Setting
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from treewright.corpora import Sentence
     from treewright.learners import Learner
 
-__all__ = ["Constituency", "grammar_name", "is_grammar_file", "read_grammar"]
+__all__ = ["Constituency", "Latent", "grammar_name", "is_grammar_file", "read_grammar"]
 
 _NARROWEST = 40  # columns that a drawing needs at least
 _RULES = ("evalb", "parseval")
@@ -48,7 +48,7 @@ class Constituency(Task):
       treewright train constituency train.ptb --grammar rules.txt --out model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
+    settings: ClassVar[tuple[Setting, ...]] = (
         Setting(
             "grammar",
             str,
@@ -81,14 +81,14 @@ class Constituency(Task):
         Setting("memory", float, "Gigabytes for a chart; longer sentences are parsed in parts.", default="2.0"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
-    learning = (replace(PLANNING[0], help=_ALGORITHMS), *PLANNING[1:])
+    learning: ClassVar[tuple[Setting, ...]] = (replace(PLANNING[0], help=_ALGORITHMS), *PLANNING[1:])
     default_learner = "max-margin"
     learner_defaults = {"learner": "max-margin"}
     score_name = "F1"
     formats = ("ptb", "text", "svg", "html", "json")
     keeps_format = False
     one_a_file = ("svg",)
-    k_best_formats = ("ptb", "text", "json")
+    k_best_formats: ClassVar[tuple[str, ...]] = ("ptb", "text", "json")
     scoring = ("rules", "max_length")
     measures = ("f1",)
     counted = ("covered_",)
@@ -223,6 +223,77 @@ class Constituency(Task):
         if covered is not None:
             plain["covered"] = covered
         return plain, _show(plain)
+
+
+class Latent(Constituency):
+    """Find the phrases of a sentence, with a grammar that has split its symbols."""
+
+    name = "latent"
+    help = """Train a constituency parser whose grammar splits its symbols (split and merge).
+
+    TRAIN is a treebank in brackets (.ptb, .mrg). In each cycle every symbol is split in
+    two, and the splits that help least are taken back. With --dev, the best cycle is kept.
+    It parses more accurately than `train constituency`, and takes longer to learn.
+
+    Examples:
+      treewright train latent train.ptb --dev dev.ptb --max-length 40 -j 2 --out model.tw
+      treewright train latent train.ptb --dev dev.ptb --cycles 4 --tradeoff 0.01 -o fast.tw
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    settings = (
+        Setting("grammar", str, "What symbols remember before they are split: v1h0, v1h0-left, v1h1.", default="v1h0"),
+        Setting(
+            "decoder",
+            str,
+            "max-rule-product: the tree with the most probable rules; max-rule-sum; or viterbi.",
+            default="max-rule-product",
+        ),
+        Setting("prune", float, "Skip what coarser grammars find less probable; 0 is exact.", default="0.0001"),
+        Setting(
+            "tradeoff",
+            float,
+            "λ of learned pruning: the price of a constituent built in vain, such as 0.01; 0: no such pruning.",
+            nothing=0,
+        ),
+        *(s for s in Constituency.settings if s.name in ("max_length", "memory", "seed")),
+    )
+    learning = (
+        Setting("name", str, "split-merge; there is no other.", table="learner", flag="--learner -l", key="learner"),
+        Setting("cycles", int, "Cycles of splitting and merging.", table="learner", flag="--cycles -n"),
+        Setting("split", int, "Steps of EM after splitting.", table="learner"),
+        Setting("merge", int, "Steps of EM after merging.", table="learner"),
+        Setting("smooth", int, "Steps of EM with smoothing.", table="learner"),
+        Setting("merged", float, "The share of the splits that is taken back.", table="learner"),
+    )
+    default_learner = "split-merge"
+    learner_defaults = {"learner": "split-merge", "cycles": "5", "split": "50", "merge": "20", "smooth": "10",
+                        "merged": "0.5"}  # fmt: skip
+    k_best_formats = ()
+
+    def estimator(self) -> type[Any]:
+        """The parser."""
+        from treewright.constituency import LatentParser
+
+        return LatentParser
+
+    def make_learner(self, settings: Mapping[str, Any]) -> Any:
+        """Its cycles are what other learners have passes for."""
+        from treewright.constituency.latent_training import make_split_merge
+
+        return make_split_merge(dict(settings))
+
+    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings as they are: a grammar cannot be a file here."""
+        return dict(values)
+
+    def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """There are no other files."""
+        return {}
+
+    def describe(self, layout: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+        """The size of the grammar."""
+        sizes = [layout[name][0] for k in range(100) if (name := f"level{k}.coarser") in layout]
+        return {"cycles": len(sizes) - 1, "symbols": sizes[0], "substates": sizes[-1]} if sizes else {}
 
 
 def grammar_name(grammar: Any) -> str:

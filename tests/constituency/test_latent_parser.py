@@ -1,0 +1,99 @@
+"""The estimator: what is built from what others test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from treewright import load
+from treewright.constituency import LatentParser
+from treewright.corpora import Sentence, Tree, builtin_corpus
+from treewright.errors import ConfigError, CorpusError
+
+LEARNER = {"name": "split-merge", "cycles": 2, "split": 4, "merge": 2, "smooth": 2}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return builtin_corpus(train=40, dev=10, test=10)
+
+
+@pytest.fixture(scope="module")
+def parser(corpus):
+    return LatentParser(learner=LEARNER).fit(corpus.train, dev=corpus.dev)
+
+
+def trees(parser, sentences):
+    return [sentence.tree for sentence in parser.parse(sentences)]
+
+
+def test_parses_and_is_the_same_from_a_file(parser, corpus, tmp_path):
+    assert parser.evaluate(corpus.test).f1 > 0.6
+    assert len(parser.levels_) == 1 + max(row.iteration for row in parser.history_ if row.best)
+    assert parser.card_["scores"]["dev F1"] == max(row.score for row in parser.history_)
+    restored = load(parser.save(tmp_path / "model.tw"))
+    assert isinstance(restored, LatentParser)
+    assert trees(restored, corpus.test) == trees(parser, corpus.test)
+    assert restored.resolved_config() == parser.resolved_config()
+
+
+def test_every_sentence_has_a_tree(parser):
+    words = [["Zyxw"], ["the"] * 25, ["(", "?", ")"]]
+    assert [tree.leaves() for tree in trees(parser, words)] == [tuple(each) for each in words]
+    assert trees(parser, [[]]) == [None]
+
+
+def test_long_sentences_are_parsed_in_parts(parser, corpus):
+    words = ["the", "cat", "sees", "the", "dog"] * 9
+    small = LatentParser(learner=LEARNER, memory=1e-6)
+    small.levels_ = parser.levels_
+    assert small._longest() == 20
+    small.top_, small.cover_, small.card_ = parser.top_, parser.cover_, {}
+    small._use_levels(parser.levels_)
+    assert trees(small, [words])[0].leaves() == tuple(words)
+    assert small.covered_ == 1
+
+
+def test_speed_is_tuned_and_kept(parser, corpus, tmp_path):
+    before = trees(parser, corpus.test)
+    fast = LatentParser(learner=LEARNER, seed=3)
+    fast.__dict__.update({name: value for name, value in parser.__dict__.items() if name.endswith("_")})
+    fast.tune_speed(corpus.train, 0.05)
+    rows = fast._packed(corpus.test)
+    masks, _ = fast.policy_.masks(rows.rows, rows.at)
+    built, possible = np.bitwise_count(masks).sum(), len(masks) * fast.policy_.symbols
+    assert built < 0.2 * possible
+    after = trees(fast, corpus.test)
+    assert sum(a == b for a, b in zip(before, after, strict=True)) > len(after) / 2
+    assert trees(load(fast.save(tmp_path / "fast.tw")), corpus.test) == after
+    assert parser.policy_ is None
+
+
+def test_trees_that_the_grammar_lacks_are_left_out_of_tuning(parser):
+    [strange] = builtin_corpus(train=1, dev=1, test=1, seed=5).train
+    other = Sentence(strange.tokens, tree=Tree("S", (Tree("WEIRD", strange.tree.children),)))
+    with pytest.raises(CorpusError, match="can derive no tree"):
+        parser.tune_speed([other], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decoder": "max"}, "decoder cannot be 'max'; it is one of: viterbi, max-rule-product, max-rule-sum"),
+        ({"prune": 1.0}, "prune must be a probability"),
+        ({"tradeoff": -1.0}, "tradeoff must be above 0 and at most 1"),
+        ({"tradeoff": 2.0}, "tradeoff must be above 0 and at most 1"),
+        ({"grammar": "v0"}, "grammar cannot be 'v0'"),
+        ({"grammar": 3}, "give a name such as 'v1h0'"),
+        ({"memory": 0}, "memory must be"),
+        ({"learner": "maxent"}, "learned by 'split-merge'"),
+    ],
+)
+def test_bad_settings(settings, message, corpus):
+    with pytest.raises(ConfigError, match=message):
+        LatentParser(**settings).fit(corpus.train[:2])
+
+
+def test_no_k_best(parser):
+    with pytest.raises(ConfigError, match="no k best trees"):
+        parser.parse_k_best([["a"]])

@@ -1,0 +1,231 @@
+"""How concepts are worded in English: inflected, as numbers, and by little words whose letters say nothing of them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from treewright.corpora.files import text_lines
+from treewright.corpora.types import Token
+from treewright.errors import CorpusError
+
+__all__ = ["MONTHS", "NEGATIONS", "WORDINGS", "number_of", "plain", "read_verbalisations", "readings"]
+
+
+def _list(words: str) -> list[str]:
+    return words.split()
+
+
+MONTHS = _list("january february march april may june july august september october november december")
+
+NEGATIONS = frozenset(_list("no not n't non never without nor neither none nobody nothing cannot"))
+
+WORDINGS: dict[str, tuple[str, ...]] = {
+    concept: tuple(_list(words))
+    for concept, words in {
+        "i": "me my mine myself",
+        "you": "your yours yourself yourselves thou thee",
+        "he": "him his himself",
+        "she": "her hers herself",
+        "it": "its itself",
+        "we": "us our ours ourselves",
+        "they": "them their theirs themselves",
+        "person": "people who whoever someone anyone one",
+        "thing": "what which whatever that something",
+        "location": "where wherever place",
+        "amr-unknown": "what who whom whose which why where when how ?",
+        "amr-choice": "or",
+        "request-confirmation": "right ?",
+        "truth-value": "whether if ?",
+        "contrast": "but however yet while although though whereas",
+        "cause": "because why for since so therefore thus as that",
+        "have-concession": "nevertheless although though despite yet even",
+        "have-condition": "if unless",
+        "have-purpose": "for to",
+        "possible": "can could may might able ca cannot perhaps maybe",
+        "obligate": "must have has had need obliged",
+        "recommend": "should ought better",
+        "permit": "may let allowed",
+        "allow": "let",
+        "resemble": "like as",
+        "exemplify": "example instance",
+        "have-degree": "too than most more so enough as less least",
+        "have-quant": "too than so enough as more",
+        "equal": "as",
+        "good": "well better best",
+        "bad": "badly worse worst",
+        "far": "farther farthest further",
+        "ever": "never",
+        "before": "ago",
+        "now": "ago",
+        "after": "later since",
+        "more": "better worse further farther longer",
+        "most": "best worst",
+        "again": "more",
+        "so": "how",
+        "today": "tonight",
+        "rate-entity": "every each per",
+        "include": "of among",
+        "be-located-at": "in on at from there",
+        "relative-position": "from away",
+        "die": "dead death",
+        "live": "life alive",
+        "fear": "afraid",
+        "do": "deed deeds",
+        "age": "old",
+        "differ": "other",
+        "except": "but save",
+        "have": "with",
+        "instead-of": "place",
+        "need": "necessary unnecessary",
+        "prove": "proof proofs",
+        "pride": "proud",
+        "return": "back",
+        "sing": "song songs",
+        "think": "thought thoughts",
+        "+": "please",
+        "and": ", ; nor",
+        "multi-sentence": "; . ! ?",
+        "multiple": "hundreds thousands millions billions",
+    }.items()
+}
+"""Concepts, without their senses, and words for them that have other letters."""
+
+# What remains after an ending, for words without a lemma. The first one that fits and leaves enough is taken.
+_ENDINGS = {"iest": "y", "ies": "y", "ied": "y", "ier": "y", "ily": "y", "sses": "ss"} | dict.fromkeys(
+    _list("ing est ed er es ly s"), ""
+)
+_IRREGULAR_FORMS = """
+    be am are is was were been, begin began begun, break broke broken, bring brought, catch caught, child children,
+    choose chose chosen, come came, do did done, draw drew drawn, drink drank drunk, eat ate eaten, fall fell fallen,
+    feel felt, find found, fly flew flown, foot feet, forget forgot forgotten, get got gotten, give gave given,
+    go went gone, grow grew grown, have had has, hear heard, hold held, keep kept, know knew known, lead led,
+    leave left, lose lost, make made, man men, mean meant, meet met, run ran, say said, see saw seen, sell sold,
+    send sent, shine shone, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, take took taken,
+    teach taught, tell told, think thought, understand understood, woman women, write wrote written
+"""
+_IRREGULAR = {form: lemma for lemma, *forms in map(str.split, _IRREGULAR_FORMS.split(",")) for form in forms}
+_BRITISH = ((re.compile(r"our(?=s?$|ed$|ing$|ful$|ite)"), "or"), (re.compile(r"(?<=[a-z]{2})tre(?=s?$)"), "ter"))
+
+_LISTED = re.compile(r"(?:MAYBE-)?VERBALIZE (.+?) TO (.+)")
+_FRAME = re.compile(r"(?<![:\w-])([a-z][a-z-]*?)-\d+")
+_DERIVED = re.compile(r'::DERIV-(\S+) "([^"]+)"')
+
+_SMALL = _list("zero one two three four five six seven eight nine ten eleven twelve") + _list(
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = dict(zip(_list("twenty thirty forty fifty sixty seventy eighty ninety"), range(20, 100, 10), strict=True))
+_ORDINALS = dict(zip(_list("first second third fifth eighth ninth twelfth"), (1, 2, 3, 5, 8, 9, 12), strict=True))
+_COUNTS = {
+    "a": 1,
+    "an": 1,
+    "once": 1,
+    "twice": 2,
+    "both": 2,
+    "couple": 2,
+    "pair": 2,
+    "dozen": 12,
+    "half": 0.5,
+    "last": -1,
+}
+_VALUES: dict[str, float] = {**{word: k for k, word in enumerate(_SMALL)}, **_TENS, **_ORDINALS, **_COUNTS}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+
+
+def plain(text: str) -> str:
+    """Small letters without accents, and in American spelling, as concepts are written.
+
+    >>> plain("Naïve"), plain("colour"), plain("metres")
+    ('naive', 'color', 'meters')
+    """
+    text = text.lower()
+    if not text.isascii():
+        text = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    for british, american in _BRITISH:
+        text = british.sub(american, text)
+    return text
+
+
+def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
+    """What a word may stand for: its form, its lemma or guesses at it, and what they verbalise.
+
+    >>> readings(Token("went", lemma="go")), readings(Token("carries")), readings(Token("stopped"))
+    (('went', 'go'), ('carries', 'carry'), ('stopped', 'stopp', 'stoppe', 'stop'))
+    >>> readings(Token("proofs"), {"proof": ["prove"]})
+    ('proofs', 'proof', 'prove')
+    """
+    form = plain(token.form)
+    found = [form, plain(token.lemma)] if token.lemma != "_" else [form, *_lemmas(form)]
+    more = [concept for word in found for concept in (verbalisations or {}).get(word, ())]
+    return tuple(dict.fromkeys(found + more))
+
+
+def _lemmas(form: str) -> list[str]:
+    """Guesses at the lemma of a word."""
+    if form in _IRREGULAR:
+        return [_IRREGULAR[form]]
+    for ending, instead in _ENDINGS.items():
+        stem = form.removesuffix(ending) + instead
+        if form.endswith(ending) and len(stem) >= (2 if ending == "s" else 3):
+            guesses = [stem] if instead or ending == "s" else [stem, stem + "e"]
+            if len(stem) > 3 and stem[-1] == stem[-2]:
+                guesses.append(stem[:-1])
+            return guesses
+    return []
+
+
+def number_of(words: Sequence[str]) -> float | None:
+    """The number that words say, all of them together.
+
+    >>> number_of(["twenty", "-", "one"]), number_of(["two", "hundred", "million"]), number_of(["462,511"])
+    (21, 200000000, 462511)
+    >>> number_of(["third"]), number_of(["tenth"]), number_of(["three", "cats"])
+    (3, 10, None)
+    """
+    total: float = 0
+    group: float | None = None  # what the next hundred, thousand, … multiplies
+    for word in words:
+        value = _value(word)
+        if value is not None and (group is None or group % 100 == 0 or (group % 10 == 0 and 0 < value < 10)):
+            group = value if group is None else group + value
+        elif (scale := _SCALES.get(word.removesuffix("s"))) is not None:
+            group = (1 if group is None else group) * scale
+            if scale > 100:
+                total, group = total + group, 0
+        elif word not in ("-", "and") or word in (words[0], words[-1]):
+            return None
+    return None if group is None else total + group
+
+
+def _value(word: str) -> float | None:
+    if re.fullmatch(r"-?\d[\d,]{0,30}(st|nd|rd|th)?", word):
+        return int(re.sub(r"[,a-z]", "", word))
+    if re.fullmatch(r"\d*\.\d+", word):
+        return float(word)
+    return _VALUES.get(word, _VALUES.get(word.removesuffix("th").replace("tie", "ty")))
+
+
+def read_verbalisations(folder: str | Path) -> dict[str, tuple[str, ...]]:
+    """What the dictionaries of Hermjakob (USC/ISI) say that nouns and adjectives stand for: *proof* for ``prove``.
+
+    They are the files ``verbalization-list-….txt`` (``VERBALIZE employee TO person :ARG1-of employ-01``) and
+    ``morph-verbalization-….txt`` (``::DERIV-VERB "prove" ::DERIV-NOUN "proof"``) of a folder, as far as they are there.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for path in sorted(Path(folder).glob("*verbalization-*.txt")):
+        for number, line in enumerate(text_lines(path), 1):
+            if line.startswith(("#", "DO-NOT-VERBALIZE")) or not line.strip():
+                continue
+            if listed := _LISTED.match(line):
+                words, concepts = [listed[1]], _FRAME.findall(listed[2])
+            elif derived := dict(_DERIVED.findall(line)):
+                concepts = [derived.pop("VERB", "")]
+                words = list(derived.values())
+            else:
+                message = f"VERBALIZE … TO … or ::DERIV-VERB … expected, {line[:40]!r} found"
+                raise CorpusError(message, path=path, line=number)
+            for word in words:
+                found.setdefault(plain(word), {}).update(dict.fromkeys(concepts))
+    return {word: tuple(concepts) for word, concepts in found.items()}
