@@ -10,7 +10,21 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli import align, compare, corpus, demo, evaluate, grammar, info, learners, parse, smatch, trace, train
+from treewright.cli import (
+    align,
+    compare,
+    corpus,
+    demo,
+    evaluate,
+    grammar,
+    info,
+    learners,
+    parse,
+    smatch,
+    trace,
+    train,
+    tune_speed,
+)
 from treewright.cli.outcomes import EXIT_CODES, Commands
 
 __all__ = ["app", "main"]
@@ -26,6 +40,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.add_typer(train.app, name="train")
+app.command("tune-speed")(tune_speed.tune_speed)
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)

@@ -1,0 +1,88 @@
+"""Latent-variable grammars from the command line: training, what a model says of itself, and its speed."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from treewright.constituency import LatentParser
+from treewright.corpora import builtin_corpus, write_ptb
+
+SMALL = ("--cycles", 2, "--split", 3, "--merge", 1, "--smooth", 1)
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trees")
+    for name, part in builtin_corpus(train=40, dev=12, test=8)._asdict().items():
+        write_ptb(part, folder / f"{name}.ptb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(run, trees):
+    files = (trees / "train.ptb", "--dev", trees / "dev.ptb", "--out", trees / "model.tw")
+    said = run("train", "latent", *files, *SMALL).stdout
+    assert len(said.splitlines()) == 4, "a header, a row a cycle, and a summary"
+    return trees / "model.tw"
+
+
+@pytest.mark.jit
+def test_scores_and_says_what_it_is(run, model, trees):
+    scores = json.loads(run("evaluate", model, trees / "test.ptb", "--json").stdout)
+    assert scores["f1"] == LatentParser.load(model).evaluate(trees / "test.ptb").f1
+    about = json.loads(run("info", model, "--json").stdout)
+    assert about["task"] == "latent"
+    assert about["cycles"] in (1, 2)
+    assert about["substates"] > about["symbols"]
+    [tree] = run("parse", model, input="She sleeps .\n").stdout.splitlines()
+    assert tree.count("(") == tree.count(")") > 3
+
+
+def test_every_setting_is_resolved(run):
+    config = tomllib.loads(run("train", "latent", "--tradeoff", 0.01, "--print-config").stdout)
+    assert config["tradeoff"] == 0.01
+    assert config["learner"]["cycles"] == 5
+    assert config["grammar"] == "v1h0"
+
+
+@pytest.mark.jit
+def test_what_it_has_not(run, model, trees):
+    assert "--k-best has no meaning" in run("parse", model, "--k-best", 3, input="She sleeps .\n", code=2).stderr
+    assert "can be traced" in run("trace", "--model", model, trees / "test.ptb", code=2).stderr
+    assert "has no grammar" in run("grammar", model, code=2).stderr
+
+
+@pytest.mark.jit
+def test_speed_is_tuned(run, model, trees):
+    out = trees / "fast.tw"
+    said = run(
+        "tune-speed", model, trees / "train.ptb", "--lambda", 0.01, "--lambda", 0.1, "--lose", 50, "-o", out
+    ).stdout
+    assert "times faster" in said.splitlines()[-1]
+    assert "8 sentences" in said.splitlines()[-1]
+    fast = LatentParser.load(out)
+    assert fast.tradeoff in (None, 0.01, 0.1)
+    options = ("--test", trees / "test.ptb", "--lambda", 0.05, "--json")
+    found = json.loads(run("tune-speed", model, trees / "dev.ptb", *options).stdout)
+    assert found["sentences"] == 8
+    assert [row["lambda"] for row in found["rows"]] == [None, 0.05]
+    assert sum(row["chosen"] for row in found["rows"]) == 1
+
+
+@pytest.mark.parametrize("price", [0.0, -1.0, 2.0])
+def test_prices_that_are_none(run, trees, price):
+    files = (trees / "model.tw", trees / "dev.ptb")
+    assert "--lambda must be above 0" in run("tune-speed", *files, "--lambda", price, code=2).stderr
+
+
+@pytest.mark.jit
+def test_other_models_and_small_treebanks(run, tmp_path, model, trees):
+    few = tmp_path / "few.ptb"
+    few.write_text("".join((trees / "dev.ptb").read_text().splitlines(keepends=True)[:3]))
+    assert "too few" in run("tune-speed", model, few, code=2).stderr
+    other = tmp_path / "other.tw"
+    run("train", "constituency", trees / "train.ptb", "-l", "maximum-likelihood", "--grammar", "v1h0", "-o", other)
+    assert "only the speed of latent-variable grammars" in run("tune-speed", other, trees / "dev.ptb", code=2).stderr

@@ -1,0 +1,161 @@
+"""``treewright tune-speed``: trade accuracy for speed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from treewright.cli.console import Bar, make_table, print_json, stdout
+from treewright.cli.streams import load
+from treewright.cli.tasks import load_model
+from treewright.errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from treewright.constituency import LatentParser
+    from treewright.corpora import Sentence
+
+__all__ = ["tune_speed"]
+
+_LAMBDAS = (0.001, 0.003, 0.01, 0.03, 0.1)
+_HELD_OUT = 5  # one sentence in so many is for measuring
+_FEWEST = 10
+_REPEATS = 3
+
+
+class Outcome(NamedTuple):
+    """What one λ brings on the sentences to measure with; without a λ, the model as it was."""
+
+    tradeoff: float | None
+    f1: float
+    seconds: float
+    parser: LatentParser
+
+
+def tune_speed(
+    model: Annotated[Path, typer.Argument(help="A model of `treewright train latent`.", metavar="MODEL")],
+    dev: Annotated[Path, typer.Argument(help="A treebank to learn from; best one that is new to it.", metavar="DEV")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the faster model goes.", metavar="FILE")
+    ] = None,
+    tradeoffs: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--lambda",
+            help="The price of a constituent built in vain, as a share of that of one missed; may be repeated.",
+            show_default=" ".join(map(str, _LAMBDAS)),
+        ),
+    ] = None,
+    lose: Annotated[float, typer.Option("--lose", help="Points of F1 that speed may cost.", min=0.0)] = 0.5,
+    test: Annotated[
+        Path | None,
+        typer.Option("--test", help="Measure on this treebank, and learn from all of DEV.", metavar="FILE"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")] = False,
+) -> None:
+    """Make a parser faster: learn what it need not build, and say what that costs.
+
+    A policy looks at the words around the two ends of a span and decides which
+    constituents are worth building (learned pruning). It is learned from DEV, for one
+    price λ after the other, and measured on every fifth sentence of DEV, which it does
+    not learn from, or on --test. The fastest that loses no more than --lose points of F1
+    is written to --out.
+
+    Examples:
+      treewright tune-speed model.tw dev.ptb --out fast.tw
+      treewright tune-speed model.tw train.ptb --test dev.ptb --lose 1 --out fast.tw
+      treewright tune-speed model.tw dev.ptb --lambda 0.01 --lambda 0.02
+    """
+    for tradeoff in tradeoffs or ():
+        if not 0.0 < tradeoff <= 1.0:
+            raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
+    learn, measure = _sentences(dev, test)
+    with Bar(shown=not as_json) as bar:
+        bar.begin("measuring the model as it is", 1 + len(tradeoffs or _LAMBDAS))
+        outcomes = [_measured(None, _parser(model), measure)]
+        for k, tradeoff in enumerate(tradeoffs or _LAMBDAS, 1):
+            bar.update(f"λ = {tradeoff:g}", k, 1 + len(tradeoffs or _LAMBDAS))
+            outcomes.append(_measured(tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
+    before = outcomes[0]
+    within = [each for each in outcomes if 100.0 * (before.f1 - each.f1) <= lose]
+    chosen = min(within, key=lambda each: each.seconds)
+    if out is not None:
+        chosen.parser.save(out)
+    _show(outcomes, chosen, len(measure), out, as_json)
+
+
+def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sentence]]:
+    """Those to learn from, and those to measure with."""
+    sentences = [sentence for sentence in load(str(dev)) if len(sentence)]
+    if test is not None:
+        return sentences, [sentence for sentence in load(str(test)) if len(sentence)]
+    if len(sentences) < _FEWEST:
+        raise CorpusError(
+            f"{len(sentences)} sentences are too few to learn from and to measure with; give {_FEWEST} or more, or "
+            "--test",
+            path=str(dev),
+        )
+    held_out = sentences[_HELD_OUT - 1 :: _HELD_OUT]
+    return [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT], held_out
+
+
+def _parser(path: Path) -> LatentParser:
+    from treewright.constituency import LatentParser
+
+    task, estimator = load_model(path)
+    if not isinstance(estimator, LatentParser):
+        raise ConfigError(
+            f"{path}: this is a model for {task.name}; only the speed of latent-variable grammars can be tuned: "
+            "treewright train latent"
+        )
+    return estimator
+
+
+def _measured(tradeoff: float | None, parser: LatentParser, sentences: Sequence[Sentence]) -> Outcome:
+    """F1, and the CPU seconds that parsing takes, the median of some runs."""
+    from treewright.constituency import score_constituents
+
+    parsed = parser.parse(sentences)
+    seconds = []
+    for _ in range(_REPEATS):
+        started = time.process_time()
+        parser.parse(sentences)
+        seconds.append(time.process_time() - started)
+    f1 = score_constituents(list(sentences), list(parsed)).f1
+    return Outcome(tradeoff, f1, statistics.median(seconds), parser)
+
+
+def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | None, as_json: bool) -> None:
+    before = outcomes[0]
+    rows: list[dict[str, Any]] = [
+        {
+            "lambda": each.tradeoff,
+            "f1": each.f1,
+            "sentences_per_second": sentences / each.seconds,
+            "times_faster": before.seconds / each.seconds,
+            "chosen": each is chosen,
+        }
+        for each in outcomes
+    ]
+    if as_json:
+        print_json({"sentences": sentences, "rows": rows, "model": None if out is None else str(out)}, pretty=True)
+        return
+    table = [
+        (
+            "as it was" if row["lambda"] is None else f"{row['lambda']:g}",
+            f"{100 * row['f1']:.2f}",
+            f"{row['sentences_per_second']:,.0f}",
+            f"{row['times_faster']:.1f}",
+            "★" if row["chosen"] else "",
+        )
+        for row in rows
+    ]
+    console = stdout()
+    console.print(make_table(None, ("λ", "F1", "sentences/s", "times faster", ""), table))
+    change = f"{before.seconds / chosen.seconds:.1f} times faster, {100 * (chosen.f1 - before.f1):+.1f} F1"
+    where = f"; {out} is written" if out is not None else "; with --out it would be written"
+    console.print(f"\n{change} on {sentences:,} sentences{where}", markup=False)
