@@ -14,8 +14,9 @@ from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import irl_table, rl_table, table
 
-VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "train latent", "tune-speed", "parse",
-         "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "learners", "corpus"]  # fmt: skip
+VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "train latent", "tune-speed",
+         "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "learners",
+         "corpus"]  # fmt: skip
 
 
 def test_version(run):
