@@ -117,9 +117,9 @@ def latents(draw, most_words=5):
 
 
 @kernel
-def parse_kernel(key, levels, words, allowed, mask, decoder, anchored, nodes):
-    grammar, n = levels[0], words.shape[0]
-    room = new_room(levels, n + 1)
+def parse_kernel(key, grammar, words, allowed, mask, decoder, anchored, nodes):
+    n = words.shape[0]
+    room = new_room(grammar, grammar, n + 1)
     room.values[:] = 7.0  # nothing of an earlier sentence is seen
     room.above[:] = 7.0
     room.best[:] = 7.0
@@ -149,7 +149,7 @@ class Parsed:
             mask[span_of(start, end), symbol] |= np.uint64(1 << int(substate - latent.grammar.first[symbol]))
         self.anchored = new_anchored(3000)
         nodes = np.zeros((2 * n - 1, 5), np.int32)
-        given = (latent.blocks,), latent.words.astype(np.int32), sets, mask, decoder, self.anchored, nodes
+        given = latent.blocks, latent.words.astype(np.int32), sets, mask, decoder, self.anchored, nodes
         self.room, self.count, filled = parse_kernel(LATENT_CHARTS, *given)
         self.nodes = as_tuples(nodes[:filled])
         root, top = latent.problem.root, span_of(0, n)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tune_speed"]
 
-_LAMBDAS = (0.001, 0.003, 0.01, 0.03, 0.1)
+_LAMBDAS = (0.0001, 0.0003, 0.001, 0.003, 0.01)
 _HELD_OUT = 5  # one sentence in so many is for measuring
 _FEWEST = 10
 _REPEATS = 3

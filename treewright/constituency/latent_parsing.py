@@ -695,23 +695,28 @@ class Treebank(NamedTuple):
     eligible: npt.NDArray[np.bool_]  # the symbols that cover a sentence without a tree
 
 
+@lean
+def _sizes(grammar: Blocks) -> tuple[int, int, int]:
+    """How many substates a cell has, how many numbers all products X together, and how many blocks a rule at most."""
+    products, blocks = np.int64(LANES), np.int64(1)
+    for pair in range(grammar.parents.shape[0]):
+        left, right = grammar.rules.binary[grammar.rules.rule_at[pair], 1], grammar.rules.right[pair]
+        products += grammar.substates[left] * (grammar.at[right + 1] - grammar.at[right])
+    for rule in range(grammar.block_at.shape[0] - 1):
+        blocks = max(blocks, grammar.block_at[rule + 1] - grammar.block_at[rule])
+    return grammar.at[grammar.at.shape[0] - 1], products, blocks
+
+
 @compiled
-def new_room(levels: Any, n: int) -> Room:
-    """Room for sentences of up to n words at every level."""
-    spans, substates, products, blocks = span_of(0, n) + n, 1, LANES, 1
-    for level in range(len(levels)):
-        grammar = levels[level]
-        substates = max(substates, grammar.at[grammar.at.shape[0] - 1])
-        total = 0
-        for pair in range(grammar.parents.shape[0]):
-            left, right = grammar.rules.binary[grammar.rules.rule_at[pair], 1], grammar.rules.right[pair]
-            total += grammar.substates[left] * (grammar.at[right + 1] - grammar.at[right])
-        products = max(products, total)
-        for rule in range(grammar.block_at.shape[0] - 1):
-            blocks = max(blocks, grammar.block_at[rule + 1] - grammar.block_at[rule])
-    n_symbols, n_pairs = levels[0].substates.shape[0], levels[0].parents.shape[0]
-    words = levels[0].partners.shape[1]
-    zero = levels[0].weight[:1] * 0
+def new_room(coarse: Blocks, fine: Blocks, n: int) -> Room:
+    """Room for sentences of up to n words at both levels."""
+    spans = span_of(0, n) + n
+    substates, products, blocks = _sizes(coarse)
+    others = _sizes(fine)
+    substates, products, blocks = max(substates, others[0]), max(products, others[1]), max(blocks, others[2])
+    n_symbols, n_pairs = fine.substates.shape[0], fine.parents.shape[0]
+    words = fine.partners.shape[1]
+    zero = fine.weight[:1] * 0
     return Room(
         np.zeros((spans, words), np.uint64),
         np.zeros((spans, n_symbols), np.uint64),
@@ -733,19 +738,26 @@ def new_room(levels: Any, n: int) -> Room:
 
 @compiled
 def descend(
-    levels: Any, words: Any, room: Room, thresholds: Any, relaxed: float, beam: float, decoder: int, nodes: Any
+    coarse: Blocks,
+    fine: Blocks,
+    words: Any,
+    room: Room,
+    thresholds: Any,
+    relaxed: float,
+    beam: float,
+    decoder: int,
+    nodes: Any,
 ) -> int:
-    """From a mask of base symbols through all levels to a tree; returns the number of its nodes, 0 if there is none."""
-    n, last = words.shape[0], thresholds.shape[0] - 1
-    for level in range(last):
-        grammar = levels[level]
-        refine(grammar, n, room)
-        if not inside(grammar, words, room, 0.0, True):
+    """From a mask of base symbols to a tree, with two thresholds through the coarser level; returns its nodes, or 0."""
+    n = words.shape[0]
+    if thresholds.shape[0] > 1:
+        refine(coarse, n, room)
+        if not inside(coarse, words, room, 0.0, True):
             return 0
-        outside_of(grammar, n, room, new_anchored(0))
-        keep_probable(grammar, n, room, thresholds[1 + level] * relaxed)
-    refine(levels[last], n, room)
-    return decode(levels[last], words, room, beam, decoder, nodes)
+        outside_of(coarse, n, room, new_anchored(0))
+        keep_probable(coarse, n, room, thresholds[1] * relaxed)
+    refine(fine, n, room)
+    return decode(fine, words, room, beam, decoder, nodes)
 
 
 @compiled
@@ -768,7 +780,8 @@ def decode(grammar: Blocks, words: Any, room: Room, beam: float, decoder: int, n
 def latent_pass(
     charts: Any,
     treebank: Treebank,
-    levels: Any,
+    coarse: Blocks,
+    fine: Blocks,
     words: Any,
     at: Any,
     which: Any,
@@ -793,7 +806,7 @@ def latent_pass(
     most = 1
     for i in which:
         most = max(most, at[i + 1] - at[i])
-    room = new_room(levels, most)
+    room = new_room(coarse, fine, most)
     sums = new_space(treebank.rules.is_top.shape[0], most, np.float64(0.0), True)
     above, no_anchors = np.zeros(sums.values.shape[0]), np.zeros(0)
     counts = np.zeros(treebank.binary.shape[0] + treebank.unary.shape[0])
@@ -805,7 +818,7 @@ def latent_pass(
         filled[i], status[i] = 0, WHOLE
         if masks.shape[0] > 0:
             take_mask(masks, mask_at[i], n, room)
-            filled[i] = descend(levels, sentence, room, thresholds, 1.0, beam, decoder, out)
+            filled[i] = descend(coarse, fine, sentence, room, thresholds, 1.0, beam, decoder, out)
         possible = True
         if filled[i] == 0 and thresholds[0] > 0.0:
             # fmt: off
@@ -816,10 +829,10 @@ def latent_pass(
             for relaxed in RELAXED:
                 if possible and filled[i] == 0:
                     keep_probable_symbols(chart, above, room, thresholds[0] * relaxed)
-                    filled[i] = descend(levels, sentence, room, thresholds, relaxed, beam * relaxed, decoder, out)
+                    filled[i] = descend(coarse, fine, sentence, room, thresholds, relaxed, beam * relaxed, decoder, out)
         if possible and filled[i] == 0:
             allow_all(n, room)
-            filled[i] = decode(levels[thresholds.shape[0] - 1], sentence, room, beam, decoder, out)
+            filled[i] = decode(fine, sentence, room, beam, decoder, out)
         if filled[i] == 0:
             filled[i], status[i] = _without_substates(treebank, sentence, out)
         control[slot] += 1
@@ -859,8 +872,8 @@ class CoarseToFine:
 
     Args:
         grammars: the hierarchy: the treebank grammar first, which has one substate a symbol, then finer and finer ones.
-        levels: which of them are used, by their numbers, after the treebank grammar; the last one decides. Unless it is
-            said, the last and the last but two: on the Wall Street Journal more of them save nothing.
+        levels: which one or two of them are used, by their numbers, after the treebank grammar; the last one decides.
+            Unless it is said, the last and the last but two: on the Wall Street Journal more of them save nothing.
         threshold: substates whose posterior at one level is below this are not built at the next: one number, or one
             for the treebank grammar and for each level but the last. 0 for the first one is exact: no pruning at all.
         decoder: ``viterbi``, ``max-rule-product`` or ``max-rule-sum``.
@@ -887,11 +900,11 @@ class CoarseToFine:
         usual = [len(grammars) - 3, len(grammars) - 1] if len(grammars) > 3 else [len(grammars) - 1]
         self.levels = usual if levels is None else [int(level) for level in levels]
         if (
-            not self.levels
+            not 0 < len(self.levels) <= 2
             or self.levels != sorted(set(self.levels))
             or not 0 <= self.levels[0] <= self.levels[-1] < len(grammars)
         ):
-            raise ConfigError(f"levels must be rising numbers below {len(grammars)}, not {levels!r}")
+            raise ConfigError(f"levels must be one or two rising numbers below {len(grammars)}, not {levels!r}")
         if decoder not in DECODERS:
             raise ConfigError(f"decoder cannot be {decoder!r}; it is one of: {', '.join(DECODERS)}")
         self.decoder = decoder
@@ -925,7 +938,7 @@ class CoarseToFine:
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             # fmt: off
-            latent_pass(LATENT_CHARTS, self._treebank, self._blocks, rows, at, np.arange(first, last), masks, mask_at,
+            latent_pass(LATENT_CHARTS, self._treebank, *self._blocks, rows, at, np.arange(first, last), masks, mask_at,
                         DECODERS[self.decoder], self.thresholds, self.beam, nodes, filled, status, control, slot)
             # fmt: on
 
@@ -935,7 +948,7 @@ class CoarseToFine:
         return [Derivation(nodes[b : b + f], s == WHOLE) for b, f, s in zip(begins, filled, status, strict=True)]
 
 
-def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tuple[Blocks, ...]:
+def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tuple[Blocks, Blocks]:
     """The levels of a hierarchy that are used, each with the way from the one before it; the first from the base."""
     found, before = [], 0
     for level in levels:
@@ -944,8 +957,7 @@ def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tu
             coarser = grammars[k].coarser[coarser]
         found.append(blocks_of(grammars[level], coarser, grammars[before].substates))
         before = level
-    # kernels are compiled for each number of levels: at least one and two share a version
-    return tuple(found if len(found) > 1 else found * 2)
+    return found[0], found[-1]
 
 
 def blocks_of(grammar: LatentGrammar, coarser: Any, coarse_substates: Ints, dtype: Any = np.float64) -> Blocks:

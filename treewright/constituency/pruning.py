@@ -325,7 +325,7 @@ def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: 
 def lols_pass(
     pruning: Any,
     table: Table,
-    levels: Any,
+    grammar: Blocks,
     words: Any,
     at: Any,
     order: Any,
@@ -343,10 +343,10 @@ def lols_pass(
     The reward is the number of items of the tree that the treebank's has too, less λ for each item built; time is the
     work done in units of ``of_an_item``. Deviations are drawn from decisions that are nearly even.
     """
-    grammar, most = levels[0], 1
+    most = 1
     for i in order:
         most = max(most, at[i + 1] - at[i])
-    scratch, room = new_scratch(table, most), new_room(levels, most)
+    scratch, room = new_scratch(table, most), new_room(grammar, grammar, most)
     spans = most * (most + 1) // 2
     masks, nodes = np.zeros((spans, gold.shape[1]), np.uint64), np.zeros((2 * most, 5), np.int32)
     near, random = np.zeros((spans * 4, 3), np.int64), np.zeros(2, np.int64)
@@ -471,10 +471,10 @@ class PruningPolicy:
             learn_pass(PRUNING, table, coarse, flat, at, order, masks, mask_at, tradeoff, rate, roll_in)
         if method == "lols":
             fine = grammars[-1]
-            level = (blocks_of(fine, np.repeat(np.arange(len(tags)), fine.substates), grammars[0].substates),)
+            level = blocks_of(fine, np.repeat(np.arange(len(tags)), fine.substates), grammars[0].substates)
             # fmt: off
             lols_pass(PRUNING, table, level, flat, at, rng.permutation(learned), masks, mask_at, tradeoff, rate,
-                      deviations, _blocks_of_an_item(level[0]), seed, passes)
+                      deviations, _blocks_of_an_item(level), seed, passes)
             # fmt: on
         spans = np.repeat(held_out, np.diff(mask_at))
         return min(
