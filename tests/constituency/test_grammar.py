@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.constituency.naive import Problem, filled, logarithms, table_of
 from treewright.constituency.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate, project
 from treewright.constituency.grammar import BOTTOM, TAG, Grammar, NotInGrammar, label_of
-from treewright.corpora import Tree
+from treewright.corpora import Sentence, Tree
 from treewright.errors import CorpusError, ModelError
 
 some = settings(max_examples=60, deadline=None)
@@ -455,3 +455,19 @@ def test_a_grammar_without_counts_has_a_coarser_one_too():
     assert sorted(coarse.symbols) == ["NN", "NP", "S", "TOP", "VB", "VP"]
     assert np.isfinite(coarse.weights).all()
     assert len(of) == 6
+
+
+def test_what_is_no_binary_tree_is_refused():
+    wide = Tree("S", tuple(Tree(tag, (tag,)) for tag in "ABC"))
+    with pytest.raises(CorpusError, match=r"S has 3 children: make trees binary first"):
+        Grammar.learn([wide])
+    for thing in ("S", Sentence.from_words(["a"])):
+        with pytest.raises(CorpusError, match="not from"):
+            Grammar.learn([thing])
+        with pytest.raises(CorpusError, match="only a Tree can be made binary"):
+            Markovisation(2, 1).binarise(thing)
+
+
+def test_text_may_be_one_string():
+    grammar = Grammar.learn([Markovisation(1, 0).binarise(Tree("S", (Tree("A", ("a",)), Tree("B", ("b",)))))])
+    assert Grammar.from_text(grammar.to_text()).to_text() == grammar.to_text()

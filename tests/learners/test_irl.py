@@ -684,8 +684,8 @@ def test_a_planner_that_cannot_do_what_a_learner_needs():
     [
         (99, 1.0, 0.0, r"the planner has \d+ weights, but features of others"),
         (-1, 1.0, 0.0, r"the planner has \d+ weights, but features of others"),
-        (0, np.nan, 0.0, "of instances 0 to 3 are not finite numbers"),
-        (0, 1.0, np.inf, "of instances 0 to 3 are not finite numbers"),
+        (0, np.nan, 0.0, "at instances 0 to 3 values are not finite numbers"),
+        (0, 1.0, np.inf, "at instances 0 to 3 values are not finite numbers"),
     ],
 )
 def test_what_a_planner_must_not_do(planner, monkeypatch, at, amount, value, message):

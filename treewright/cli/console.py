@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import errno
 import os
 import sys
 import threading
@@ -33,10 +34,18 @@ _PATIENCE = 2.0  # seconds before a progress bar appears
 COMPILING = "compiling: a minute or two, once"
 
 
+class _Console(Console):
+    """A console that lets others say what happens when its reader is gone: rich itself would exit."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error that is being handled."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def stdout() -> Console:
     """The console for results; tables are not squeezed where there is no terminal to fit."""
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if fits else 200, highlight=False)
+    return _Console(width=None if fits else 200, highlight=False)
 
 
 def wide_stdout() -> Console:

@@ -107,7 +107,11 @@ LEARNING = (
 #: the learner of tasks that learn from whole plans, by inverse reinforcement learning; it has no update
 PLANNING = (
     _learner(
-        "name", str, "The algorithm: see the last table of `treewright learners`.", flag="--learner -l", key="learner"
+        "name",
+        str,
+        "The algorithm, of inverse reinforcement learning: see `treewright learners`.",
+        flag="--learner -l",
+        key="learner",
     ),
     _learner("passes", int, "Passes over the corpus.", flag="--passes --iterations -n", alias="iterations"),
     _learner("step", str, "How the step size shrinks: constant, 1/k, 1/sqrt(k); or irprop.", metavar="RULE"),

@@ -96,6 +96,8 @@ class Markovisation:
         Below a constituent there are constituents, or one word and nothing else, as in every cleaned treebank; anything
         else raises :class:`CorpusError`.
         """
+        if not isinstance(tree, Tree):
+            raise CorpusError(f"only a Tree can be made binary, not {tree!r}; a sentence has one as .tree")
         memory = self.vertical - 1
         done: list[Tree] = []  # what is finished, left to right; a constituent replaces its children here
         stack: list[tuple[Tree, tuple[str, ...], str]] = [(tree, (TOP,)[:memory], "")]

@@ -302,11 +302,11 @@ class Grammar:
         return "".join(self.lines())
 
     @classmethod
-    def from_text(cls, lines: Iterable[str], path: str | None = None) -> Grammar:
+    def from_text(cls, lines: str | Iterable[str], path: str | None = None) -> Grammar:
         """A grammar from what :meth:`lines` wrote, or from what a person wrote so: rule, count and weight on a line."""
         binary, unary = [], []
         seen: set[tuple[str, ...]] = set()
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines.splitlines() if isinstance(lines, str) else lines, 1):
             text = line.rstrip("\r\n")
             if not text.strip() or text.startswith("#"):
                 continue
@@ -482,6 +482,13 @@ def _spans(tree: Tree) -> Iterator[_Span]:
     stack = [tree]
     while stack:
         node = stack.pop()
+        if not isinstance(node, Tree):
+            raise CorpusError(f"a grammar is learned from trees, made binary by a Markovisation, not from {node!r}")
+        if len(node.children) > 2:
+            raise CorpusError(
+                f"{node.label} has {len(node.children)} children: make trees binary first, as by "
+                "Markovisation(2, 1).binarise(tree)"
+            )
         chain = [node.label]
         while len(node.children) == 1 and isinstance(node.children[0], Tree):
             node = node.children[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -281,6 +282,12 @@ class ConstituencyParser(Estimator):
                 lacking = lacking or str(error)
                 continue
             rows.append(self._rows(list(sentence.forms), tree.tags()))
+        if lacking and rows:
+            warnings.warn(
+                f"{len(trees) - len(rows):,} of {len(trees):,} trees cannot be derived with the grammar that was given, "
+                f"and are left out of learning: for the first, {lacking}",
+                stacklevel=3,
+            )
         if not rows:
             raise CorpusError(
                 f"no tree of the treebank can be derived with the grammar that was given: for the first, {lacking}. "

@@ -112,7 +112,7 @@ class InverseRL:
             object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
         if self.step not in STEPS:
             raise ConfigError(f"step cannot be {self.step!r}; it is one of: {', '.join(STEPS)}")
-        self._check_number("step_size", above=True, why="without a step nothing is learned; 1.0 is a good first try")
+        self._check_number("step_size", above=True, why="without a step nothing is learned")
         self._check_number("l2", why="0 is no regularisation")
         self._check_number("l1", why="0 is no regularisation")
         if STEPS[self.step].whole and self.batch is not None:
@@ -487,7 +487,9 @@ def _summed_update(
             raise TaskError(f"the planner has {planner.size} weights, but features of others")
         if not np.isfinite(update.amount).all() or not math.isfinite(update.value):
             raise TaskError(
-                f"the planner's features or values of instances {part.min()} to {part.max()} are not finite numbers"
+                f"learner {learner.name!r}: weights have grown beyond what can be computed with (at instances "
+                f"{part.min()} to {part.max()} values are not finite numbers); take a step_size smaller than "
+                f"{learner.step_size:g}, or begin with smaller weights"
             )
         value += float(update.value)
         places, inverse = np.unique(np.concatenate([at, update.at]), return_inverse=True)

@@ -123,7 +123,7 @@ class PolicyGradient:
             "temperature", above=True, why="at 0 the policy explores nothing and has no gradient; 1 will do"
         )
         self._check_number("cooling", above=True, most=1.0, why="the temperature is multiplied by it; 1 keeps it")
-        self._check_number("step_size", above=True, why="without a step nothing is learned; 1.0 is a good first try")
+        self._check_number("step_size", above=True, why="without a step nothing is learned")
         coldest = self.temperature * self.cooling ** (self.passes - 1)
         if coldest < _COLDEST:
             raise ConfigError(

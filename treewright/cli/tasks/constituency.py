@@ -27,7 +27,7 @@ __all__ = ["Constituency", "Latent", "grammar_name", "is_grammar_file", "read_gr
 _NARROWEST = 40  # columns that a drawing needs at least
 _RULES = ("evalb", "parseval")
 _ML = "maximum-likelihood"
-_ALGORITHMS = f"{_ML} (count, and learn no more), or one of the last table of `treewright learners`."
+_ALGORITHMS = f"{_ML} (count, and learn no more), or one of inverse reinforcement learning: see `treewright learners`."
 
 
 class Constituency(Task):
@@ -320,7 +320,7 @@ def is_grammar_file(grammar: Any) -> bool:
 
 def read_grammar(path: str) -> Grammar:
     """A grammar from a file: text (``.txt``), one that was saved, or that of a model."""
-    from treewright.constituency import ConstituencyParser, Grammar
+    from treewright.constituency import ConstituencyParser, Grammar, LatentParser
     from treewright.corpora.files import text_lines
     from treewright.models import read_model
 
@@ -329,6 +329,8 @@ def read_grammar(path: str) -> Grammar:
     model = read_model(path)
     if model.task == "grammar":
         return Grammar.from_arrays(model.arrays)
+    if model.task == LatentParser.task:
+        raise ModelError(f"{path}: the grammar of a latent-variable parser cannot be shown or exported")
     if model.task != ConstituencyParser.task:
         raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
     return ConstituencyParser.from_model(model).grammar_
@@ -435,5 +437,7 @@ def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
         rows.append(("exact match up to 40 words", percent(short["exact"]), ""))
     if "covered" in scores:
         share = scores["covered"] / max(sentences + scores["skipped"], 1)
-        rows.append(("no tree in the grammar", percent(share), f"{scores['covered']:,} sentences, covered with pieces"))
+        rows.append(
+            ("no tree in the grammar", percent(share), f"{scores['covered']:,} sentences, or too long for the memory")
+        )
     return rows
