@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.alignment import report as alignment
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
+from benchmarks.latent import report as latent
 from benchmarks.smatch import report as smatch
 
 
@@ -506,7 +507,45 @@ def constituency_learners(results: dict[str, Any]) -> list[str]:
             for name, row in evidence.items()
         ]
         text += table(["", "sentences", "train: ML", "learned", "ER", "dev: ML", "learned", "ER"], body)
+        text += against_the_paper(results["results"]["craft-ptb v2h0"], evidence)
     return text
+
+
+def against_the_paper(rows: dict[str, Any], evidence: dict[str, Any]) -> list[str]:
+    """The paper's Table 3, ten sections, beside ours, and what of the distance the evidence explains."""
+    published = {"Perceptron": 10.5, "MWAL": 6.9, "MaxEnt, 50 best": 14.7, "Max-Margin": 12.7, "Policy Matching": 21.0}
+    body = [
+        [name, f"{there:.1f}"]
+        + [percent(rows[key]["test"]["parseval"]["ER"]) if key in rows else "" for key in (name, tuned(name))]
+        for name, there in published.items()
+    ]
+    dev = {name: (percent(row["dev"]["ML"]), percent(row["dev"]["ER"])) for name, row in evidence.items()}
+    train = evidence["as tuned"]["train"]
+    text = ["### Against the paper", ""]
+    text += table(["ER of F1, %", "ten sections of the WSJ, published", "CRAFT, as in the paper", "CRAFT, tuned"], body)
+    text += [
+        "The paper's ten sections have as many sentences of up to 15 words as CRAFT. Max-Margin gains about as much here as there; Perceptron and MWAL gain",
+        "nothing without averaging, and the Projection method is far behind in both. Policy Matching is the best there and not here. What the rows above say of it:",
+        "",
+        f"- *The corpus.* On the sentences that they learn from, the paper's grammar has an F1 of 91.1 before and 94.4 after Policy Matching; here it is {percent(train['ML'])} before and",
+        f"  {percent(train['F1'])} after Max-Margin. CRAFT's trees are less determined by labels and parents, so that weights of rules have less to win: its errors are mostly not of this kind.",
+        f"- *The lexicon.* With gold tags the error reduction on dev is {dev['gold tags'][1]} % instead of {dev['as tuned'][1]} %, and maximum likelihood is better by itself ({dev['gold tags'][0]} against {dev['as tuned'][0]}): wrong tags of rare",
+        "  words are errors that no weight of a rule can mend. The two forms of the lexicon's scores differ by a constant for each word, and give the same trees.",
+        f"- *The number of sentences.* A quarter, half and all of them: {dev['a quarter of the sentences'][1]}, {dev['half of the sentences'][1]} and {dev['as tuned'][1]} %.",
+        f"- *The grammar.* Without parents {dev['no memory of parents (v1h0)'][1]} %, with a sibling {dev['memory of a sibling (v2h1)'][1]} %, with all siblings {dev['memory of all siblings (v2hinf)'][1]} %: more memory leaves less for learning. The paper's has 639 symbols and 3,392 weights,",
+        "  that of CRAFT has the size given above.",
+        f"- *Which weights, and which loss.* Binary rules only {dev['binary rules only'][1]} %; the loss on constituents instead of rules {dev['loss on constituents'][1]} %.",
+        f"- *Lengths.* Up to 10 words {dev['up to 10 words'][1]} %, up to 20 words {dev['up to 20 words'][1]} %. *Other corpora*: the WSJ sample {dev['WSJ sample'][1]} %, MASC {dev['MASC'][1]} %, with fewer sentences.",
+        "",
+        "What is not explained is why Policy Matching leads there and not here: its setting is the paper's, its gradient is checked against differences, and step sizes and",
+        "temperatures were chosen on dev. The paper's baseline has a recall ten points below its precision, which is what sentences without a parse do; here every sentence has a tree.",
+        "",
+    ]
+    return text
+
+
+def tuned(name: str) -> str:
+    return f"{name.replace('50 best', 'exact')}, tuned"
 
 
 def engine(results: dict[str, Any]) -> list[str]:
@@ -552,6 +591,7 @@ def main() -> None:
         "dependency_learners": dependency_learners,
         "constituency": constituency,
         "constituency_learners": constituency_learners,
+        "latent": latent,
         "engine": engine,
         "smatch": smatch,
         "alignment": alignment,

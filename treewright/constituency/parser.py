@@ -284,8 +284,8 @@ class ConstituencyParser(Estimator):
             rows.append(self._rows(list(sentence.forms), tree.tags()))
         if lacking and rows:
             warnings.warn(
-                f"{len(trees) - len(rows):,} of {len(trees):,} trees cannot be derived with the grammar that was given, "
-                f"and are left out of learning: for the first, {lacking}",
+                f"{len(trees) - len(rows):,} of {len(trees):,} trees cannot be derived with the grammar that was "
+                f"given, and are left out of learning: for the first, {lacking}",
                 stacklevel=3,
             )
         if not rows:
