@@ -526,7 +526,12 @@ def test_a_grammar_written_by_hand():
         "(S (INTJ (UH oh)) (. .))",
     )
     for learner in (ML, QUICK):
-        parser = ConstituencyParser(Grammar.from_text(BY_HAND), learner=learner).fit(corpus)
+        parser = ConstituencyParser(Grammar.from_text(BY_HAND), learner=learner)
+        if learner is ML:
+            parser.fit(corpus)
+        else:
+            with pytest.warns(UserWarning, match="2 of 3 trees cannot be derived with the grammar that was given"):
+                parser.fit(corpus)
         assert parser.resolved_config()["grammar"]["vertical"] == 1
         parsed = parser.parse([["the", "dog", "sees", "her"], ["the", "dog", "sees", "her", "."], ["oh", "."], ["oh"]])
         assert str(parsed[0].tree) == "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (PRP her))))"
