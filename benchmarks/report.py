@@ -551,7 +551,7 @@ def against_the_paper(rows: dict[str, Any], evidence: dict[str, Any]) -> list[st
         f"- *Other corpora*, with fewer sentences: the WSJ sample {dev['WSJ sample']} %, MASC {dev['MASC']} %.",
         "",
         "What this does not explain is why Policy Matching leads there and not here. Its gradient is checked against differences. Its settings were chosen on dev where it is",
-        "tuned; in the paper's setting its step size was not, but the table below, made afterwards, shows others to be hardly better on dev. One thing differs that cannot be tried: the paper's baseline has a recall ten points below its precision (88.6 and 78.3), which leaves much to win; here they",
+        "tuned; in the paper's setting its step size was not, but the table below, made afterwards, shows what others do on dev. One thing differs that cannot be tried: the paper's baseline has a recall ten points below its precision (88.6 and 78.3), which leaves much to win; here they",
         f"are {percent(ml['LP'])} and {percent(ml['LR'])}.",
         "",
     ]
