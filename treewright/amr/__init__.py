@@ -1,4 +1,4 @@
-"""Task 4, meaning graphs (AMR): how they are compared, and which words their nodes come from."""
+"""Task 4, meaning graphs (AMR): a parser, how graphs are compared, and which words their nodes come from."""
 
 from treewright.amr.alignment import (
     Aligner,
@@ -14,17 +14,21 @@ from treewright.amr.alignment import (
 from treewright.amr.graphs import collapse_ops, number_ops
 from treewright.amr.improved_aligner import ImprovedAligner
 from treewright.amr.naive_smatch import naive_loss, naive_smatch
+from treewright.amr.parser import AMRParser
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import PartScore, SmatchComparison, SmatchScores, compare_smatch, score_smatch
 from treewright.amr.smatch import PACKAGE, VANILLA, HillClimbing, Matches, match
+from treewright.amr.trace import GraphStep
 from treewright.amr.wording import read_verbalisations
 
 __all__ = [
     "PACKAGE",
     "VANILLA",
+    "AMRParser",
     "Aligner",
     "Alignment",
     "AlignmentScores",
+    "GraphStep",
     "HillClimbing",
     "ImprovedAligner",
     "Matches",

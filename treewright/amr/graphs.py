@@ -1,7 +1,8 @@
 """Graphs as parsers learn them: numbered roles as one role, and back.
 
-What belongs to a list is on roles ``:op1``, ``:op2``, …: the members of an ``and``, the words of a name. Numbers say
-where in the list, not what the role is, so a parser learns one role, ``:op``, and numbers are given at the end.
+What belongs to a list is on roles ``:op1``, ``:op2``, …: the members of an ``and``, the words of a name; the sentences
+of a ``multi-sentence`` are on ``:snt1``, …. Numbers say where in the list, not what the role is, so a parser learns one
+role, ``:op``, and numbers are given at the end.
 
 >>> from treewright.corpora import Graph
 >>> graph = Graph.from_penman('(a / and :op1 (c / cat) :op2 (d / dog :name (n / name :op1 "Old" :op2 "Tom")))')
@@ -21,13 +22,23 @@ from dataclasses import replace
 
 from treewright.corpora.graphs import Graph, Triple
 
-__all__ = ["collapse_ops", "number_ops"]
+__all__ = ["collapse_ops", "listed", "number_ops"]
 
-_OP = re.compile(r":op(\d+)")
+_NUMBERED = re.compile(r"(:op|:snt)(\d+)")
+_LISTS = (":op", ":snt")
+
+
+def listed(role: str) -> str:
+    """The role without its number, where numbers say the place in a list.
+
+    >>> listed(":op2"), listed(":snt1"), listed(":ARG2")
+    (':op', ':snt', ':ARG2')
+    """
+    return match[1] if (match := _NUMBERED.fullmatch(role)) else role
 
 
 def collapse_ops(graph: Graph) -> Graph:
-    """The graph with ``:op`` for ``:op1``, ``:op2``, …; those of a node are put into the order of their numbers.
+    """The graph with ``:op`` for ``:op1``, ``:op2``, … and ``:snt`` for ``:snt1``, …; lists are put in order.
 
     A list may have a member twice, so a collapsed graph may have a triple twice.
     """
@@ -35,16 +46,15 @@ def collapse_ops(graph: Graph) -> Graph:
 
 
 def _collapsed(triples: Iterable[Triple]) -> tuple[Triple, ...]:
-    listed = list(triples)
-    places: dict[str, list[int]] = {}
-    for place, (source, role, _) in enumerate(listed):
-        if _OP.fullmatch(role):
-            places.setdefault(source, []).append(place)
-    found = list(listed)
-    for source, at in places.items():
-        ordered = sorted((listed[place] for place in at), key=lambda triple: int(triple[1][len(":op") :]))
+    found = list(triples)
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, (source, role, _) in enumerate(found):
+        if match := _NUMBERED.fullmatch(role):
+            places.setdefault((source, match[1]), []).append(place)
+    for (source, role), at in places.items():
+        ordered = sorted((found[place] for place in at), key=lambda triple: int(triple[1][len(role) :]))
         for place, (_, _, target) in zip(at, ordered, strict=True):
-            found[place] = (source, ":op", target)
+            found[place] = (source, role, target)
     return tuple(found)
 
 
@@ -54,13 +64,13 @@ def number_ops(graph: Graph) -> Graph:
     It undoes :func:`collapse_ops` wherever the numbers were 1, 2, 3, … of either edges or attributes. A sentence that
     begins with *And* has an ``and`` with ``:op2`` alone, and gets ``:op1``.
     """
-    last: Counter[str] = Counter()
+    last: Counter[tuple[str, str]] = Counter()
 
     def numbered(triple: Triple) -> Triple:
         source, role, target = triple
-        if role != ":op":
+        if role not in _LISTS:
             return triple
-        last[source] += 1
-        return source, f":op{last[source]}", target
+        last[source, role] += 1
+        return source, f"{role}{last[source, role]}", target
 
     return replace(graph, edges=tuple(map(numbered, graph.edges)), attributes=tuple(map(numbered, graph.attributes)))

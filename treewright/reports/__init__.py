@@ -1,8 +1,22 @@
 """What people look at: drawings of what was read or parsed."""
 
+from treewright.reports.amr_diff import GraphDiff, graph_diff, graph_diffs
+from treewright.reports.amr_dot import amr_dot
+from treewright.reports.amr_svg import amr_diff_svg, amr_svg
 from treewright.reports.constituency_svg import constituency_svg
 from treewright.reports.constituency_text import constituency_text
 from treewright.reports.dependency_svg import dependency_svg
 from treewright.reports.dependency_text import dependency_text
 
-__all__ = ["constituency_svg", "constituency_text", "dependency_svg", "dependency_text"]
+__all__ = [
+    "GraphDiff",
+    "amr_diff_svg",
+    "amr_dot",
+    "amr_svg",
+    "constituency_svg",
+    "constituency_text",
+    "dependency_svg",
+    "dependency_text",
+    "graph_diff",
+    "graph_diffs",
+]

@@ -1,0 +1,303 @@
+"""Parsers of meaning graphs from the command line: train, parse, evaluate, compare, trace; from trees and words."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.trees import SMALL
+from treewright.corpora.amr import read_amr
+
+AMR = """# ::id a.1
+# ::snt The boy does n't go .
+(g / go-02 :polarity - :ARG0 (b / boy))
+
+# ::id a.2
+# ::snt Two dogs bark
+(b / bark-01 :ARG0 (d / dog :quant 2))
+
+# ::id a.3
+# ::snt The boy wants to go
+(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b))
+"""
+TREES = """# sent_id = a.1
+1	The	the	DET	DT	_	2	det	_	_
+2	boy	boy	NOUN	NN	_	5	nsubj	_	_
+3	does	do	AUX	VBZ	_	5	aux	_	_
+4	n't	not	PART	RB	_	5	advmod	_	_
+5	go	go	VERB	VB	_	0	root	_	_
+6	.	.	PUNCT	.	_	5	punct	_	_
+
+# sent_id = a.2
+1	Two	two	NUM	CD	_	2	nummod	_	_
+2	dogs	dog	NOUN	NNS	_	3	nsubj	_	_
+3	bark	bark	VERB	VBP	_	0	root	_	_
+
+# sent_id = a.3
+1	The	the	DET	DT	_	2	det	_	_
+2	boy	boy	NOUN	NN	_	3	nsubj	_	_
+3	wants	want	VERB	VBZ	_	0	root	_	_
+4	to	to	PART	TO	_	5	mark	_	_
+5	go	go	VERB	VB	_	3	xcomp	_	_
+
+"""
+QUICK = ["--bits", 12, "--iterations", 2]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graphs")
+    (folder / "gold.amr").write_text(AMR)
+    (folder / "trees.conllu").write_text(TREES)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def amr(files, run):
+    path = files / "amr.tw"
+    train = ("train", "amr", files / "gold.amr", "--trees", files / "trees.conllu")
+    said = run(*train, "--dev", files / "gold.amr", "--dev-trees", files / "trees.conllu", "--out", path, *QUICK)
+    assert "dev Smatch" in said.stdout
+    return path
+
+
+def test_parse_writes_graphs(run, amr, files, tmp_path):
+    out = tmp_path / "parsed.amr"
+    run("parse", amr, files / "trees.conllu", "--out", out)
+    assert run("parse", amr, files / "trees.conllu").stdout == out.read_text()
+    parsed = list(read_amr(out))
+    assert [str(one) for one in parsed] == ["The boy does n't go .", "Two dogs bark", "The boy wants to go"]
+    assert parsed[0].comments[0] == "# ::id a.1"
+    for one in parsed:
+        assert one.graph is not None
+        one.graph.validate()
+
+
+def test_other_formats(run, amr, files, tmp_path):
+    trees = files / "trees.conllu"
+    first = json.loads(run("parse", amr, trees, "--format", "json").stdout.splitlines()[0])
+    assert first["id"] == "a.1"
+    assert first["tokens"][1]["form"] == "boy"
+    assert {node["concept"] for node in first["nodes"]} == {"go-02", "boy"}
+    assert [node["words"] for node in first["nodes"] if node["concept"] == "boy"] == [[1]]
+    assert first["graph"].startswith("(")
+    assert run("parse", amr, trees, "--format", "dot").stdout.count("digraph {") == 3
+    page = run("parse", amr, trees, "--format", "html").stdout
+    assert page.count("<svg") == 3
+    assert page.endswith("</html>\n")
+    run("parse", amr, trees, "--format", "svg", "--out", tmp_path / "drawings")
+    drawings = sorted((tmp_path / "drawings").iterdir())
+    assert [one.name for one in drawings] == ["0001.svg", "0002.svg", "0003.svg"]
+    assert ElementTree.parse(drawings[0]).getroot().tag.endswith("svg")
+    assert "amr cannot be written as 'ptb'; choose one of penman" in run("parse", amr, "-f", "ptb", code=2).stderr
+
+
+def test_evaluate_a_model_and_a_file(run, amr, files, tmp_path):
+    gold, trees = files / "gold.amr", files / "trees.conllu"
+    text = run("evaluate", amr, gold, "--trees", trees).stdout
+    for name in (
+        "Smatch F1",
+        "unlabelled",
+        "no-sense",
+        "concepts",
+        "named-entities",
+        "negation",
+        "reentrancies",
+        "roles",
+    ):
+        assert name in text
+    scores = json.loads(run("evaluate", amr, gold, "--trees", trees, "--json").stdout)
+    assert scores["task"] == "amr"
+    parsed = tmp_path / "parsed.amr"
+    run("parse", amr, trees, "--out", parsed)
+    other = json.loads(run("evaluate", parsed, gold, "--json").stdout)
+    assert {k: v for k, v in scores.items() if k != "model"} == {k: v for k, v in other.items() if k != "model"}
+    named_txt = tmp_path / "parsed.txt"
+    named_txt.write_text(parsed.read_text())
+    assert json.loads(run("evaluate", named_txt, gold, "--task", "amr", "--json").stdout)["f1"] == scores["f1"]
+
+
+def test_compare(run, files, tmp_path):
+    worse = tmp_path / "worse.amr"
+    worse.write_text(AMR.replace("boy", "girl"))
+    gold = files / "gold.amr"
+    assert "SMATCH %" in run("compare", worse, gold, gold).stdout
+    values = json.loads(run("compare", worse, gold, gold, "--json").stdout)
+    assert values["b"] == 1.0
+    assert values["difference"] == pytest.approx(1 - values["a"])
+
+
+def test_trace(run, amr, files):
+    gold, trees = files / "gold.amr", files / "trees.conllu"
+    table = run("trace", "--model", amr, trees, "-n", 1).stdout.splitlines()
+    assert table[0].split()[:4] == ["step", "σ", "β", "action"]
+    assert "[go, n't, does, boy, The]" in table[1]
+    traced = json.loads(run("trace", "--model", amr, gold, "--trees", trees, "-n", "a.3", "-f", "json").stdout)
+    assert traced["text"] == "The boy wants to go"
+    assert {"stack", "buffer", "action", "expert", "scores", "graph"} == traced["steps"][0].keys()
+    assert traced["steps"][0]["expert"] is not None
+    slides = run("trace", "--model", amr, trees, "-n", "a.2", "--style", "graphs").stdout
+    assert slides.startswith("0.  σ [bark, dogs, Two]  β []\n    (")
+    assert slides.count("Next action: ") == slides.count(".  σ ")
+    tsv = run("trace", "--model", amr, trees, "-n", 2, "--columns", "action,graph", "-f", "tsv").stdout
+    assert tsv.startswith("action\tgraph\n")
+
+
+@pytest.fixture(scope="module")
+def tree_parser(tmp_path_factory, run, files):
+    path = tmp_path_factory.mktemp("parser") / "parser.tw"
+    run("train", "dependency", files / "trees.conllu", "--out", path, *SMALL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def taggers(tmp_path_factory, run, files):
+    folder = tmp_path_factory.mktemp("taggers")
+    for column in ("upos", "xpos"):
+        run("train", "tagging", files / "trees.conllu", "--column", column, "-o", folder / f"{column}.tw", *QUICK)
+    return folder
+
+
+def test_from_words(run, amr, files, taggers, tree_parser):
+    row = ("--tagger", taggers / "upos.tw", "--tagger", taggers / "xpos.tw", "--parser", tree_parser)
+    values = json.loads(run("parse", amr, "-", "-f", "json", *row, input="Two dogs bark\n").stdout)
+    assert all({"lemma", "upos", "xpos", "head"} <= token.keys() for token in values["tokens"])
+    assert values["nodes"]
+    scores = json.loads(run("evaluate", amr, files / "gold.amr", *row, "--json").stdout)
+    assert scores["sentences"] == 3
+    assert "σ" in run("trace", "--model", amr, "--text", "Two dogs bark", *row).stdout
+    tagged = run("parse", tree_parser, "-", "--tagger", taggers / "xpos.tw", "-f", "conllu", input="Two dogs bark\n")
+    assert "\tCD\t" in tagged.stdout or "\tNNS\t" in tagged.stdout
+
+
+def test_models_that_make_something_else(run, amr, taggers, tree_parser):
+    said = run("parse", amr, "-", "--tagger", tree_parser, input="a\n", code=2).stderr
+    assert "this is a model for dependency; give a tagger" in said
+    said = run("parse", amr, "-", "--parser", taggers / "upos.tw", input="a\n", code=2).stderr
+    assert "this is a model for tagging; give a dependency parser" in said
+    said = run("parse", amr, "-", *["--tagger", taggers / "upos.tw"] * 2, input="a\n", code=2).stderr
+    assert "two taggers are for the column upos" in said
+    said = run("parse", taggers / "upos.tw", "-", "--parser", tree_parser, input="a\n", code=2).stderr
+    assert "--parser has no meaning for tagging" in said
+
+
+def test_settings(run, files, tmp_path):
+    config = tmp_path / "amr.toml"
+    train = ("train", "amr", files / "gold.amr", "--trees", files / "trees.conllu", *QUICK)
+    config.write_text(run(*train, "--no-reentrance", "--loss", "penalty", "--print-config").stdout)
+    assert f'trees = "{files / "trees.conllu"}"' in config.read_text()
+    again = run("train", "amr", "--config", config, "--print-config").stdout
+    assert again == config.read_text()
+    assert "reentrance = false" in again
+
+
+# ---- bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# ::snt a\n(w / want-01\n   :ARG0 (b / boy)\n", "bad.amr:3: not a graph in PENMAN notation"),
+        ("(w / want-01 :ARG0 )) )\n", "bad.amr:1: "),
+        ("# ::snt a\n()\n", "bad.amr:2: a graph without a top: write (variable / concept)"),
+        ("# ::snt a\n(w / want-01)\n(b / boy)\n", "bad.amr:3: '(b / boy)' follows the end of the graph"),
+        ("# ::snt a\n(a / b\n  :ARG0 (a / c))\n", "bad.amr:2: the variable 'a' has more than one concept; rename one"),
+        ("", "bad.amr: no graph in it: it is empty"),
+    ],
+    ids=["not PENMAN", "unbalanced", "no top", "disconnected", "duplicate ids", "empty file"],
+)
+@pytest.mark.parametrize("verb", ["train", "evaluate", "diff", "compare", "align"])
+def test_bad_graphs(run, amr, files, tmp_path, verb, text, message):
+    bad = tmp_path / "bad.amr"
+    bad.write_text(text)
+    gold, trees = files / "gold.amr", files / "trees.conllu"
+    command = {
+        "train": ("train", "amr", bad, "--trees", trees, "-o", tmp_path / "x.tw"),
+        "evaluate": ("evaluate", amr, bad, "--trees", trees),
+        "diff": ("diff", gold, bad),
+        "compare": ("compare", gold, bad, gold),
+        "align": ("align", bad, "--format", "html"),
+    }[verb]
+    said = run(*command, code=2).stderr
+    assert message in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ("\tboy\tboy", "\tgirl\tgirl"),
+            "trees.conllu:2: not the tree of the same sentence: word 2 is 'girl', and 'boy'",
+        ),
+        (("# sent_id = a.2", "# sent_id = b"), "gold.amr:7: there is no tree with the id 'a.2'"),
+        (
+            ("6\t.\t.\tPUNCT\t.\t_\t5\tpunct\t_\t_\n", ""),
+            "trees.conllu:2: not the tree of the same sentence: it has 5 words",
+        ),
+    ],
+    ids=["another word", "another sentence", "a word less"],
+)
+def test_trees_that_do_not_match(run, amr, files, tmp_path, change, message):
+    trees = tmp_path / "trees.conllu"
+    trees.write_text(TREES.replace(*change))
+    for command in (
+        ("train", "amr", files / "gold.amr", "--trees", trees, "-o", tmp_path / "x.tw"),
+        ("evaluate", amr, files / "gold.amr", "--trees", trees),
+    ):
+        assert message in run(*command, code=2).stderr
+
+
+def test_no_trees_and_no_gold(run, amr, files, tmp_path):
+    assert "add --trees" in run("train", "amr", files / "gold.amr", "-o", tmp_path / "x.tw", code=2).stderr
+    said = run("parse", amr, "-", input="Two dogs bark\n", code=2).stderr
+    assert (
+        "<stdin>:1: a graph is made from a dependency tree, and this sentence has none: parse trees in CoNLL-U" in said
+    )
+    said = run("evaluate", amr, files / "gold.amr", code=2).stderr
+    assert "gold.amr:3: a graph is made from a dependency tree, and this sentence has none" in said
+    said = run("evaluate", amr, files / "trees.conllu", "--input-format", "conllu", code=2).stderr
+    assert "trees.conllu:2: this sentence has no graph to compare with" in said
+    said = run("evaluate", files / "gold.amr", files / "gold.amr", "--trees", files / "trees.conllu", code=2).stderr
+    assert "are for models, which parse" in said
+
+
+def test_other_sentences(run, files, tmp_path):
+    other = tmp_path / "other.amr"
+    other.write_text(AMR.replace("a.2", "b"))
+    said = run("evaluate", other, files / "gold.amr", code=2).stderr
+    assert "other.amr:7: sentence 2 is 'b', and 'a.2' in the gold file" in said
+    other.write_text(AMR.split("\n\n")[0] + "\n")
+    assert "3 gold graphs and 1 predicted ones" in run("evaluate", other, files / "gold.amr", code=2).stderr
+
+
+def test_a_sentence_without_words(run, amr, files, tmp_path):
+    empty = tmp_path / "empty.amr"
+    empty.write_text("# ::id 1\n(b / boy)\n")
+    assert "empty.amr:2: this sentence has no words" in run("evaluate", amr, empty, code=2).stderr
+    assert run("parse", amr, "-", input="").stdout == ""
+
+
+@pytest.mark.jit
+def test_a_long_sentence(run, amr, tmp_path):
+    rows = [f"{k}\tgo\tgo\tVERB\tVB\t_\t{k // 2}\t{'conj' if k > 1 else 'root'}\t_\t_" for k in range(1, 201)]
+    long = tmp_path / "long.conllu"
+    long.write_text("\n".join(rows) + "\n\n")
+    out = tmp_path / "long.amr"
+    run("parse", amr, long, "--out", out)
+    [parsed] = read_amr(out)
+    assert parsed.graph is not None
+    parsed.graph.validate()
+    assert run("parse", amr, long, "-f", "svg").stdout.count("<text") >= 200
+
+
+def test_options_of_other_tasks(run, amr, files):
+    trees = files / "trees.conllu"
+    assert "leave them out" in run("trace", "--model", amr, trees, "--style", "edges", code=2).stderr
+    assert "are for AMR parsers" in run("trace", trees, "--style", "graphs", code=2).stderr
+    assert "--k-best has no meaning for amr" in run("parse", amr, trees, "--k-best", 2, code=2).stderr
+    assert (
+        "--trees has no meaning for dependency" in run("compare", trees, trees, trees, "--trees", trees, code=2).stderr
+    )

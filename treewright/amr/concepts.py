@@ -1,0 +1,125 @@
+"""How concepts come from words: forms such as *the lemma* or *the lemma with sense 01*, which fit unseen words too.
+
+A parser that learned ``sheep`` for *sheep* knows nothing of *goats*; one that learned *the lemma* does. So NextNode
+chooses a form, and only what no form gives is a concept of its own (§4.3.5 of Goodman 2015; LEMMA and frames of
+PropBank are what its §7.1 proposes). The bases of forms are the lemma, the verb that it comes from (*meditation*), the
+adjective (*abruptly*) and the verb with its particle (*wake up*); each by itself or with a sense.
+
+>>> word = Word("abruptly", "abruptly", "ADV", "RB", "advmod", -1, (0,))
+>>> Forms().realise(word, None)[FORMS.index("adjective")]
+'abrupt'
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from treewright.amr.preparation import Word
+from treewright.amr.wording import MONTHS, read_verbalisations
+from treewright.corpora.files import text_lines
+
+__all__ = ["FORMS", "Forms", "is_constant", "is_number"]
+
+_SENSES = 9
+_BASES = ("lemma", "verb", "adjective", "particle")
+#: the forms that depend on the word; the first one is for nodes that have a concept already
+FORMS = (
+    "keep",
+    "number",
+    "quoted",
+    *(base + (f"-{sense:02}" if sense else "") for base in _BASES for sense in range(_SENSES + 1)),
+)
+_AT = {name: k for k, name in enumerate(FORMS)}
+_FRAME = re.compile(r"(\S+)-(\d\d+)\b")
+_NUMBER = re.compile(r"[+-]?\d[\d.,:]*")
+_SYMBOLS = frozenset(["-", "+", "imperative", "expressive", "interrogative"])
+_ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), ("lly", "ll"), ("ly", ""))
+
+
+def is_number(label: str) -> bool:
+    """Is it written as a number?"""
+    return _NUMBER.fullmatch(label) is not None
+
+
+def is_constant(label: str) -> bool:
+    """Is it what an attribute has, and not a concept: a number, a string in quotes, a symbol?
+
+    >>> [is_constant(label) for label in ('"Tom"', "42", "-", "cat", "want-01")]
+    [True, True, True, False, False]
+    """
+    return label in _SYMBOLS or label.startswith('"') or is_number(label)
+
+
+class Forms:
+    """The forms of words, with what dictionaries know: the frames of PropBank, and the verbs of nouns."""
+
+    def __init__(self, frames: Iterable[str] = (), verbalisations: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.frames = frozenset(frames)
+        self.verbalisations = dict(verbalisations or {})
+        self._lemmas = {frame.rpartition("-")[0] for frame in self.frames}
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Forms:
+        """From the files ``propbank…frames….txt`` and ``…verbalization-….txt`` of a folder, as far as there are any."""
+        frames = [
+            match[0]
+            for path in sorted(Path(folder).glob("propbank*frames*.txt"))
+            for line in text_lines(path)
+            if (match := _FRAME.match(line))
+        ]
+        return cls(frames, read_verbalisations(Path(folder)))
+
+    def bases(self, word: Word, particle: str | None) -> tuple[str | None, ...]:
+        """What the forms are made of, in the order lemma, verb, adjective, verb with particle."""
+        lemma = _clean(word.lemma)
+        verbs = self.verbalisations.get(word.lemma, ()) or self.verbalisations.get(word.form.lower(), ())
+        verb = next((v for v in verbs if v and v != lemma), None)
+        adjective = None
+        if word.upos in ("ADV", "_") and lemma.endswith("ly") and len(lemma) > 4:
+            stems = [lemma.removesuffix(end) + instead for end, instead in _ADVERBS if lemma.endswith(end)]
+            adjective = next(
+                (stem for stem in stems if stem in self._lemmas), stems[-1] if len(stems) == 1 else stems[0]
+            )
+        return lemma, verb, adjective, None if particle is None else f"{lemma}-{_clean(particle)}"
+
+    def realise(self, word: Word, particle: str | None) -> list[str | None]:
+        """The concept that each form gives for a word; None where it gives none."""
+        month = next((k for k, name in enumerate(MONTHS, 1) if word.form.lower() in (name, name[:3])), None)
+        capital = word.form[:1].isupper()
+        number = word.number or (str(month) if month and capital else None)
+        quoted = '"' + word.form.replace('"', "") + '"' if capital or word.upos == "PROPN" else None
+        found: list[str | None] = [None, number, quoted]
+        for base in self.bases(word, particle):
+            found += [base] + [None if base is None else f"{base}-{sense:02}" for sense in range(1, _SENSES + 1)]
+        return found
+
+    def known(self, concepts: Sequence[str | None]) -> list[int]:
+        """What the dictionary knows of each: 0 nothing, 1 that it is a frame, 2 that other senses of it are."""
+        return [
+            0 if concept is None else 1 if concept in self.frames else 2 if self._has_frames(concept) else 0
+            for concept in concepts
+        ]
+
+    def _has_frames(self, concept: str) -> bool:
+        return concept in self._lemmas or concept.rpartition("-")[0] in self._lemmas
+
+    def usual(self, word: Word, concepts: Sequence[str | None]) -> list[int]:
+        """The forms to offer for a word that was not seen, or seldom: few senses, if possible such as there are."""
+        found = [_AT["number"]] if concepts[_AT["number"]] else []
+        if concepts[_AT["quoted"]]:
+            found.append(_AT["quoted"])
+        for base in _BASES:
+            first = _AT[base]
+            if concepts[first] is None:
+                continue
+            senses = [k for k in range(first + 1, first + 1 + _SENSES) if concepts[k] in self.frames][:3]
+            found += [first, *(senses or [first + 1])]
+        return found
+
+
+def _clean(text: str) -> str:
+    """Letters that a concept may have."""
+    return re.sub(r"[\s()/:~\"]+", "-", text).strip("-") or "thing"

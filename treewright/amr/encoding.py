@@ -1,0 +1,404 @@
+"""Sentences and gold graphs as arrays for the transitions, final states as graphs, and the parameters of actions.
+
+Which concepts, roles and leaves an action may have is learned from what the expert does in the training data (§4.3.5 of
+Goodman 2015): concepts by the lemma of the word; nodes inserted above and leaves below likewise; roles by the lemmas at
+both ends of the edge. An inserted node has its concept for a lemma.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.amr.concepts import FORMS, Forms, is_constant
+from treewright.amr.graphs import number_ops
+from treewright.amr.preparation import GoldTree, Word
+from treewright.amr.task import GraphParsing, edge_hash, node_hash
+from treewright.amr.transitions import (
+    DELETED,
+    EXTRA,
+    INSERT,
+    INSERT_LEAF,
+    KAPPA,
+    KEEP,
+    LABELLING,
+    LEMMA,
+    NEXT_EDGE,
+    NEXT_NODE,
+    NODES,
+    PENDING,
+    beta,
+    kind_of,
+    param_of,
+    sigma,
+)
+from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
+from treewright.models import pack_strings, unpack_strings
+from treewright.search import Packed, Trajectory, string_hash
+
+__all__ = ["Encoder", "Example", "Parameters"]
+
+Ints = npt.NDArray[np.int32]
+
+_RARE = 5  # lemmas seen less often are offered the usual forms too
+_COMMON = {"roles": 24, "inserts": 12, "leaves": 6}  # how many of the most common ones are offered everywhere
+_TABLES = ("forms", "inserts", "leaves", "roles_out", "roles_in")
+_UNSEEN = 0  # the key of a lemma that was not seen
+
+
+class Example(NamedTuple):
+    """A sentence for the transitions: its words, and for training the gold graph and the nodes its words stand for."""
+
+    words: list[Word]
+    gold: GoldTree | None = None
+    gold_of: list[int] | None = None
+    signs: int = 0
+
+
+@dataclass
+class Parameters:
+    """What the expert did, as counts: by the key of a lemma, or of the concept of an inserted node."""
+
+    forms: dict[int, Counter[int]] = field(default_factory=dict)
+    inserts: dict[int, Counter[int]] = field(default_factory=dict)
+    leaves: dict[int, Counter[int]] = field(default_factory=dict)
+    roles_out: dict[int, Counter[int]] = field(default_factory=dict)
+    roles_in: dict[int, Counter[int]] = field(default_factory=dict)
+
+    def common(self, name: str, most: int) -> list[int]:
+        """The parameters seen with most keys."""
+        rows = self.roles_out if name == "roles" else getattr(self, name)
+        counts = Counter(parameter for row in rows.values() for parameter in row)
+        return [parameter for parameter, _ in counts.most_common(most)]
+
+    def table(self, name: str, keys: int) -> tuple[Ints, npt.NDArray[np.int64]]:
+        """The parameters of all keys one behind the other, the most frequent of a key first, and where each begins."""
+        rows = [[p for p, _ in getattr(self, name).get(key, Counter()).most_common()] for key in range(keys)]
+        at = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return np.array([p for row in rows for p in row], np.int32), at
+
+
+class Encoder:
+    """Gives numbers to concepts, roles and lemmas, and makes arrays of sentences."""
+
+    def __init__(self, forms: Forms) -> None:
+        self.forms = forms
+        self.labels: dict[str, int] = {}
+        self.roles: dict[str, int] = {":mod": 0}  # the first one is offered where nothing is known
+        self.keys: dict[str, int] = {"": _UNSEEN}
+        self.lemma_counts: Counter[str] = Counter()
+        self.label_counts: Counter[str] = Counter()
+        self.leaf_pairs: list[tuple[int, int]] = []
+        self.parameters = Parameters()
+
+    # ---- learning the numbers
+
+    def learn(self, examples: Iterable[Example]) -> None:
+        """Number everything that occurs in training data, and the leaves of gold graphs."""
+        pairs: dict[tuple[int, int], None] = {}
+        for example in examples:
+            gold = example.gold
+            for word in example.words:
+                self.lemma_counts[_lemma(word)] += 1
+                self.keys.setdefault(_lemma(word), len(self.keys))
+            if gold is None:
+                continue
+            for label in gold.labels:
+                self.label_counts[label] += 1
+                self.labels.setdefault(label, len(self.labels))
+                self.keys.setdefault(_inserted(label), len(self.keys))
+            for role in (*filter(None, gold.roles), *(role for _, role, _ in gold.further)):
+                self.roles.setdefault(_base(role)[0], len(self.roles))
+            inner = set(gold.parents)
+            for node, (label, role) in enumerate(zip(gold.labels, gold.roles, strict=True)):
+                if node not in inner and role:
+                    pairs[self.role_number(role), self.labels[label]] = None
+        self.leaf_pairs = list(pairs)
+
+    def collect(self, packed: Packed, trajectories: Iterable[Trajectory]) -> None:
+        """Remember the parameters of the expert's actions (§4.3.5), and forget leaves that it never inserted."""
+        found = Parameters()
+        concept_keys = self._concept_keys()
+        for i, trajectory in enumerate(trajectories):
+            x = packed.instance(i)
+            for action, state in zip(trajectory.actions, trajectory.states, strict=False):
+                top, kind, param = int(sigma(state)), int(kind_of(action)), int(param_of(action)) - 1
+                if param < 0:
+                    continue
+                key = int(x.keys[top] if top < x.n else concept_keys[state.concept[top]])
+                if kind == NEXT_NODE and top < x.n and param != KEEP:
+                    found.forms.setdefault(key, Counter())[param] += 1
+                elif kind == INSERT:
+                    found.inserts.setdefault(key, Counter())[param] += 1
+                elif kind == INSERT_LEAF:
+                    found.leaves.setdefault(key, Counter())[param] += 1
+                elif kind == NEXT_EDGE:
+                    labelling = state.registers[PENDING] == LABELLING
+                    child = int(state.registers[KAPPA]) if labelling else int(beta(state))
+                    below = int(x.keys[child] if child < x.n else concept_keys[state.concept[child]])
+                    found.roles_out.setdefault(key, Counter())[param] += 1
+                    found.roles_in.setdefault(below, Counter())[param] += 1
+        used = sorted({pair for leaves in found.leaves.values() for pair in leaves})
+        number = {pair: k for k, pair in enumerate(used)}
+        self.leaf_pairs = [self.leaf_pairs[pair] for pair in used]
+        found.leaves = {
+            key: Counter({number[pair]: count for pair, count in leaves.items()})
+            for key, leaves in found.leaves.items()
+        }
+        self.parameters = found
+
+    # ---- the model file
+
+    def to_arrays(self) -> dict[str, Any]:
+        """All that was learned."""
+        arrays: dict[str, Any] = {}
+        strings = {
+            "labels": list(self.labels),
+            "roles": list(self.roles),
+            "keys": list(self.keys),
+            "frames": sorted(self.forms.frames),
+            "verbalised": list(self.forms.verbalisations),
+            "verbs": ["\t".join(verbs) for verbs in self.forms.verbalisations.values()],
+        }
+        for name, values in strings.items():
+            arrays |= pack_strings(values, name)
+        arrays["lemma_counts"] = np.array([self.lemma_counts[key] for key in self.keys], np.int32)
+        arrays["label_counts"] = np.array([self.label_counts[label] for label in self.labels], np.int32)
+        arrays["leaf_pairs"] = np.array(self.leaf_pairs, np.int32).reshape(-1, 2)
+        for name in _TABLES:
+            arrays[name] = np.array(
+                [
+                    (key, parameter, count)
+                    for key, counts in getattr(self.parameters, name).items()
+                    for parameter, count in counts.items()
+                ],
+                np.int32,
+            ).reshape(-1, 3)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Encoder:
+        """The encoder whose arrays these are."""
+        verbs = [text.split("\t") for text in unpack_strings(arrays, "verbs")]
+        verbalised = unpack_strings(arrays, "verbalised")
+        encoder = cls(Forms(unpack_strings(arrays, "frames"), dict(zip(verbalised, verbs, strict=True))))
+        for name in ("labels", "roles", "keys"):
+            setattr(encoder, name, {text: number for number, text in enumerate(unpack_strings(arrays, name))})
+        for name, known in (("lemma_counts", encoder.keys), ("label_counts", encoder.labels)):
+            setattr(encoder, name, Counter(dict(zip(known, arrays[name].tolist(), strict=True))))
+        encoder.leaf_pairs = [(role, label) for role, label in arrays["leaf_pairs"].tolist()]
+        for name in _TABLES:
+            table = getattr(encoder.parameters, name)
+            for key, parameter, count in arrays[name].tolist():
+                table.setdefault(key, Counter())[parameter] = count
+        return encoder
+
+    # ---- arrays
+
+    def role_number(self, role: str) -> int:
+        """Twice the number of the role, and 1 more for its inverse; −1 for one that was not seen."""
+        base, is_inverse = _base(role)
+        number = self.roles.get(base, -1)
+        return number if number < 0 else 2 * number + is_inverse
+
+    def role_name(self, number: int) -> str:
+        """The role of a number."""
+        return list(self.roles)[number >> 1] + ("-of" if number & 1 else "")
+
+    def _concept_keys(self) -> Ints:
+        return np.array([self.keys.get(_inserted(label), _UNSEEN) for label in self.labels], np.int32)
+
+    def task(self, options: Sequence[int]) -> GraphParsing:
+        """The task with the parameters learned so far."""
+        keys = len(self.keys)
+        tables: dict[str, Any] = {"options": np.array(options, np.int32)}
+        for name in ("inserts", "leaves", "roles_out", "roles_in"):
+            tables[name], tables[name + "_at"] = self.parameters.table(name, keys)
+        tables["leaf_pairs"] = np.array(self.leaf_pairs, np.int32).reshape(-1)
+        for name, most in _COMMON.items():
+            tables[f"common_{name}"] = np.array(self.parameters.common(name, most), np.int32)
+        tables["concept_keys"] = self._concept_keys()
+        counts = np.array([self.label_counts[label] for label in self.labels], np.int64)
+        tables["concept_classes"] = np.searchsorted([1, 2, 5, 20], counts, side="right").astype(np.int32)
+        return GraphParsing(tables)
+
+    def pack(self, examples: Sequence[Example], options: Sequence[int]) -> tuple[Packed, list[list[str]]]:
+        """The arrays of sentences, and for each the concepts that have numbers of its own, from that of labels on."""
+        own: list[list[str]] = []
+        columns: dict[str, list[Any]] = {name: [] for name in GraphParsing.instance}
+        for example in examples:
+            local: dict[str, int] = {}
+            for name, values in self._arrays(example, local).items():
+                columns[name].append(np.asarray(values, np.int32))
+            own.append(list(local))
+        flat: dict[str, Any] = {}
+        for name, column in columns.items():
+            flat[name] = np.concatenate(column) if column else np.zeros(0, np.int32)
+            flat[name + "_at"] = np.cumsum([0, *map(len, column)], dtype=np.int64)
+        lengths = np.array([len(example.words) for example in examples], np.int32)
+        return self.task(options).packed(lengths, flat), own
+
+    def _arrays(self, example: Example, local: dict[str, int]) -> dict[str, Any]:
+        words = example.words
+
+        def label_number(label: str | None) -> int:
+            if label is None:
+                return -1
+            number = self.labels.get(label)
+            return local.setdefault(label, len(self.labels) + len(local)) if number is None else number
+
+        particles: dict[int, str] = {w.head: w.lemma for w in words if w.relation == "compound:prt"}
+        realised: list[int] = []
+        known: list[int] = []
+        candidates: list[int] = []
+        firsts = [0]
+        for k, word in enumerate(words):
+            concepts = self.forms.realise(word, particles.get(k))
+            known += self.forms.known(concepts)
+            realised += map(label_number, concepts)
+            candidates += self._candidates(word, concepts)
+            firsts.append(len(candidates))
+        return {
+            "heads": [word.head for word in words],
+            "order": _children_first([word.head for word in words]),
+            "lemmas": [string_hash(_lemma(word)) for word in words],
+            "words": [string_hash(word.form.lower()) for word in words],
+            "tags": [string_hash(word.xpos if word.xpos != "_" else word.upos) for word in words],
+            "relations": [string_hash(word.relation) for word in words],
+            "shapes": [string_hash(_shape(word.form)) for word in words],
+            "suffixes": [string_hash(word.lemma[-3:]) for word in words],
+            "keys": [self.keys.get(_lemma(word), _UNSEEN) for word in words],
+            "sentence": [example.signs],
+            "candidates": candidates,
+            "candidate_edges": firsts,
+            "realised": realised,
+            "known_forms": known,
+            **self._gold_arrays(example, label_number),
+        }
+
+    def _candidates(self, word: Word, concepts: Sequence[str | None]) -> list[int]:
+        """The forms to offer: those seen with the lemma, and the usual ones where it is rare; each concept once."""
+        key = self.keys.get(_lemma(word), _UNSEEN)
+        seen = [form for form, _ in self.parameters.forms.get(key, Counter()).most_common()]
+        rare = self.lemma_counts[_lemma(word)] < _RARE
+        names = list(self.labels)
+        found: dict[str, int] = {}
+        for form in [*seen, *(self.forms.usual(word, concepts) if rare else [LEMMA])]:
+            concept = concepts[form] if form < len(FORMS) else names[form - len(FORMS)]
+            if concept is not None:
+                found.setdefault(concept, form)
+        return list(found.values())
+
+    def _gold_arrays(self, example: Example, label_number: Callable[[str | None], int]) -> dict[str, Any]:
+        gold = example.gold
+        if gold is None or example.gold_of is None:
+            empty: list[int] = []
+            names = ("gold_label", "gold_parent", "gold_role", "gold_edges", "gold_entries")
+            return {"gold_of": [-1] * len(example.words), **dict.fromkeys(names, empty)}
+        labels = [label_number(label) for label in gold.labels]
+        roles = [self.role_number(role) for role in gold.roles]
+        edges: list[int] = []
+        entries = [int(node_hash(label)) for label in labels]
+        for node, (parent, role) in enumerate(zip(gold.parents, roles, strict=True)):
+            if parent >= 0:
+                edges += [parent, role, node, node, role ^ 1 if role >= 0 else role, parent]
+                entries.append(int(edge_hash(labels[parent], role, labels[node])))
+        for source, name, target in gold.further:
+            role = self.role_number(name)
+            edges += [source, role, target, target, role ^ 1 if role >= 0 else role, source]
+            entries.append(int(edge_hash(labels[source], role, labels[target])))
+        return {
+            "gold_of": example.gold_of,
+            "gold_label": labels,
+            "gold_parent": gold.parents,
+            "gold_role": roles,
+            "gold_edges": edges,
+            "gold_entries": sorted(entries),
+        }
+
+    # ---- graphs out of states
+
+    def graph(self, state: Any, words: Sequence[Word], own: Sequence[str]) -> Graph:
+        """The graph of a final state, with the words that its nodes come from."""
+        names, roles = [*self.labels, *own], list(self.roles)
+        alive = [node for node in range(state.registers[NODES]) if not state.flags[node] & DELETED]
+        alive.sort(key=lambda node: (int(state.anchor[node]), node))
+        extra = state.extra[: 3 * state.registers[EXTRA]].reshape(-1, 3).tolist()
+        with_edges = {int(state.parent[node]) for node in alive} | {end for s, _, t in extra for end in (s, t)}
+
+        def is_attribute(node: int) -> bool:
+            forward = state.parent[node] >= 0 and not state.role[node] & 1
+            return forward and node not in with_edges and is_constant(names[state.concept[node]])
+
+        variables: dict[int, str] = {}
+        instances: list[tuple[str, str]] = []
+        alignments: dict[str, tuple[int, ...]] = {}
+        top = next(node for node in alive if state.parent[node] < 0)
+        for node in [top, *(node for node in alive if node != top)]:
+            if not is_attribute(node):
+                variables[node] = f"n{len(variables)}"
+                instances.append((variables[node], _concept(names[state.concept[node]])))
+                if node < len(words):
+                    alignments[variables[node]] = words[node].positions
+        edges: dict[Triple, None] = {}
+        attributes: dict[Triple, None] = {}
+        for node in alive:
+            if node == top:
+                continue
+            parent, role = variables[int(state.parent[node])], roles[state.role[node] >> 1]
+            if node not in variables:
+                attributes[parent, role, names[state.concept[node]]] = None
+            elif state.role[node] & 1:
+                edges[variables[node], role, parent] = None
+            else:
+                edges[parent, role, variables[node]] = None
+        for source, role, target in extra:
+            edges[variables[source], roles[role >> 1], variables[target]] = None
+        return number_ops(Graph(variables[top], tuple(instances), tuple(edges), tuple(attributes), alignments))
+
+
+def _lemma(word: Word) -> str:
+    return "#" if word.number is not None and word.upos == "NUM" else word.lemma
+
+
+def _inserted(label: str) -> str:
+    """The key of an inserted node."""
+    return "\t" + label
+
+
+def _base(role: str) -> tuple[str, int]:
+    """A role in its normal direction, and whether it was not."""
+    if role.endswith("-of") and role not in NOT_INVERSE:
+        return role[: -len("-of")], 1
+    return role, 0
+
+
+def _concept(label: str) -> str:
+    """A label as a concept: one of an attribute has quotes."""
+    return label.strip('"') or "thing"
+
+
+def _shape(form: str) -> str:
+    """Capital, small, figures, each once."""
+    kinds = ["X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c for c in form]
+    return "".join(kind for before, kind in pairwise(["", *kinds]) if kind != before)
+
+
+def _children_first(heads: Sequence[int]) -> list[int]:
+    """The words in the order in which they are visited: the children of a word before it, from left to right."""
+    children: dict[int, list[int]] = {}
+    for k, head in enumerate(heads):
+        children.setdefault(head, []).append(k)
+    found: list[int] = []
+    waiting = list(children.get(-1, []))
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        waiting += children.get(node, [])
+    return found[::-1]

@@ -1,0 +1,233 @@
+"""The expert: what to do in any state to come near to the gold graph (Goodman 2015, §4.6 and §5.1.3).
+
+It knows which node of the gold graph each node of the current one stands for (``state.gold``, from an alignment). The
+gold graph is a tree, as it is written, and some edges more. Rules are tried in the thesis's order, with three changes:
+leaves of any concept are inserted, not only ``-``; inserting waits until the edges of a node are done; and where two
+nodes have no edge in the gold tree but one outside it, that edge is taken. Where an action was chosen that the expert
+would not have chosen, it still gives the best parameter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.amr.transitions import (
+    DELETE,
+    DELETED,
+    DONE,
+    FORMS,
+    GIVEN,
+    HAS_ABOVE,
+    INSERT,
+    INSERT_LEAF,
+    KAPPA,
+    KEEP,
+    LABELLING,
+    LEAVES,
+    LEMMA,
+    MOST_LEAVES,
+    MOST_REENTRANCES,
+    NEXT_EDGE,
+    NEXT_NODE,
+    NODES,
+    PENDING,
+    PHASE,
+    REATTACH,
+    REATTACHED,
+    REENTRANCE,
+    REPLACE_HEAD,
+    SWAP,
+    SWAPPED,
+    TARGET,
+    action_of,
+    beta,
+    child_count,
+    concept_of,
+    is_target,
+    sigma,
+    standing_for,
+)
+from treewright.search.compiling import lean
+
+__all__ = ["expert_action", "expert_kind", "expert_parameter", "gold_role"]
+
+NOTHING = -1
+
+
+@lean
+def gold_role(x: Any, source: int, target: int) -> int:
+    """The role of the edge from one gold node to another, whichever way it points; −1: there is none."""
+    for at in range(0, x.gold_edges.shape[0], 3):
+        if x.gold_edges[at] == source and x.gold_edges[at + 2] == target:
+            return np.int64(x.gold_edges[at + 1])
+    return np.int64(NOTHING)
+
+
+@lean
+def _right_parent(x: Any, state: Any, child: int) -> int:
+    """The node that should be above β₀, where it can be put there: that of its gold parent, or of another neighbour."""
+    gold = np.int64(state.gold[child])
+    if state.flags[child] & REATTACHED:
+        return np.int64(NOTHING)
+    above = np.int64(x.gold_parent[gold])
+    if above >= 0:
+        node = standing_for(state, above)
+        if node >= 0 and is_target(x, state, node):
+            return node
+    for at in range(0, x.gold_edges.shape[0], 3):
+        if x.gold_edges[at + 2] == gold:
+            node = standing_for(state, np.int64(x.gold_edges[at]))
+            if node >= 0 and is_target(x, state, node):
+                return node
+    return np.int64(NOTHING)
+
+
+@lean
+def _form_of(x: Any, word: int, concept: int) -> int:
+    """The form of a concept at a word: one that is offered, or that depends on the word, else the concept itself."""
+    for k in range(x.candidate_edges[word], x.candidate_edges[word + 1]):
+        if concept_of(x, word, np.int64(x.candidates[k])) == concept:
+            return np.int64(x.candidates[k])
+    for form in range(1, x.options[FORMS]):
+        if concept_of(x, word, np.int64(form)) == concept:
+            return np.int64(form)
+    return np.int64(concept) + np.int64(x.options[FORMS])
+
+
+@lean
+def _edge_kind(x: Any, state: Any, top: int, child: int) -> int:
+    """Rules 6 to 10: what to do with the edge from σ₀ to β₀."""
+    gold, below = np.int64(state.gold[top]), np.int64(state.gold[child])
+    if gold < 0 and below >= 0 and state.concept[top] < 0:
+        return np.int64(REPLACE_HEAD)
+    if gold < 0 or below < 0 or x.gold_parent[below] == gold:
+        return np.int64(NEXT_EDGE)
+    if x.gold_parent[gold] == below and not state.flags[top] & SWAPPED:
+        return np.int64(SWAP)
+    above = np.int64(x.gold_parent[below])
+    if above >= 0 and standing_for(state, above) >= 0 and _right_parent(x, state, child) >= 0:
+        return np.int64(REATTACH)
+    if gold_role(x, gold, below) < 0 and _right_parent(x, state, child) >= 0:
+        return np.int64(REATTACH)
+    return np.int64(NEXT_EDGE)
+
+
+@lean
+def _role(x: Any, state: Any, top: int, child: int) -> int:
+    """The role of the edge from σ₀ to another node in the gold tree, or outside it; −1: there is none."""
+    gold, below = np.int64(state.gold[top]), np.int64(state.gold[child])
+    if gold < 0 or below < 0:
+        return np.int64(NOTHING)
+    if x.gold_parent[below] == gold:
+        return np.int64(x.gold_role[below])
+    return gold_role(x, gold, below)
+
+
+@lean
+def _has_words(x: Any, state: Any, gold: int) -> bool:
+    """Does any node stand for a descendant of a gold node?"""
+    for node in range(state.registers[NODES]):
+        below = np.int64(state.gold[node])
+        if below >= 0 and not state.flags[node] & DELETED:
+            while below >= 0:
+                if below == gold:
+                    return True
+                below = np.int64(x.gold_parent[below])
+    return False
+
+
+@lean
+def _leaf(x: Any, state: Any, top: int) -> int:
+    """Rule 3: a leaf to insert that no word stands for; −1: there is none."""
+    gold = np.int64(state.gold[top])
+    if gold < 0 or state.flags[top] // LEAVES >= MOST_LEAVES:
+        return np.int64(NOTHING)
+    for below in range(x.gold_parent.shape[0]):
+        if x.gold_parent[below] == gold and not _has_words(x, state, np.int64(below)):
+            for pair in range(x.leaf_pairs.shape[0] // 2):
+                if x.leaf_pairs[2 * pair] == x.gold_role[below] and x.leaf_pairs[2 * pair + 1] == x.gold_label[below]:
+                    return np.int64(pair)
+    return np.int64(NOTHING)
+
+
+@lean
+def _above(x: Any, state: Any, top: int) -> int:
+    """Rule 2: the concept of a node to insert above σ₀, because no node stands for the gold parent; −1: none."""
+    gold = np.int64(state.gold[top])
+    above = np.int64(x.gold_parent[gold]) if gold >= 0 else np.int64(NOTHING)
+    if above < 0 or state.flags[top] & HAS_ABOVE or standing_for(state, above) >= 0:
+        return np.int64(NOTHING)
+    return np.int64(x.gold_label[above])
+
+
+@lean
+def _reentrant(x: Any, state: Any, top: int) -> int:
+    """Rule 1: the target κ of a gold edge from σ₀ that the graph has not yet; −1: there is none."""
+    gold = np.int64(state.gold[top])
+    if gold < 0 or state.registers[GIVEN] >= MOST_REENTRANCES:
+        return np.int64(NOTHING)
+    for at in range(0, x.gold_edges.shape[0], 3):
+        if x.gold_edges[at] == gold and not x.gold_edges[at + 1] & 1:
+            node = standing_for(state, np.int64(x.gold_edges[at + 2]))
+            if node >= 0 and is_target(x, state, node):
+                return node
+    return np.int64(NOTHING)
+
+
+@lean
+def expert_kind(x: Any, state: Any) -> int:
+    """The action that the expert chooses in a state."""
+    top, child = sigma(state), beta(state)
+    if state.registers[PHASE] != 0:
+        return np.int64(REENTRANCE if _reentrant(x, state, top) >= 0 else DONE)
+    if child >= 0:
+        return _edge_kind(x, state, top, child)
+    if state.gold[top] < 0:
+        kept = state.concept[top] >= 0 or child_count(state, top) > 0
+        return np.int64(NEXT_NODE if kept else DELETE)
+    if _above(x, state, top) >= 0:
+        return np.int64(INSERT)
+    if _leaf(x, state, top) >= 0:
+        return np.int64(INSERT_LEAF)
+    return np.int64(NEXT_NODE)
+
+
+@lean
+def expert_parameter(x: Any, state: Any) -> int:
+    """The parameter that the expert gives to the action that was chosen, by whomever; −1: any will do."""
+    top, pending = sigma(state), state.registers[PENDING] - 1
+    if pending + 1 == LABELLING:
+        return _role(x, state, top, np.int64(state.registers[KAPPA]))
+    if pending == NEXT_EDGE:
+        return _role(x, state, top, beta(state))
+    if pending == NEXT_NODE:
+        if state.concept[top] >= 0:
+            return np.int64(KEEP)
+        return _form_of(x, top, np.int64(x.gold_label[state.gold[top]])) if state.gold[top] >= 0 else np.int64(LEMMA)
+    if pending == REATTACH:
+        child = beta(state)
+        return _right_parent(x, state, child) if state.gold[child] >= 0 else np.int64(NOTHING)
+    if pending == INSERT:
+        return _above(x, state, top)
+    if pending == INSERT_LEAF:
+        return _leaf(x, state, top)
+    return _reentrant(x, state, top)
+
+
+@lean
+def expert_action(x: Any, state: Any) -> int:
+    """What the expert does in a state; −1: any parameter will do."""
+    pending = np.int64(state.registers[PENDING])
+    if pending == 0:
+        return action_of(expert_kind(x, state), 0)
+    param = expert_parameter(x, state)
+    if param < 0:
+        return np.int64(NOTHING)
+    kind = pending - np.int64(1)
+    if pending == LABELLING:
+        kind = np.int64(NEXT_EDGE)
+    elif kind in (REATTACH, REENTRANCE):
+        kind = np.int64(TARGET)
+    return action_of(kind, param + np.int64(1))

@@ -1,0 +1,295 @@
+"""The features of Table 4.2 of Goodman (2015), and a few that unseen words and deleted prepositions call for.
+
+A feature is a number, hashed from the number of its template and its values. Words have attributes that are hashes of
+strings; an inserted node has its concept for a lemma and is marked as inserted everywhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.amr.transitions import (
+    DELETED,
+    FORMS,
+    INSERTED,
+    KAPPA,
+    KEEP,
+    LABELLING,
+    LAST,
+    MERGED,
+    NEXT_NODE,
+    NODES,
+    PENDING,
+    PHASE,
+    REATTACH,
+    REENTRANCE,
+    beta,
+    concept_of,
+    is_above,
+    param_of,
+    sigma,
+    tree_distance,
+)
+from treewright.search import cross2, cross3
+from treewright.search.compiling import lean
+
+__all__ = ["MOST_FEATURES", "action_features", "state_features"]
+
+MOST_FEATURES = 160
+_INSERTED = 7
+_NOBODY = 11
+_MOST_OTHERS = 6  # children, and deleted nodes, of which features tell
+
+
+@lean
+def lemma_of(x: Any, state: Any, node: int) -> int:
+    """The lemma of a word; the concept of an inserted node."""
+    if node < 0:
+        return np.int64(_NOBODY)
+    if node < x.n:
+        return np.int64(x.lemmas[node])
+    return np.int64(state.concept[node]) + np.int64(1 << 28)
+
+
+@lean
+def _attribute(x: Any, values: Any, node: int) -> int:
+    if node < 0:
+        return np.int64(_NOBODY)
+    return np.int64(values[node]) if node < x.n else np.int64(_INSERTED)
+
+
+@lean
+def pos_of(x: Any, node: int) -> int:
+    """The part of speech."""
+    return _attribute(x, x.tags, node)
+
+
+@lean
+def relation_of(x: Any, node: int) -> int:
+    """The label of a word in the dependency tree (dl)."""
+    return _attribute(x, x.relations, node)
+
+
+@lean
+def shape_of(x: Any, node: int) -> int:
+    """What the letters look like: the place of Table 4.2's named entities, which no file of ours has."""
+    return _attribute(x, x.shapes, node)
+
+
+@lean
+def _path(x: Any, one: int, two: int) -> int:
+    """The labels on the way from one word to another in the dependency tree, as one hash; 0 for inserted nodes."""
+    if one < 0 or two < 0 or one >= x.n or two >= x.n:
+        return np.int64(0)
+    found: Any = np.int64(3)
+    node = np.int64(one)
+    for up in range(6):
+        steps: Any = np.int64(5)
+        other = np.int64(two)
+        for _ in range(6):
+            if other == node:
+                return cross2(found, steps, up)
+            steps = cross2(1, steps, x.relations[other])
+            other = np.int64(x.heads[other])
+            if other < 0:
+                break
+        found = cross2(2, found, x.relations[node])
+        node = np.int64(x.heads[node])
+        if node < 0:
+            break
+    return np.int64(1)
+
+
+@lean
+def _gap(state: Any, one: int, two: int) -> int:
+    """How far apart two nodes are in the sentence, in classes, and which comes first."""
+    gap = np.int64(state.anchor[two]) - np.int64(state.anchor[one])
+    size = abs(gap)
+    if size > 3:
+        size = np.int64(4) if size < 7 else np.int64(5)
+    return size * 2 + np.int64(gap > 0)
+
+
+@lean
+def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
+    """A node by itself: lemma, dl, shape, POS, inserted; and its concept once it has one."""
+    lemma, pos, relation = lemma_of(x, state, node), pos_of(x, node), relation_of(x, node)
+    out[n] = cross2(t, 0, lemma)
+    out[n + 1] = cross2(t, 1, pos)
+    out[n + 2] = cross2(t, 2, relation)
+    out[n + 3] = cross3(t, 3, pos, relation)
+    out[n + 4] = cross3(t, 4, lemma, relation)
+    out[n + 5] = cross3(t, 5, lemma, pos)
+    out[n + 6] = cross2(t, 6, shape_of(x, node))
+    out[n + 7] = cross2(t, 7, state.concept[node] if node >= 0 else -2)
+    return n + 8
+
+
+@lean
+def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> int:
+    """Two nodes together: pairs of lemmas, POS and dl, distance and path."""
+    lemma, pos, relation = lemma_of(x, state, one), pos_of(x, one), relation_of(x, one)
+    lemma2, pos2, relation2 = lemma_of(x, state, two), pos_of(x, two), relation_of(x, two)
+    gap, path = _gap(state, one, two), _path(x, one, two)
+    out[n] = cross3(t, 0, lemma, pos2)
+    out[n + 1] = cross3(t, 1, lemma, relation2)
+    out[n + 2] = cross3(t, 2, pos, lemma2)
+    out[n + 3] = cross3(t, 3, relation, lemma2)
+    out[n + 4] = cross3(t, 4, lemma, lemma2)
+    out[n + 5] = cross3(t, 5, pos, pos2)
+    out[n + 6] = cross3(t, 6, cross2(0, pos, pos2), relation2)
+    out[n + 7] = cross2(t, 7, gap)
+    out[n + 8] = cross2(t, 8, path)
+    out[n + 9] = cross3(t, 9, path, gap)
+    out[n + 10] = cross3(t, 10, cross2(0, lemma, lemma2), path)
+    out[n + 11] = cross3(t, 11, path, pos)
+    out[n + 12] = cross3(t, 12, path, pos2)
+    out[n + 13] = cross3(t, 13, state.concept[two], relation2)
+    out[n + 14] = cross3(t, 14, lemma, path)
+    out[n + 15] = cross3(t, 15, path, lemma2)
+    return n + 16
+
+
+@lean
+def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any, n: int) -> int:
+    """Children (lemma, role, both), and what was deleted below a node or merged into it, such as prepositions.
+
+    A preposition tells most together with the lemma ``head`` of the node above: *look at*.
+    """
+    count, gone = np.int64(0), np.int64(0)
+    relation = relation_of(x, node)
+    for other in range(state.registers[NODES]):
+        if state.parent[other] != node or other == but:
+            continue
+        lemma = lemma_of(x, state, np.int64(other))
+        if state.flags[other] & DELETED:
+            if gone < _MOST_OTHERS:
+                kind = np.int64((state.flags[other] & MERGED) > 0)
+                out[n] = cross3(t, 0 + kind, lemma, relation_of(x, np.int64(other)))
+                out[n + 1] = cross3(t, 2 + kind, lemma, relation)
+                out[n + 2] = cross3(t, 9, lemma, head)
+                n += 3
+            gone += np.int64(1)
+        else:
+            if count < _MOST_OTHERS:
+                role = np.int64(state.role[other])
+                out[n] = cross2(t, 4, role)
+                out[n + 1] = cross3(t, 5, lemma, role)
+                out[n + 2] = cross3(t, 6, relation_of(x, np.int64(other)), pos_of(x, np.int64(other)))
+                n += 3
+            count += np.int64(1)
+    out[n] = cross2(t, 7, min(count, np.int64(4)))
+    out[n + 1] = cross3(t, 8, min(count, np.int64(2)), relation)
+    return n + 2
+
+
+@lean
+def state_features(x: Any, state: Any, out: Any) -> int:
+    """The features of a state; none where a node κ is chosen, for its number says nothing."""
+    pending = np.int64(state.registers[PENDING])
+    if pending in (REATTACH + 1, REENTRANCE + 1):
+        return 0
+    top = sigma(state)
+    other: Any = beta(state)
+    if pending == LABELLING:
+        other = np.int64(state.registers[KAPPA])
+    parent = np.int64(state.parent[top])
+    history = np.int64(state.registers[LAST])
+    situation = pending * np.int64(4) + np.int64(state.registers[PHASE]) * np.int64(2) + np.int64(other >= 0)
+    t = np.int64(100) * (np.int64(1) + situation)
+    out[0] = cross2(t, 0, 0)
+    out[1] = cross2(t, 1, history % 16)
+    out[2] = cross2(t, 2, history % 256)
+    out[3] = cross2(t, 3, history)
+    out[4] = cross2(t, 4, x.sentence[0])
+    out[5] = cross3(t, 5, x.sentence[0], relation_of(x, top))
+    n = 6
+    n = _node(x, state, top, t + 10, out, n)
+    lemma, pos, relation = lemma_of(x, state, top), pos_of(x, top), relation_of(x, top)
+    n = _family(x, state, top, other, lemma, t + 20, out, n)
+    above, pos_above = lemma_of(x, state, parent), pos_of(x, parent)
+    out[n] = cross2(t, 6, above)
+    out[n + 1] = cross2(t, 7, pos_above)
+    out[n + 2] = cross3(t, 8, lemma, pos_above)
+    out[n + 3] = cross3(t, 9, pos, above)
+    out[n + 4] = cross3(t, 30, relation, above)
+    out[n + 5] = cross3(t, 31, lemma, above)
+    out[n + 6] = cross3(t, 32, pos, pos_above)
+    out[n + 7] = cross3(t, 33, lemma, relation_of(x, parent))
+    out[n + 8] = cross3(t, 34, cross2(0, pos, pos_above), relation)
+    out[n + 9] = cross2(t, 35, _attribute(x, x.suffixes, top))
+    out[n + 10] = cross3(t, 36, _attribute(x, x.suffixes, top), pos)
+    n += 11
+    if other >= 0:
+        n = _node(x, state, other, t + 40, out, n)
+        n = _pair(x, state, top, other, t + 50, out, n)
+        n = _family(x, state, other, np.int64(-1), lemma, t + 70, out, n)
+    elif top < x.n:
+        word = np.int64(x.words[top])
+        out[n] = cross2(t, 37, word)
+        out[n + 1] = cross3(t, 38, lemma, _attribute(x, x.lemmas, top - 1))
+        out[n + 2] = cross3(t, 39, lemma, _attribute(x, x.lemmas, top + 1 if top + 1 < x.n else -1))
+        n += 3
+    return n
+
+
+@lean
+def action_features(x: Any, state: Any, action: int, out: Any) -> int:
+    """The features of an action that its number does not tell: what κ is like, and what is known of a concept."""
+    pending = np.int64(state.registers[PENDING])
+    param = param_of(action) - np.int64(1)
+    top = sigma(state)
+    if pending in (REATTACH + 1, REENTRANCE + 1):
+        return _target(x, state, top, param, np.int64(10000) + np.int64(100) * pending, out)
+    if pending == NEXT_NODE + 1 and top < x.n and param != KEEP:
+        forms = np.int64(x.options[FORMS])
+        concept = concept_of(x, top, param)
+        seen = np.int64(x.concept_classes[concept]) if concept < x.concept_classes.shape[0] else np.int64(0)
+        known = np.int64(x.known_forms[top * forms + param]) if param < forms else np.int64(3)
+        form = param if param < forms else forms
+        pos = pos_of(x, top)
+        out[0] = cross3(90, form, seen, known)
+        out[1] = cross3(91, seen, known, pos)
+        out[2] = cross3(92, cross2(0, seen, known), form, pos)
+        return 3
+    return 0
+
+
+@lean
+def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
+    """What κ is like, by itself, and with σ₀ and β₀; and where it is: above σ₀, below it, beside it, how far."""
+    child = beta(state)
+    n = _node(x, state, kappa, t, out, 0)
+    n = _pair(x, state, top, kappa, t + 20, out, n)
+    place = np.int64(0)
+    if state.parent[top] == kappa:
+        place = np.int64(1)
+    elif state.parent[kappa] == top:
+        place = np.int64(2)
+    elif state.parent[kappa] == state.parent[top]:
+        place = np.int64(3)
+    elif is_above(state, kappa, top):
+        place = np.int64(4)
+    elif is_above(state, top, kappa):
+        place = np.int64(5)
+    inserted = np.int64((state.flags[kappa] & INSERTED) > 0)
+    done = np.int64(state.concept[kappa] >= 0)
+    where = cross3(0, place, tree_distance(state, top, kappa, 6), inserted * 2 + done)
+    subject = child if child >= 0 else top
+    out[n] = cross2(t, 60, where)
+    out[n + 1] = cross2(t, 61, place)
+    out[n + 2] = cross3(t, 62, place, relation_of(x, subject))
+    out[n + 3] = cross3(t, 63, place, lemma_of(x, state, subject))
+    out[n + 4] = cross3(t, 64, place, lemma_of(x, state, kappa))
+    out[n + 5] = cross3(t, 65, place, lemma_of(x, state, top))
+    out[n + 6] = cross3(t, 66, place, cross2(0, pos_of(x, kappa), relation_of(x, subject)))
+    out[n + 7] = cross3(t, 67, place, cross3(0, pos_of(x, kappa), pos_of(x, subject), pos_of(x, top)))
+    n += 8
+    if child >= 0:
+        n = _pair(x, state, kappa, child, t + 40, out, n)
+        out[n] = cross2(t, 68, state.concept[child])
+        out[n + 1] = cross3(t, 69, place, state.concept[child])
+        n += 2
+    return n

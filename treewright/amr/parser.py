@@ -1,0 +1,262 @@
+"""The parser of AMR graphs, as an estimator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from treewright.amr.alignment import Aligner, Alignment, graph_of
+from treewright.amr.concepts import FORMS, Forms
+from treewright.amr.encoding import Encoder, Example
+from treewright.amr.improved_aligner import ImprovedAligner
+from treewright.amr.lemmas import learn_lemmas, with_lemmas
+from treewright.amr.naive_smatch import KINDS as LOSSES
+from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
+from treewright.amr.rule_aligner import RuleAligner
+from treewright.amr.scores import SmatchScores, score_smatch
+from treewright.amr.trace import GraphStep, trace_graph
+from treewright.corpora import corpus_hash, load_corpus
+from treewright.corpora.graphs import Graph
+from treewright.corpora.types import Sentence
+from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.learners import Learner, Pass, make_learner, train
+from treewright.learners.estimator import Estimator
+from treewright.learners.irl import IRL
+from treewright.learners.structured import STRUCTURED
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies import LinearPolicy
+from treewright.search import Decoded, trajectory
+from treewright.search.engine import EXPERT
+
+__all__ = ["AMRParser"]
+
+Corpus = str | os.PathLike[str] | Iterable[Sentence]
+
+#: what learners do where nothing else is said
+USUAL: dict[str, Any] = {"update": {"name": "arow", "averaged": True}}
+
+ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
+
+_BATCH = 256
+_REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
+_NO_WORDS = Graph("a", (("a", "amr-empty"),))
+
+
+class AMRParser(Estimator):
+    """A parser from dependency trees to AMR graphs, by imitation learning (Goodman 2015).
+
+    Args:
+        learner: a learner by name, as settings, or as an object.
+        aligner: how gold graphs are aligned with words for the expert: ``rules``, ``improved``, or ``given``, the
+            alignments that the graphs have.
+        loss: of naive Smatch: ``naive`` (1 − F), ``absolute`` (mistakes) or ``penalty`` (mistakes, and a fifth of the
+            steps); what learners with roll-outs minimise.
+        reentrance: add edges to the tree in a second phase.
+        reach: how many edges away a node may be reattached; 0 for any distance.
+        dictionaries: a folder with the frames of PropBank and with verbalisations; they become part of the model.
+        bits: the size of the table of hashed features, 2^bits.
+        seed: the same seed gives the same model.
+    """
+
+    task: ClassVar[str] = "amr"
+
+    def __init__(
+        self,
+        *,
+        learner: str | Learner | dict[str, Any] = "exploration",
+        aligner: str = "rules",
+        loss: str = "naive",
+        reentrance: bool = True,
+        reach: int = _REACH,
+        dictionaries: str | os.PathLike[str] | None = None,
+        bits: int = 20,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.aligner = aligner
+        self.loss = loss
+        self.reentrance = reentrance
+        self.reach = reach
+        self.dictionaries = dictionaries
+        self.bits = bits
+        self.seed = seed
+
+    encoder_: Encoder
+    lemmas_: dict[str, str]
+    policy_: LinearPolicy
+    history_: list[Pass]
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from sentences with trees and graphs. With ``dev``, the iteration with the best Smatch is kept."""
+        self._check_settings()
+        learner = self._make_learner()
+        sentences = _graphbank(corpus)
+        corpora = {"train": corpus_hash(sentences)}
+        forms = Forms() if self.dictionaries is None else Forms.read(self.dictionaries)
+        self.encoder_ = Encoder(forms)
+        self.lemmas_ = learn_lemmas(sentences)
+        examples = [self._example(sentence) for sentence in sentences]
+        self.encoder_.learn(examples)
+        self._collect(examples)
+        packed, _ = self.encoder_.pack(examples, self._options())
+        evaluate = None
+        if dev is not None:
+            dev_sentences = _graphbank(dev)
+            corpora["dev"] = corpus_hash(dev_sentences)
+            evaluate = self._smatch_on(dev_sentences, jobs)
+        trained = train(
+            learner,
+            packed,
+            bits=self.bits,
+            seed=self.seed,
+            jobs=jobs,
+            evaluate=evaluate,
+            report=report,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        self.policy_, self.history_ = trained.policy, trained.history
+        best = max((p.score for p in self.history_ if p.score is not None), default=None)
+        self.card_ = self._make_card(corpora, {} if best is None else {"dev Smatch": best})
+        return self
+
+    def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
+        """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.
+
+        Where the sentence has a graph, steps have the expert's choice as well.
+        """
+        self._check_fitted()
+        return trace_graph(self, sentence, top=top)
+
+    def _collect(self, examples: Sequence[Example]) -> None:
+        """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
+        packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
+        nothing = np.zeros((1, 1), np.float32)
+        self.encoder_.collect(packed, (trajectory(packed, i, nothing, who=EXPERT) for i in range(len(examples))))
+
+    def _options(self, *, open_to_gold: bool = False) -> list[int]:
+        reach = self.reach or 2**30
+        return [len(FORMS), LOSSES.index(self.loss), open_to_gold, self.reentrance, reach, _RANGE]
+
+    def _example(self, sentence: Sentence) -> Example:
+        """The words, and where there is a gold graph that too, and which words stand for which nodes of it."""
+        words = tree_words(sentence)
+        if sentence.graph is None:
+            return Example(words, signs=signs_of(sentence))
+        gold = gold_tree(sentence.graph)
+        return Example(words, gold, map_words(words, gold, self._aligned(sentence), sentence.graph), signs_of(sentence))
+
+    def _aligned(self, sentence: Sentence) -> Alignment:
+        if self.aligner == "given":
+            return {node: at for node, at in graph_of(sentence).alignments.items() if isinstance(at, tuple)}
+        aligner: Aligner = ALIGNERS[self.aligner](self.encoder_.forms.verbalisations)
+        return aligner.align(sentence)
+
+    def _smatch_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
+        """A function that parses with a policy and gives Smatch's F."""
+        examples = [Example(tree_words(sentence), signs=signs_of(sentence)) for sentence in sentences]
+        packed, own = self.encoder_.pack(examples, self._options())
+
+        def smatch(policy: LinearPolicy) -> float:
+            decoded = policy.decode(packed, seed=self.seed, jobs=jobs)
+            return score_smatch(sentences, self._graphs(decoded, examples, own)).f1
+
+        return smatch
+
+    def _graphs(self, decoded: Decoded, examples: Sequence[Example], own: Sequence[Sequence[str]]) -> list[Graph]:
+        return [
+            self.encoder_.graph(decoded.state(i), example.words, own[i]) if example.words else _NO_WORDS
+            for i, example in enumerate(examples)
+        ]
+
+    def parse(self, sentences: Iterable[Sentence], *, jobs: int = 1) -> list[Sentence]:
+        """Parse sentences with dependency trees and return them with graphs, aligned with their words."""
+        return list(self.parse_stream(sentences, jobs=jobs))
+
+    def parse_stream(self, sentences: Iterable[Sentence], *, jobs: int = 1) -> Iterator[Sentence]:
+        """Parse sentences as they come, some hundred at a time: memory does not grow with their number."""
+        self._check_fitted()
+        batch: list[Sentence] = []
+        for sentence in sentences:
+            batch.append(sentence)
+            if len(batch) == _BATCH:
+                yield from self._parse(batch, jobs)
+                batch = []
+        yield from self._parse(batch, jobs)
+
+    def _parse(self, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        sentences = [with_lemmas(sentence, self.lemmas_) for sentence in sentences]
+        examples = [Example(tree_words(sentence), signs=signs_of(sentence)) for sentence in sentences]
+        packed, own = self.encoder_.pack(examples, self._options())
+        decoded = self.policy_.decode(packed, seed=self.seed, jobs=jobs)
+        graphs = self._graphs(decoded, examples, own)
+        return [replace(sentence, graph=graph) for sentence, graph in zip(sentences, graphs, strict=True)]
+
+    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> SmatchScores:
+        """Parse a corpus of graphs and compare, with the breakdown."""
+        self._check_fitted()
+        gold = _graphbank(corpus)
+        return score_smatch(gold, self.parse(gold, jobs=jobs), breakdown=True, seed=self.seed)
+
+    # ---- settings
+
+    def _make_learner(self) -> Learner:
+        """The learner, with what is good for this task where it says nothing."""
+        if not isinstance(self.learner, (str, dict)):
+            return make_learner(self.learner)
+        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
+        usual = {} if settings.get("name") in (*STRUCTURED, *IRL) else USUAL
+        return make_learner({**usual, **settings})
+
+    def resolved_config(self) -> dict[str, Any]:
+        """Every setting, with the learner's choices spelled out: what a model file records."""
+        folder = None if self.dictionaries is None else Path(self.dictionaries).name
+        return {**self.get_params(), "dictionaries": folder, "learner": self._make_learner().params()}
+
+    def _check_settings(self) -> None:
+        for name, known in (("aligner", (*ALIGNERS, "given")), ("loss", LOSSES)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
+        for name, least, most in (("reach", 0, 2**30), ("bits", 1, 30), ("seed", 0, 2**31 - 1)):
+            setattr(self, name, whole_number(name, getattr(self, name), least, most))
+        if self.dictionaries is not None and not Path(self.dictionaries).is_dir():
+            raise ConfigError(f"there is no folder {os.fspath(self.dictionaries)!r} with dictionaries")
+
+    # ---- the model file
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        lemmas = pack_strings([f"{key}\t\t{lemma}" for key, lemma in self.lemmas_.items()], "lemmas")
+        return {}, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **lemmas}
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.encoder_ = Encoder.from_arrays(arrays)
+        self.policy_ = LinearPolicy.from_arrays(arrays)
+        self.lemmas_ = dict(text.split("\t\t") for text in unpack_strings(arrays, "lemmas"))
+
+
+def _graphbank(corpus: Corpus) -> list[Sentence]:
+    """The sentences of a corpus, all with graphs."""
+    if isinstance(corpus, (str, os.PathLike)):
+        corpus = load_corpus(corpus)
+    sentences = list(corpus)
+    if not sentences:
+        raise CorpusError("there is nothing to learn from or to score: no sentences")
+    for sentence in sentences:
+        graph_of(sentence)
+    return sentences

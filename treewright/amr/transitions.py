@@ -1,0 +1,492 @@
+"""From a dependency tree to a graph, one action at a time (Goodman 2015, §4.2–4.3).
+
+The words of the sentence are the nodes 0 … n − 1 of a tree; actions relabel it, remove and add nodes, and move
+subtrees, until it is an AMR graph. σ is a stack of nodes still to be visited, children before their parents; β are the
+children of σ₀, the node on top of σ, whose edges have no relation yet. In a second phase edges are added to the tree.
+
+A node is offered NextNode, Delete, Insert and InsertLeaf when β is empty, and else the actions on its edge to β₀:
+NextEdge, Swap, ReplaceHead and Reattach. An action with a parameter comes in two parts: first it is chosen, then its
+parameter, a concept, a role or a node κ; Reentrance has three, for its edge needs a role as well. So what the actions
+have in common is learned from all their parameters together.
+
+Any sequence of actions ends. A tree of n words never has more than 3n + 4 nodes, C in what follows; every node is put
+under another by Swap at most once, is reattached at most once, and gets at most one node inserted above it; a node that
+has its concept keeps it, an edge that has its role keeps it. So in the first phase nodes leave σ at most 4C times: once
+each, and again after they came back by Swap, Reattach or ReplaceHead; C are removed, C are added; and there are no more
+than 3C edges without a role, from the beginning, from Insert or from Swap. With two steps where there is a parameter,
+and those of Swap and Reattach themselves, this is 20C steps. In the second phase a node takes at most 7. The expert
+takes about 4 steps a word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.search.compiling import lean
+
+__all__ = [
+    "ALIVE",
+    "BOUND",
+    "DELETE",
+    "DELETED",
+    "DONE",
+    "EXTRA",
+    "FORMS",
+    "GIVEN",
+    "HAS_ABOVE",
+    "INSERT",
+    "INSERTED",
+    "INSERT_LEAF",
+    "KAPPA",
+    "KEEP",
+    "KINDS",
+    "LABELLING",
+    "LAST",
+    "LEAVES",
+    "LEMMA",
+    "LOSS",
+    "MERGED",
+    "MOST_LEAVES",
+    "MOST_REENTRANCES",
+    "NEXT_EDGE",
+    "NEXT_NODE",
+    "NODES",
+    "OPEN",
+    "PENDING",
+    "PHASE",
+    "RANGE",
+    "REACH",
+    "REATTACH",
+    "REATTACHED",
+    "REENTRANCE",
+    "REENTRANT",
+    "REPLACE_HEAD",
+    "STATE",
+    "STEPS",
+    "SWAP",
+    "SWAPPED",
+    "TARGET",
+    "act",
+    "action_of",
+    "begin",
+    "beta",
+    "child_count",
+    "concept_of",
+    "connected",
+    "has_parameter",
+    "has_target",
+    "is_above",
+    "is_target",
+    "kind_of",
+    "param_of",
+    "sigma",
+    "standing_for",
+    "tree_distance",
+]
+
+# The kinds of actions. An action is its kind and a parameter: a role, a form of a concept, a node.
+(
+    NEXT_EDGE,
+    NEXT_NODE,
+    SWAP,
+    REPLACE_HEAD,
+    REATTACH,
+    DELETE,
+    INSERT,
+    INSERT_LEAF,
+    REENTRANCE,
+    TARGET,
+    DONE,
+) = range(11)
+KINDS = (
+    "NextEdge",
+    "NextNode",
+    "Swap",
+    "ReplaceHead",
+    "Reattach",
+    "Delete",
+    "Insert",
+    "InsertLeaf",
+    "Reentrance",
+    "Target",
+    "Done",
+)
+_KIND_BITS = 4
+
+#: the fields of a state and their sizes
+STATE: dict[str, int | str] = {
+    "registers": 12,
+    "stack": "3*n + 4",
+    "parent": "3*n + 4",  # −1: the root
+    "role": "3*n + 4",  # of the edge from the parent; −1: none yet
+    "concept": "3*n + 4",  # −1: none yet
+    "flags": "3*n + 4",
+    "anchor": "3*n + 4",  # the word that a node stands by: itself, or the one that it was inserted for
+    "gold": "3*n + 4",  # the node of the gold graph that a node stands for; −1: none
+    "extra": "3*n + 12",  # the edges of the second phase: source, role, target
+}
+BOUND = "81*n + 120"  # 27·(3n + 4), and a few
+
+# The registers: how many nodes are on the stack, have been made, are still there; the phase; which part of an action is
+# to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; and κ.
+DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST, BEFORE = range(12)
+#: what compiled code is told: how many forms depend on the word; the loss; whether the gold action is always offered,
+#: and whether there is a second phase; how far Reattach reaches, and Reentrance
+FORMS, LOSS, OPEN, REENTRANT, REACH, RANGE = range(6)
+
+LABELLING = 16  # the role of an edge of the second phase is to come; else the kind of the action, and 1
+
+# The flags of a node; LEAVES counts the leaves that were inserted below it.
+ON_STACK, DELETED, INSERTED, SWAPPED, REATTACHED, HAS_ABOVE, MERGED, LEAVES = 1, 2, 4, 8, 16, 32, 64, 128
+MOST_LEAVES = 3
+MOST_REENTRANCES = 2
+
+#: the form of NextNode for a node that has its concept already, and that of the lemma
+KEEP, LEMMA = 0, 3
+
+_HISTORY = 4096  # the last three kinds of actions, in base 16
+
+
+@lean
+def action_of(kind: int, param: int) -> int:
+    """An action as one number."""
+    return (np.int64(param) << _KIND_BITS) | np.int64(kind)
+
+
+@lean
+def kind_of(action: int) -> int:
+    """The kind of an action."""
+    return np.int64(action) & np.int64(15)
+
+
+@lean
+def param_of(action: int) -> int:
+    """The parameter of an action."""
+    return np.int64(action) >> _KIND_BITS
+
+
+@lean
+def begin(x: Any, state: Any) -> None:
+    """The dependency tree, and all its words on the stack, those furthest down first (``x.order``)."""
+    n = np.int64(x.n)
+    for k in range(n):
+        node = n - 1 - k
+        state.stack[k] = x.order[node]
+        state.parent[k] = x.heads[k]
+        state.role[k] = -1
+        state.concept[k] = -1
+        state.flags[k] = ON_STACK
+        state.anchor[k] = k
+        state.gold[k] = x.gold_of[k]
+    state.registers[DEPTH] = n
+    state.registers[NODES] = n
+    state.registers[ALIVE] = n
+
+
+@lean
+def sigma(state: Any) -> int:
+    """σ₀: the top of the stack, or the node of the second phase; −1 at the end."""
+    if state.registers[PHASE] != 0:
+        return np.int64(state.registers[CURSOR]) if state.registers[CURSOR] < state.registers[NODES] else np.int64(-1)
+    depth = np.int64(state.registers[DEPTH])
+    return np.int64(state.stack[depth - 1]) if depth > 0 else np.int64(-1)
+
+
+@lean
+def beta(state: Any) -> int:
+    """β₀: the first child of σ₀ whose edge has no relation; −1: there is none."""
+    if state.registers[PHASE] != 0:
+        return np.int64(-1)
+    top = sigma(state)
+    for node in range(state.registers[NODES]):
+        if state.parent[node] == top and state.role[node] < 0 and not state.flags[node] & DELETED:
+            return np.int64(node)
+    return np.int64(-1)
+
+
+@lean
+def child_count(state: Any, node: int) -> int:
+    """How many children a node has."""
+    found = np.int64(0)
+    for other in range(state.registers[NODES]):
+        if state.parent[other] == node and not state.flags[other] & DELETED:
+            found += np.int64(1)
+    return found
+
+
+@lean
+def is_above(state: Any, one: int, two: int) -> bool:
+    """Is ``two`` in the subtree of ``one``?"""
+    node = np.int64(two)
+    while node >= 0:
+        if node == one:
+            return True
+        node = np.int64(state.parent[node])
+    return False
+
+
+@lean
+def tree_distance(state: Any, one: int, two: int, most: int) -> int:
+    """How many edges are between two nodes; more than ``most`` where they are further apart."""
+    up = np.int64(0)
+    node = np.int64(one)
+    while node >= 0 and up <= most:
+        down, other = np.int64(0), np.int64(two)
+        while other >= 0 and up + down <= most:
+            if other == node:
+                return up + down
+            other = np.int64(state.parent[other])
+            down += np.int64(1)
+        node = np.int64(state.parent[node])
+        up += np.int64(1)
+    return np.int64(most) + np.int64(1)
+
+
+@lean
+def _pop(state: Any) -> None:
+    depth = state.registers[DEPTH] - 1
+    state.registers[DEPTH] = depth
+    state.flags[state.stack[depth]] &= ~ON_STACK
+    if depth == 0:
+        state.registers[PHASE] = 1
+        state.registers[CURSOR] = -1
+        _advance(state)
+
+
+@lean
+def _push_below(state: Any, node: int) -> None:
+    """Put a node on the stack as σ₁, unless it is on it already."""
+    if state.flags[node] & ON_STACK:
+        return
+    depth = state.registers[DEPTH]
+    state.stack[depth] = state.stack[depth - 1]
+    state.stack[depth - 1] = node
+    state.registers[DEPTH] = depth + 1
+    state.flags[node] |= ON_STACK
+
+
+@lean
+def _advance(state: Any) -> None:
+    """Go to the next node of the second phase."""
+    node = state.registers[CURSOR] + 1
+    while node < state.registers[NODES] and state.flags[node] & DELETED:
+        node += 1
+    state.registers[CURSOR] = node
+    state.registers[GIVEN] = 0
+
+
+@lean
+def _remove(state: Any, node: int) -> None:
+    state.flags[node] |= DELETED
+    state.registers[ALIVE] -= 1
+
+
+@lean
+def _new_node(state: Any, parent: int, role: int, concept: int, gold: int, anchor: int) -> int:
+    node = np.int64(state.registers[NODES])
+    state.registers[NODES] = node + 1
+    state.registers[ALIVE] += 1
+    state.parent[node] = parent
+    state.role[node] = role
+    state.concept[node] = concept
+    state.flags[node] = INSERTED
+    state.anchor[node] = anchor
+    state.gold[node] = gold
+    return node
+
+
+@lean
+def concept_of(x: Any, word: int, form: int) -> int:
+    """The concept that a form stands for at a word: the forms below x.options[FORMS] depend on the word."""
+    forms = np.int64(x.options[FORMS])
+    return np.int64(x.realised[word * forms + form]) if form < forms else np.int64(form) - forms
+
+
+@lean
+def has_parameter(kind: int) -> bool:
+    """Does a choice of a parameter follow?"""
+    return kind in (NEXT_EDGE, NEXT_NODE, REATTACH, INSERT, INSERT_LEAF, REENTRANCE)
+
+
+@lean
+def act(x: Any, state: Any, action: int) -> None:
+    """Take an action (Table 4.1): choose it, or its parameter. The parameter p is written as p + 1, a choice as 0."""
+    kind, param = kind_of(action), param_of(action) - np.int64(1)
+    registers = state.registers
+    registers[STEPS] += 1
+    if param < 0:
+        registers[LAST] = (registers[LAST] * 16 + kind + 1) % _HISTORY
+        if has_parameter(kind):
+            registers[PENDING] = kind + 1
+        else:
+            _act_alone(state, kind)
+        return
+    pending = registers[PENDING]
+    registers[PENDING] = 0
+    top, child = sigma(state), beta(state)
+    if kind == NEXT_EDGE:
+        if pending == LABELLING:
+            at = 3 * registers[EXTRA]
+            state.extra[at], state.extra[at + 1], state.extra[at + 2] = top, param, registers[KAPPA]
+            registers[EXTRA] += 1
+            registers[GIVEN] += 1
+        else:
+            state.role[child] = param
+    elif kind == NEXT_NODE:
+        if state.concept[top] < 0:
+            state.concept[top] = concept_of(x, top, param)
+        _pop(state)
+    elif kind == TARGET:
+        if pending == REATTACH + 1:
+            state.parent[child] = param
+            state.flags[child] |= REATTACHED
+            _push_below(state, param)
+        else:
+            registers[KAPPA] = param
+            registers[PENDING] = LABELLING
+    elif kind == INSERT:
+        anchor = np.int64(state.anchor[top])
+        above = _unmapped_parent(x, state, top, param)
+        node = _new_node(state, np.int64(state.parent[top]), np.int64(state.role[top]), param, above, anchor)
+        state.parent[top] = node
+        state.role[top] = -1
+        state.flags[top] |= HAS_ABOVE
+        _push_below(state, node)
+    else:
+        role, concept = np.int64(x.leaf_pairs[2 * param]), np.int64(x.leaf_pairs[2 * param + 1])
+        _new_node(state, top, role, concept, _unmapped_child(x, state, top, concept), np.int64(state.anchor[top]))
+        state.flags[top] += LEAVES
+
+
+@lean
+def _act_alone(state: Any, kind: int) -> None:
+    """Take an action without a parameter: Swap, ReplaceHead, Delete, or go on in the second phase."""
+    top, child = sigma(state), beta(state)
+    if kind == SWAP:
+        state.parent[child] = state.parent[top]
+        state.role[child] = state.role[top]
+        state.parent[top] = child
+        state.role[top] = -1
+        state.flags[top] |= SWAPPED
+        _push_below(state, child)
+    elif kind == REPLACE_HEAD:
+        for node in range(state.registers[NODES]):
+            if state.parent[node] == top and node != child and not state.flags[node] & DELETED:
+                state.parent[node] = child
+        state.parent[child] = state.parent[top]
+        state.role[child] = state.role[top]
+        _remove(state, top)
+        state.flags[top] |= MERGED
+        state.parent[top] = child
+        if state.flags[child] & ON_STACK:
+            _pop(state)
+        else:
+            state.flags[top] &= ~ON_STACK
+            state.stack[state.registers[DEPTH] - 1] = child
+            state.flags[child] |= ON_STACK
+    elif kind == DELETE:
+        _remove(state, top)
+        _pop(state)
+    else:
+        _advance(state)
+
+
+@lean
+def standing_for(state: Any, gold: int) -> int:
+    """The node that stands for a gold node; −1: none does."""
+    for node in range(state.registers[NODES]):
+        if state.gold[node] == gold and not state.flags[node] & DELETED:
+            return np.int64(node)
+    return np.int64(-1)
+
+
+@lean
+def _unmapped_parent(x: Any, state: Any, top: int, concept: int) -> int:
+    """What an inserted parent stands for: the gold node above σ₀'s, if it is free and has this concept (§5.1.3)."""
+    gold = state.gold[top]
+    if gold >= 0:
+        above = np.int64(x.gold_parent[gold])
+        if above >= 0 and x.gold_label[above] == concept and standing_for(state, above) < 0:
+            return above
+    return np.int64(-1)
+
+
+@lean
+def _unmapped_child(x: Any, state: Any, top: int, concept: int) -> int:
+    """The gold node that an inserted leaf stands for: a free child of σ₀'s with this concept."""
+    gold = state.gold[top]
+    if gold >= 0:
+        for below in range(x.gold_parent.shape[0]):
+            if x.gold_parent[below] == gold and x.gold_label[below] == concept and standing_for(state, below) < 0:
+                return np.int64(below)
+    return np.int64(-1)
+
+
+@lean
+def connected(state: Any, one: int, two: int) -> bool:
+    """Is there an edge between two nodes?"""
+    if state.parent[one] == two or state.parent[two] == one:
+        return True
+    for at in range(0, 3 * state.registers[EXTRA], 3):
+        source, target = state.extra[at], state.extra[at + 2]
+        if (source == one and target == two) or (source == two and target == one):
+            return True
+    return False
+
+
+@lean
+def is_target(x: Any, state: Any, node: int) -> bool:
+    """May β₀ be put under this node, or, in the second phase, an edge lead to it?"""
+    top = sigma(state)
+    if state.flags[node] & DELETED or node == top:
+        return False
+    if state.registers[PHASE] == 0:
+        reach = np.int64(x.options[REACH])
+        return not is_above(state, beta(state), node) and tree_distance(state, top, node, reach) <= reach
+    reach = np.int64(x.options[RANGE])
+    return (
+        tree_distance(state, top, node, reach) <= reach
+        and not connected(state, top, node)
+        and not _leads_to(state, node, top)
+    )
+
+
+@lean
+def has_target(x: Any, state: Any) -> bool:
+    """Is there any such node?"""
+    found = False
+    for node in range(state.registers[NODES]):
+        found = found or is_target(x, state, np.int64(node))
+    return found
+
+
+@lean
+def _leads_to(state: Any, start: int, goal: int) -> bool:
+    """Is there a way from one node to another along edges in their normal direction? So no edge back makes a circle."""
+    nodes = np.int64(state.registers[NODES])
+    marks = state.stack  # it is empty in the second phase
+    for node in range(nodes):
+        marks[node] = 0
+    marks[start] = 1
+    for _ in range(nodes):
+        changed = False
+        for node in range(nodes):
+            parent = state.parent[node]
+            if parent < 0 or state.flags[node] & DELETED:
+                continue
+            inverse = state.role[node] & 1
+            source, target = (node, parent) if inverse else (parent, node)
+            if marks[source] and not marks[target]:
+                marks[target] = 1
+                changed = True
+        for at in range(0, 3 * state.registers[EXTRA], 3):
+            if marks[state.extra[at]] and not marks[state.extra[at + 2]]:
+                marks[state.extra[at + 2]] = 1
+                changed = True
+        if marks[goal]:
+            return True
+        if not changed:
+            return False
+    return False

@@ -1,0 +1,194 @@
+"""Parsing into meaning graphs (AMR) on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from treewright.cli.console import make_table
+from treewright.cli.settings import Setting
+from treewright.cli.streams import load
+from treewright.cli.tasks.base import Task, percent
+from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, sentence_id
+from treewright.errors import ConfigError, CorpusError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.corpora import Sentence
+
+__all__ = ["AMR"]
+
+
+class AMR(Task):
+    """Find the meaning graph of a sentence."""
+
+    name = annotates = "amr"
+    help = """Train a parser of meaning graphs (AMR).
+
+    TRAIN has graphs in PENMAN notation with their sentences; --trees has the dependency
+    trees of the same sentences in CoNLL-U, from which the parser makes graphs.
+
+    Examples:
+      treewright train amr train.amr --trees train.conllu --out amr.tw
+      treewright train amr train.amr --trees train.conllu --dev dev.amr --dev-trees dev.conllu -o amr.tw
+      treewright train amr train.amr --trees train.conllu -l v-dagger --loss penalty -o amr.tw
+      treewright train amr train.amr --trees train.conllu --dictionaries amr-dictionaries -o amr.tw
+
+    After Ctrl-C, the same command with --resume goes on where it was."""
+    files: ClassVar[tuple[Setting, ...]] = (
+        Setting("trees", Path, "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U.", metavar="FILE"),
+        Setting("dev_trees", Path, "Those of the development corpus.", metavar="FILE"),
+    )
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting(
+            "aligner",
+            str,
+            "Which words nodes come from: rules, improved, or given (the graphs have alignments).",
+            default="rules",
+        ),
+        Setting(
+            "loss",
+            str,
+            "What learners with roll-outs minimise: naive (1 − F of naive Smatch), absolute (mistakes), or penalty "
+            "(mistakes, and a fifth of the steps).",
+            default="naive",
+        ),
+        Setting(
+            "reentrance",
+            bool,
+            "Add edges to the tree in a second phase, or not.",
+            flag="--reentrance/--no-reentrance",
+            default="True",
+        ),
+        Setting("reach", int, "How many edges away a node may be reattached; 0: anywhere.", default="6"),
+        Setting(
+            "dictionaries",
+            str,
+            "A folder with the frames of PropBank and lists of verbalisations; they become part of the model.",
+            metavar="FOLDER",
+        ),
+        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="20"),
+        Setting("seed", int, "The same seed gives the same model.", default="0"),
+    )
+    default_learner = "dagger"
+    learner_defaults = {"learner": "dagger"}
+    score_name = "Smatch"
+    formats = GRAPH_FORMATS
+    keeps_format = False
+    one_a_file = ("svg",)
+    made_from = ("tagger", "parser")
+    measures = ("smatch",)
+
+    def estimator(self) -> type[Any]:
+        """The parser."""
+        from treewright.amr import AMRParser
+
+        return AMRParser
+
+    def read(
+        self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
+    ) -> list[Sentence]:
+        """Graphs, whatever the name of their file, with the trees of their sentences if there are any."""
+        from treewright.amr import join_trees
+
+        if path == trees == "-":
+            raise ConfigError("standard input (-) can be only one of the two")
+        graphs = load(path, "amr" if format == "auto" else format, shown=shown)
+        return graphs if trees is None else join_trees(graphs, load(trees, "conllu", shown=shown))
+
+    def check_corpus(self, corpus: Sequence[Sentence]) -> None:
+        """There must be trees to learn from, too."""
+        check_trees(corpus, "add --trees (and --dev-trees) with the trees of these sentences in CoNLL-U")
+
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Parse some sentences."""
+        check_trees(sentences, NO_TREES)
+        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
+        return parsed
+
+    def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
+        """PENMAN, with colours on a terminal; drawings; the language of Graphviz; or a JSON object on a line."""
+        write = graph_writer(format, colours=width is not None)
+        return lambda sentence: write(sentence, None)
+
+    def frame(self, format: str) -> tuple[str, str]:
+        """A page has a beginning and an end."""
+        return graphs_page(format)
+
+    def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
+        """Every sentence must have a graph."""
+        for sentence in gold:
+            if sentence.graph is None:
+                raise CorpusError(
+                    "this sentence has no graph to compare with; give graphs in PENMAN notation (.amr)",
+                    path=sentence.path,
+                    line=sentence.line,
+                )
+
+    def compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
+    ) -> dict[str, Any]:
+        """Smatch of two annotations."""
+        from treewright.amr import compare_smatch
+
+        words = sum(len(sentence) for sentence in gold)
+        return {"measure": measure, "words": words, **asdict(compare_smatch(gold, a, b, **options))}
+
+    def score(
+        self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """Smatch with its interval, and its breakdown."""
+        from treewright.amr import score_smatch
+
+        _check_same_ids(gold, parsed)
+        seed = 0 if estimator is None else estimator.seed
+        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).to_dict()
+        return plain, _show(plain)
+
+
+NO_TREES = "parse trees in CoNLL-U, or name models that make them: --tagger xpos.tw --parser parser.tw"
+
+
+def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
+    """Raise :class:`CorpusError` where a sentence has no words or no dependency tree."""
+    for sentence in sentences:
+        if not len(sentence):
+            message = "this sentence has no words: leave it out, or write them in a comment, # ::snt …"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+        if any(token.head is None for token in sentence):
+            message = f"a graph is made from a dependency tree, and this sentence has none: {remedy}"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+
+
+def _check_same_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> None:
+    """Say where two files that should have the same sentences have others, as far as ids tell."""
+    for number, (right, guess) in enumerate(zip(gold, parsed, strict=False), 1):
+        names = sentence_id(right), sentence_id(guess)
+        if None not in names and names[0] != names[1]:
+            message = (
+                f"sentence {number} is {names[1]!r}, and {names[0]!r} in the gold file; put both in the same order"
+            )
+            raise CorpusError(message, path=guess.path, line=guess.line)
+
+
+def _show(scores: dict[str, Any]) -> list[RenderableType]:
+    low, high = scores["f1_interval"]
+    matched = f"{scores['total_matched']:,}"
+    rows = [
+        ("Smatch F1", percent(scores["f1"]), f"95% interval {percent(low)} to {percent(high)}"),
+        ("precision", percent(scores["precision"]), f"{matched} of {scores['total_predicted']:,} triples"),
+        ("recall", percent(scores["recall"]), f"{matched} of {scores['total_gold']:,} triples"),
+        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+    ]
+    parts = [
+        (part["name"], *(percent(part[name]) for name in ("f1", "precision", "recall")), f"{part['gold']:,}")
+        for part in scores["breakdown"]
+    ]
+    return [
+        make_table(None, ("score", "%", ""), rows),
+        "",
+        make_table(None, ("part", "F1", "precision", "recall", "gold"), parts),
+    ]
