@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from tests.learners.naive import unpack
-from tests.policies.naive import Example, learn
+from tests.policies.naive import Example, as_examples, learn
 from tests.toys import Track, random_track, treacherous_track
 from treewright.errors import ConfigError
 from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, VDAgger, make_learner, train
-from treewright.policies.updates import final_weights, new_model
+from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
 from treewright.search.examples import Examples
+from treewright.search.task import ENGINE
 
 BITS = 10
 
@@ -61,6 +62,39 @@ def test_examples_accumulate_as_the_choice_of_data_says(packed):
     assert decisions[1:] == [0, 0]
     examples, decisions = count(data="online")
     assert examples == decisions
+
+
+def test_small_sentences_come_first():
+    sizes = [5, 1, 4, 2, 3, 6]
+    packed = Track().pack([track for n in sizes for track in random_track(np.random.default_rng(n), 1, n)])
+    history = train(Imitation(iterations=4, small_first=2, data="current"), packed, bits=BITS).history
+    full = train(Imitation(iterations=1, data="current"), packed, bits=BITS).history[0].decisions
+    assert [row.decisions for row in history][2:] == [full, full]
+    assert 0 < history[0].decisions < history[1].decisions < full
+    lengths = sorted(packed.lengths.tolist())
+    short = Track().pack([track for n in (1, 2) for track in random_track(np.random.default_rng(n), 1, n)])
+    assert lengths[:2] == short.lengths.tolist()
+    assert history[0].decisions == train(Imitation(iterations=1), short, bits=BITS).history[0].decisions
+
+
+def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
+    contradiction = [Example([3], [0, 1], [0.0, 1.0]), Example([3], [0, 1], [1.0, 0.0])]
+    flat, update = as_examples(contradiction, structured=False), make_update("perceptron")
+
+    def visits(bound):
+        model, mistakes, seen = new_model(update, 4, 2), np.zeros(2, np.int32), []
+        for _ in range(8):
+            before, control = int(model.clock[0]), np.zeros(2, np.int64)
+            learn_pass(ENGINE, flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
+            assert control[1] == 2  # what is left out is done, too
+            seen.append(int(model.clock[0]) - before)
+        return seen, mistakes.tolist()
+
+    assert visits(0) == ([2] * 8, [0, 0])
+    seen, mistakes = visits(2)
+    assert seen[0] == 2
+    assert seen[-1] < 2
+    assert max(mistakes) == 2
 
 
 def test_reports_and_progress_come_as_training_goes_on(packed):
@@ -196,6 +230,8 @@ RESUMABLE = {
     "current": {"name": "imitation", "roll_in": "learned", "data": "current"},
     "current and SEARN": {"name": "searn"},
     "AROW": {"name": "dagger", "update": "arow"},
+    "α-bound": {"name": "dagger", "alpha": 1},
+    "small first": {"name": "dagger", "small_first": 2},
     "log-linear": {"name": "lols", "update": "log-linear"},
 }
 

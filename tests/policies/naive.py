@@ -65,7 +65,8 @@ def learn(update: Update, model: Model, examples: list[Example], order: list[int
     most = max(len(e.actions) for e in examples)
     numbers = np.array(range(len(examples)) if order is None else order, np.int64)
     flat, control = as_examples(examples, structured), np.zeros(2, np.int64)
-    return learn_pass(ENGINE, flat, numbers, update.rule(), model, most, control, 1)
+    mistakes = np.zeros(len(flat.usual_cost), np.int32)
+    return learn_pass(ENGINE, flat, numbers, update.rule(), model, most, mistakes, 0, control, 1)
 
 
 def naive_pair(update: Update, scores: Vector, costs: Vector) -> tuple[int, int, float] | None:

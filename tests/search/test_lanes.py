@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treewright.search import compiled, interpreted
-from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum
+from treewright.search.lanes import LANES, add_product, add_scaled, any_above, dot, raise_to_shifted, raise_to_sum
 
 SIZE = 5 * LANES
 places = st.integers(0, SIZE - LANES)
@@ -38,6 +38,11 @@ def scaled_block(out, o, left, i, by):
 @compiled
 def above_block(left, i, by, right, j):
     return any_above(left, i, by, right, j)
+
+
+@compiled
+def dot_block(left, i, right, j):
+    return dot(left, i, right, j)
 
 
 def numbers(seed, dtype, count):
@@ -107,6 +112,16 @@ def test_is_any_number_above_another(seed, dtype, i, j, by):
         assert run(left, i, 0.0, high, i) is False
 
 
+@given(st.integers(0, 10**6), types, places, places)
+@fast
+def test_the_sum_of_products(seed, dtype, i, j):
+    left, right = numbers(seed, dtype, 2)
+    first, second, third, fourth, fifth, sixth, seventh, eighth = left[i:][:LANES] * right[j:][:LANES]
+    wanted = ((first + second) + (third + fourth)) + ((fifth + sixth) + (seventh + eighth))
+    for run in (dot_block, interpreted(dot_block)):
+        assert run(left, i, right, j) == wanted
+
+
 def test_blocks_of_one_array_may_be_read_and_written():
     """A chart is one array: the row below is read and the row above is raised."""
     values = np.arange(2.0 * LANES)
@@ -126,3 +141,5 @@ def test_blocks_that_would_be_misread_are_refused(other):
         product_block(np.zeros(SIZE), 0, np.zeros(SIZE), 0, np.zeros(SIZE), 0, other, 0)
     with pytest.raises(numba.core.errors.TypingError):
         above_block(np.zeros(SIZE), 0, 1.0, other, 0)
+    with pytest.raises(numba.core.errors.TypingError):
+        dot_block(np.zeros(SIZE), 0, other, 0)

@@ -21,7 +21,7 @@ from treewright.amr.preparation import Word
 from treewright.amr.wording import MONTHS, read_verbalisations
 from treewright.corpora.files import text_lines
 
-__all__ = ["FORMS", "Forms", "is_constant", "is_number"]
+__all__ = ["FORMS", "Forms", "clean_concept", "is_constant", "is_number"]
 
 _SENSES = 9
 _BASES = ("lemma", "verb", "adjective", "particle")
@@ -32,11 +32,12 @@ FORMS = (
     "quoted",
     *(base + (f"-{sense:02}" if sense else "") for base in _BASES for sense in range(_SENSES + 1)),
 )
+_NOT_QUOTED = str.maketrans("", "", '"\\')
 _AT = {name: k for k, name in enumerate(FORMS)}
 _FRAME = re.compile(r"(\S+)-(\d\d+)\b")
 _NUMBER = re.compile(r"[+-]?\d[\d.,:]*")
 _SYMBOLS = frozenset(["-", "+", "imperative", "expressive", "interrogative"])
-_ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), ("lly", "ll"), ("ly", ""))
+_ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), ("ly", ""))
 
 
 def is_number(label: str) -> bool:
@@ -74,7 +75,7 @@ class Forms:
 
     def bases(self, word: Word, particle: str | None) -> tuple[str | None, ...]:
         """What the forms are made of, in the order lemma, verb, adjective, verb with particle."""
-        lemma = _clean(word.lemma)
+        lemma = clean_concept(word.lemma)
         verbs = self.verbalisations.get(word.lemma, ()) or self.verbalisations.get(word.form.lower(), ())
         verb = next((v for v in verbs if v and v != lemma), None)
         adjective = None
@@ -83,14 +84,14 @@ class Forms:
             adjective = next(
                 (stem for stem in stems if stem in self._lemmas), stems[-1] if len(stems) == 1 else stems[0]
             )
-        return lemma, verb, adjective, None if particle is None else f"{lemma}-{_clean(particle)}"
+        return lemma, verb, adjective, None if particle is None else f"{lemma}-{clean_concept(particle)}"
 
     def realise(self, word: Word, particle: str | None) -> list[str | None]:
         """The concept that each form gives for a word; None where it gives none."""
         month = next((k for k, name in enumerate(MONTHS, 1) if word.form.lower() in (name, name[:3])), None)
         capital = word.form[:1].isupper()
         number = word.number or (str(month) if month and capital else None)
-        quoted = '"' + word.form.replace('"', "") + '"' if capital or word.upos == "PROPN" else None
+        quoted = '"' + word.form.translate(_NOT_QUOTED) + '"' if capital or word.upos == "PROPN" else None
         found: list[str | None] = [None, number, quoted]
         for base in self.bases(word, particle):
             found += [base] + [None if base is None else f"{base}-{sense:02}" for sense in range(1, _SENSES + 1)]
@@ -120,6 +121,11 @@ class Forms:
         return found
 
 
-def _clean(text: str) -> str:
-    """Letters that a concept may have."""
-    return re.sub(r"[\s()/:~\"]+", "-", text).strip("-") or "thing"
+def clean_concept(text: str) -> str:
+    """A text with only such letters as a concept may have in PENMAN notation.
+
+    >>> clean_concept('"New York"'), clean_concept("16:00"), clean_concept("#")
+    ('New-York', '16-00', 'thing')
+    """
+    cleaned, changes = re.subn(r"[\s()/:~\"#\\]+", "-", text)
+    return (cleaned.strip("-") if changes else cleaned) or "thing"

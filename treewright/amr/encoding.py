@@ -7,16 +7,17 @@ both ends of the edge. An inserted node has its concept for a lemma.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.amr.concepts import FORMS, Forms, is_constant
+from treewright.amr.concepts import FORMS, Forms, clean_concept, is_constant
 from treewright.amr.graphs import number_ops
 from treewright.amr.preparation import GoldTree, Word
 from treewright.amr.task import GraphParsing, edge_hash, node_hash
@@ -46,6 +47,7 @@ __all__ = ["Encoder", "Example", "Parameters"]
 
 Ints = npt.NDArray[np.int32]
 
+_SENSE = re.compile(r"-\d\d+$")
 _RARE = 5  # lemmas seen less often are offered the usual forms too
 _COMMON = {"roles": 24, "inserts": 12, "leaves": 6}  # how many of the most common ones are offered everywhere
 _TABLES = ("forms", "inserts", "leaves", "roles_out", "roles_in")
@@ -59,6 +61,7 @@ class Example(NamedTuple):
     gold: GoldTree | None = None
     gold_of: list[int] | None = None
     signs: int = 0
+    number: int = 0  # of a training sentence, where "Shenanigan" features are wanted
 
 
 @dataclass
@@ -225,6 +228,8 @@ class Encoder:
             tables[f"common_{name}"] = np.array(self.parameters.common(name, most), np.int32)
         tables["concept_keys"] = self._concept_keys()
         counts = np.array([self.label_counts[label] for label in self.labels], np.int64)
+        sorts = [1 if _SENSE.search(label) else 2 if is_constant(label) else 0 for label in self.labels]
+        tables["concept_sorts"] = np.array(sorts, np.int32)
         tables["concept_classes"] = np.searchsorted([1, 2, 5, 20], counts, side="right").astype(np.int32)
         return GraphParsing(tables)
 
@@ -274,7 +279,7 @@ class Encoder:
             "shapes": [string_hash(_shape(word.form)) for word in words],
             "suffixes": [string_hash(word.lemma[-3:]) for word in words],
             "keys": [self.keys.get(_lemma(word), _UNSEEN) for word in words],
-            "sentence": [example.signs],
+            "sentence": [example.signs, example.number],
             "candidates": candidates,
             "candidate_edges": firsts,
             "realised": realised,
@@ -343,24 +348,28 @@ class Encoder:
         for node in [top, *(node for node in alive if node != top)]:
             if not is_attribute(node):
                 variables[node] = f"n{len(variables)}"
-                instances.append((variables[node], _concept(names[state.concept[node]])))
+                instances.append((variables[node], clean_concept(names[state.concept[node]])))
                 if node < len(words):
                     alignments[variables[node]] = words[node].positions
-        edges: dict[Triple, None] = {}
-        attributes: dict[Triple, None] = {}
+        edges: list[Triple] = []
+        attributes: list[Triple] = []
         for node in alive:
             if node == top:
                 continue
             parent, role = variables[int(state.parent[node])], roles[state.role[node] >> 1]
             if node not in variables:
-                attributes[parent, role, names[state.concept[node]]] = None
+                attributes.append((parent, role, names[state.concept[node]]))
             elif state.role[node] & 1:
-                edges[variables[node], role, parent] = None
+                edges.append((variables[node], role, parent))
             else:
-                edges[parent, role, variables[node]] = None
+                edges.append((parent, role, variables[node]))
         for source, role, target in extra:
-            edges[variables[source], roles[role >> 1], variables[target]] = None
-        return number_ops(Graph(variables[top], tuple(instances), tuple(edges), tuple(attributes), alignments))
+            edges.append((variables[source], roles[role >> 1], variables[target]))
+        # a list may have a member twice; of all else, numbers given, one is enough
+        graph = number_ops(Graph(variables[top], tuple(instances), tuple(edges), tuple(attributes), alignments))
+        return replace(
+            graph, edges=tuple(dict.fromkeys(graph.edges)), attributes=tuple(dict.fromkeys(graph.attributes))
+        )
 
 
 def _lemma(word: Word) -> str:
@@ -377,11 +386,6 @@ def _base(role: str) -> tuple[str, int]:
     if role.endswith("-of") and role not in NOT_INVERSE:
         return role[: -len("-of")], 1
     return role, 0
-
-
-def _concept(label: str) -> str:
-    """A label as a concept: one of an attribute has quotes."""
-    return label.strip('"') or "thing"
 
 
 def _shape(form: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treewright.amr.transitions import (
+    ALIVE,
     DELETE,
     DELETED,
     DONE,
@@ -185,7 +186,7 @@ def expert_kind(x: Any, state: Any) -> int:
     if child >= 0:
         return _edge_kind(x, state, top, child)
     if state.gold[top] < 0:
-        kept = state.concept[top] >= 0 or child_count(state, top) > 0
+        kept = state.concept[top] >= 0 or child_count(state, top) > 0 or state.registers[ALIVE] <= 1
         return np.int64(NEXT_NODE if kept else DELETE)
     if _above(x, state, top) >= 0:
         return np.int64(INSERT)

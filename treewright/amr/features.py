@@ -25,6 +25,7 @@ from treewright.amr.transitions import (
     PHASE,
     REATTACH,
     REENTRANCE,
+    STEPS,
     beta,
     concept_of,
     is_above,
@@ -113,6 +114,15 @@ def _gap(state: Any, one: int, two: int) -> int:
 
 
 @lean
+def _sort_of(x: Any, state: Any, node: int) -> int:
+    """Whether a node's concept is a frame, a constant, or neither; 3: one not seen in training, 4: none yet."""
+    concept = np.int64(state.concept[node])
+    if concept < 0:
+        return np.int64(4)
+    return np.int64(x.concept_sorts[concept]) if concept < x.concept_sorts.shape[0] else np.int64(3)
+
+
+@lean
 def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
     """A node by itself: lemma, dl, shape, POS, inserted; and its concept once it has one."""
     lemma, pos, relation = lemma_of(x, state, node), pos_of(x, node), relation_of(x, node)
@@ -149,7 +159,12 @@ def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> i
     out[n + 13] = cross3(t, 13, state.concept[two], relation2)
     out[n + 14] = cross3(t, 14, lemma, path)
     out[n + 15] = cross3(t, 15, path, lemma2)
-    return n + 16
+    sort = _sort_of(x, state, two)
+    out[n + 16] = cross3(t, 16, sort, relation2)
+    out[n + 17] = cross3(t, 17, sort, path)
+    out[n + 18] = cross3(t, 18, sort, lemma)
+    out[n + 19] = cross3(t, 19, sort, pos)
+    return n + 20
 
 
 @lean
@@ -232,6 +247,9 @@ def state_features(x: Any, state: Any, out: Any) -> int:
         out[n + 1] = cross3(t, 38, lemma, _attribute(x, x.lemmas, top - 1))
         out[n + 2] = cross3(t, 39, lemma, _attribute(x, x.lemmas, top + 1 if top + 1 < x.n else -1))
         n += 3
+    if x.sentence[1] != 0:  # a "Shenanigan" feature (§4.5): no other state will ever have it
+        out[n] = cross3(t, 40, x.sentence[1], state.registers[STEPS])
+        n += 1
     return n
 
 
@@ -262,7 +280,7 @@ def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
     """What κ is like, by itself, and with σ₀ and β₀; and where it is: above σ₀, below it, beside it, how far."""
     child = beta(state)
     n = _node(x, state, kappa, t, out, 0)
-    n = _pair(x, state, top, kappa, t + 20, out, n)
+    n = _pair(x, state, top, kappa, t + 10, out, n)
     place = np.int64(0)
     if state.parent[top] == kappa:
         place = np.int64(1)
@@ -288,7 +306,7 @@ def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
     out[n + 7] = cross3(t, 67, place, cross3(0, pos_of(x, kappa), pos_of(x, subject), pos_of(x, top)))
     n += 8
     if child >= 0:
-        n = _pair(x, state, kappa, child, t + 40, out, n)
+        n = _pair(x, state, kappa, child, t + 30, out, n)
         out[n] = cross2(t, 68, state.concept[child])
         out[n + 1] = cross3(t, 69, place, state.concept[child])
         n += 2

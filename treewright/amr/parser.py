@@ -30,7 +30,7 @@ from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
-from treewright.search import Decoded, trajectory
+from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
 
 __all__ = ["AMRParser"]
@@ -58,6 +58,7 @@ class AMRParser(Estimator):
             steps); what learners with roll-outs minimise.
         reentrance: add edges to the tree in a second phase.
         reach: how many edges away a node may be reattached; 0 for any distance.
+        shenanigans: give each state of the training data a feature of its own, a kind of regularisation (§4.5).
         dictionaries: a folder with the frames of PropBank and with verbalisations; they become part of the model.
         bits: the size of the table of hashed features, 2^bits.
         seed: the same seed gives the same model.
@@ -73,6 +74,7 @@ class AMRParser(Estimator):
         loss: str = "naive",
         reentrance: bool = True,
         reach: int = _REACH,
+        shenanigans: bool = False,
         dictionaries: str | os.PathLike[str] | None = None,
         bits: int = 20,
         seed: int = 0,
@@ -82,6 +84,7 @@ class AMRParser(Estimator):
         self.loss = loss
         self.reentrance = reentrance
         self.reach = reach
+        self.shenanigans = shenanigans
         self.dictionaries = dictionaries
         self.bits = bits
         self.seed = seed
@@ -107,12 +110,11 @@ class AMRParser(Estimator):
         learner = self._make_learner()
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}
-        forms = Forms() if self.dictionaries is None else Forms.read(self.dictionaries)
-        self.encoder_ = Encoder(forms)
         self.lemmas_ = learn_lemmas(sentences)
-        examples = [self._example(sentence) for sentence in sentences]
-        self.encoder_.learn(examples)
+        self.encoder_, examples = self._encoded([with_lemmas(sentence, self.lemmas_) for sentence in sentences])
         self._collect(examples)
+        if self.shenanigans:
+            examples = [example._replace(number=number) for number, example in enumerate(examples, 1)]
         packed, _ = self.encoder_.pack(examples, self._options())
         evaluate = None
         if dev is not None:
@@ -144,6 +146,25 @@ class AMRParser(Estimator):
         self._check_fitted()
         return trace_graph(self, sentence, top=top)
 
+    def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
+        """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
+        self._check_settings()
+        sentences = _graphbank(corpus)
+        encoder, examples = self._encoded(sentences)
+        packed, own = encoder.pack(examples, self._options(open_to_gold=True))
+        decoded = decode(packed, np.zeros((1, 1), np.float32), who=EXPERT, jobs=jobs)
+        return [
+            replace(sentence, graph=encoder.graph(decoded.state(i), examples[i].words, own[i]))
+            for i, sentence in enumerate(sentences)
+        ]
+
+    def _encoded(self, sentences: Sequence[Sentence]) -> tuple[Encoder, list[Example]]:
+        """Numbers for all that occurs in sentences, and what the expert needs to know of each."""
+        encoder = Encoder(Forms() if self.dictionaries is None else Forms.read(self.dictionaries))
+        examples = [self._example(sentence, encoder.forms) for sentence in sentences]
+        encoder.learn(examples)
+        return encoder, examples
+
     def _collect(self, examples: Sequence[Example]) -> None:
         """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
@@ -154,23 +175,28 @@ class AMRParser(Estimator):
         reach = self.reach or 2**30
         return [len(FORMS), LOSSES.index(self.loss), open_to_gold, self.reentrance, reach, _RANGE]
 
-    def _example(self, sentence: Sentence) -> Example:
+    def _example(self, sentence: Sentence, forms: Forms) -> Example:
         """The words, and where there is a gold graph that too, and which words stand for which nodes of it."""
         words = tree_words(sentence)
         if sentence.graph is None:
             return Example(words, signs=signs_of(sentence))
-        gold = gold_tree(sentence.graph)
-        return Example(words, gold, map_words(words, gold, self._aligned(sentence), sentence.graph), signs_of(sentence))
+        try:
+            gold = gold_tree(sentence.graph)
+        except CorpusError as error:
+            raise CorpusError(str(error), path=sentence.path, line=sentence.line) from None
+        return Example(
+            words, gold, map_words(words, gold, self._aligned(sentence, forms), sentence.graph), signs_of(sentence)
+        )
 
-    def _aligned(self, sentence: Sentence) -> Alignment:
+    def _aligned(self, sentence: Sentence, forms: Forms) -> Alignment:
         if self.aligner == "given":
             return {node: at for node, at in graph_of(sentence).alignments.items() if isinstance(at, tuple)}
-        aligner: Aligner = ALIGNERS[self.aligner](self.encoder_.forms.verbalisations)
+        aligner: Aligner = ALIGNERS[self.aligner](forms.verbalisations)
         return aligner.align(sentence)
 
     def _smatch_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives Smatch's F."""
-        examples = [Example(tree_words(sentence), signs=signs_of(sentence)) for sentence in sentences]
+        examples = self._unknown(sentences)
         packed, own = self.encoder_.pack(examples, self._options())
 
         def smatch(policy: LinearPolicy) -> float:
@@ -178,6 +204,11 @@ class AMRParser(Estimator):
             return score_smatch(sentences, self._graphs(decoded, examples, own)).f1
 
         return smatch
+
+    def _unknown(self, sentences: Iterable[Sentence]) -> list[Example]:
+        """Sentences to parse, whose graphs, if they have any, are not looked at."""
+        ready = (replace(with_lemmas(sentence, self.lemmas_), graph=None) for sentence in sentences)
+        return [self._example(sentence, self.encoder_.forms) for sentence in ready]
 
     def _graphs(self, decoded: Decoded, examples: Sequence[Example], own: Sequence[Sequence[str]]) -> list[Graph]:
         return [
@@ -201,8 +232,7 @@ class AMRParser(Estimator):
         yield from self._parse(batch, jobs)
 
     def _parse(self, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        sentences = [with_lemmas(sentence, self.lemmas_) for sentence in sentences]
-        examples = [Example(tree_words(sentence), signs=signs_of(sentence)) for sentence in sentences]
+        examples = self._unknown(sentences)
         packed, own = self.encoder_.pack(examples, self._options())
         decoded = self.policy_.decode(packed, seed=self.seed, jobs=jobs)
         graphs = self._graphs(decoded, examples, own)
@@ -235,6 +265,9 @@ class AMRParser(Estimator):
                 raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
         for name, least, most in (("reach", 0, 2**30), ("bits", 1, 30), ("seed", 0, 2**31 - 1)):
             setattr(self, name, whole_number(name, getattr(self, name), least, most))
+        for name in ("reentrance", "shenanigans"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if self.dictionaries is not None and not Path(self.dictionaries).is_dir():
             raise ConfigError(f"there is no folder {os.fspath(self.dictionaries)!r} with dictionaries")
 

@@ -86,7 +86,7 @@ def tree_words(sentence: Sentence) -> list[Word]:
                 token.deprel,
                 place.get(above, -1) if above >= 0 else -1,
                 span,
-                None if value is None else f"{value:g}" if isinstance(value, float) else str(value),
+                None if value is None else f"{value:.9f}".rstrip("0").rstrip("."),
             )
         )
     return _with_dates(_one_root(words))
@@ -104,11 +104,12 @@ def _heads(sentence: Sentence) -> list[int]:
         return list(range(-1, len(sentence) - 1))
     heads = [int(token.head or 0) - 1 for token in sentence.tokens]
     for k, head in enumerate(heads):
+        if head >= len(heads):
+            message = f"word {k + 1} hangs on word {head + 1}, and there are {len(heads)}"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+    for k, head in enumerate(heads):
         steps = 0
         while head >= 0 and steps <= len(heads):
-            if head >= len(heads):
-                message = f"word {k + 1} hangs on word {head + 1}, and there are {len(heads)}"
-                raise CorpusError(message, path=sentence.path, line=sentence.line)
             head, steps = heads[head], steps + 1
         if steps > len(heads):
             message = f"word {k + 1} hangs on itself, by way of others: not a tree"
@@ -159,6 +160,8 @@ def _with_dates(words: list[Word]) -> list[Word]:
     for k, word in enumerate(words):
         if match := _DATE.fullmatch(word.form):
             day, month, year = (part for part in match.groups() if part is not None)
+            if not (1 <= int(day) <= 31 and 1 <= int(month) <= 12):
+                continue
             century = "" if len(year) == 4 else "20" if int(year) < 50 else "19"
             found[k] = word._replace(number=str(int(month)))
             for part, name in ((str(int(day)), "day"), (century + year, "year")):
@@ -196,6 +199,8 @@ def inverse(role: str) -> str:
 
 def gold_tree(graph: Graph) -> GoldTree:
     """The graph as a tree: each node is below the first one that its edges, as they are written, connect it with."""
+    if twice := graph.named_twice():
+        raise CorpusError(f"the variable {twice!r} has more than one concept; rename one")
     number: dict[Node, int] = {variable: k for k, variable in enumerate(graph.variables)}
     labels = [concept for _, concept in graph.instances]
     parents, roles = [-1] * len(labels), [""] * len(labels)
@@ -231,7 +236,10 @@ def map_words(words: Sequence[Word], gold: GoldTree, alignment: Alignment, graph
 
     An alignment may give a word several nodes, and a node several words; here each has one at most (§4.6).
     """
-    place = {position: k for k, word in enumerate(words) for position in reversed(word.positions)}
+    places: dict[int, list[int]] = {}
+    for k, word in enumerate(words):
+        for position in word.positions:
+            places.setdefault(position, []).append(k)
     numbers = {node: k for k, node in enumerate(gold.nodes)}
     pairs: list[tuple[float, int, int]] = []
     for node, positions in alignment.items():
@@ -239,7 +247,7 @@ def map_words(words: Sequence[Word], gold: GoldTree, alignment: Alignment, graph
         if at is None:
             continue
         text = re.sub(r"-\d+$", "", node_label(graph, node) if isinstance(node, str) else node[2]).strip('"').lower()
-        for k in {place[position] for position in positions if position in place}:
+        for k in {k for position in positions for k in places.get(position, ())}:
             word = words[k]
             similar = max(jaro(text, word.lemma), jaro(text, word.form.lower()), float(text == word.number))
             deep = sum(1 for _ in _ancestors(words, k))

@@ -25,6 +25,7 @@ from treewright.amr.transitions import (
     LABELLING,
     LEAVES,
     LOSS,
+    MOST_EXTRA,
     MOST_LEAVES,
     MOST_REENTRANCES,
     NEXT_EDGE,
@@ -59,7 +60,7 @@ from treewright.search.compiling import lean
 
 __all__ = ["MOST_ACTIONS", "GraphParsing", "edge_hash", "node_hash"]
 
-MOST_ACTIONS = 160
+MOST_ACTIONS = 256  # of more targets in a very long sentence, the first ones are offered
 NO_PARAMETER = -1
 
 
@@ -175,7 +176,8 @@ def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
     """The actions that may be chosen; ``out`` serves to see whether they would have a parameter."""
     if state.registers[PHASE] != 0:
         n = _offer(out, 0, DONE, NO_PARAMETER)
-        room = state.registers[GIVEN] < MOST_REENTRANCES and 3 * state.registers[EXTRA] + 3 <= state.extra.shape[0]
+        room = state.registers[GIVEN] < MOST_REENTRANCES and state.registers[EXTRA] < MOST_EXTRA
+        room = room and 3 * state.registers[EXTRA] + 3 <= state.extra.shape[0]
         return _offer(out, n, REENTRANCE, NO_PARAMETER) if room and has_target(x, state) else n
     if child >= 0:
         n = _offer(out, 0, NEXT_EDGE, NO_PARAMETER)
@@ -253,6 +255,7 @@ class GraphParsing(Task):
         "common_leaves",
         "concept_keys",
         "concept_classes",
+        "concept_sorts",
     )
     n_actions = MOST_ACTIONS
     max_steps = BOUND

@@ -64,7 +64,7 @@ class GraphStep:
 def trace_graph(parser: AMRParser, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
     """The steps of a parser on a sentence; the last one is the finished graph, with no action."""
     top = whole_number("top", top, 0)
-    example = parser._example(with_lemmas(sentence, parser.lemmas_))
+    example = parser._example(with_lemmas(sentence, parser.lemmas_), parser.encoder_.forms)
     if not example.words:
         raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
     packed, [own] = parser.encoder_.pack([example], parser._options())

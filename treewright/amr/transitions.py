@@ -48,6 +48,7 @@ __all__ = [
     "LEMMA",
     "LOSS",
     "MERGED",
+    "MOST_EXTRA",
     "MOST_LEAVES",
     "MOST_REENTRANCES",
     "NEXT_EDGE",
@@ -141,7 +142,8 @@ LABELLING = 16  # the role of an edge of the second phase is to come; else the k
 # The flags of a node; LEAVES counts the leaves that were inserted below it.
 ON_STACK, DELETED, INSERTED, SWAPPED, REATTACHED, HAS_ABOVE, MERGED, LEAVES = 1, 2, 4, 8, 16, 32, 64, 128
 MOST_LEAVES = 3
-MOST_REENTRANCES = 2
+MOST_REENTRANCES = 2  # of a node; and of a graph:
+MOST_EXTRA = 60
 
 #: the form of NextNode for a node that has its concept already, and that of the lemma
 KEEP, LEMMA = 0, 3
@@ -183,6 +185,7 @@ def begin(x: Any, state: Any) -> None:
     state.registers[DEPTH] = n
     state.registers[NODES] = n
     state.registers[ALIVE] = n
+    state.registers[PHASE] = np.int64(n == 0)
 
 
 @lean
@@ -464,29 +467,46 @@ def has_target(x: Any, state: Any) -> bool:
 
 @lean
 def _leads_to(state: Any, start: int, goal: int) -> bool:
-    """Is there a way from one node to another along edges in their normal direction? So no edge back makes a circle."""
-    nodes = np.int64(state.registers[NODES])
-    marks = state.stack  # it is empty in the second phase
-    for node in range(nodes):
-        marks[node] = 0
-    marks[start] = 1
-    for _ in range(nodes):
-        changed = False
-        for node in range(nodes):
-            parent = state.parent[node]
-            if parent < 0 or state.flags[node] & DELETED:
-                continue
-            inverse = state.role[node] & 1
-            source, target = (node, parent) if inverse else (parent, node)
-            if marks[source] and not marks[target]:
-                marks[target] = 1
-                changed = True
-        for at in range(0, 3 * state.registers[EXTRA], 3):
-            if marks[state.extra[at]] and not marks[state.extra[at + 2]]:
-                marks[state.extra[at + 2]] = 1
-                changed = True
-        if marks[goal]:
+    """Is there a way from one node to another along edges in their normal direction? Then an edge back makes a circle.
+
+    The way goes through the tree, and over edges of the second phase; ``taken`` has those as bits that can be reached.
+    """
+    extra = np.int64(state.registers[EXTRA])
+    taken = np.int64(0)
+    for _ in range(extra + 1):
+        if _leads_from(state, start, taken, goal):
             return True
-        if not changed:
+        before = taken
+        for edge in range(extra):
+            if _leads_from(state, start, taken, np.int64(state.extra[3 * edge])):
+                taken |= np.int64(1) << np.int64(edge)
+        if taken == before:
             return False
     return False
+
+
+@lean
+def _leads_from(state: Any, start: int, taken: int, goal: int) -> bool:
+    """Is there a way through the tree from a node, or from the end of an edge that was taken?"""
+    if _leads_down(state, start, goal):
+        return True
+    for edge in range(state.registers[EXTRA]):
+        if taken >> np.int64(edge) & 1 and _leads_down(state, np.int64(state.extra[3 * edge + 2]), goal):
+            return True
+    return False
+
+
+@lean
+def _leads_down(state: Any, start: int, goal: int) -> bool:
+    """Are all edges on the way through the tree from one node to another in the direction of the way?"""
+    node = np.int64(start)
+    while not is_above(state, node, goal):
+        if not state.role[node] & 1:  # not an inverse role: the edge comes down to this node
+            return False
+        node = np.int64(state.parent[node])
+    below = np.int64(goal)
+    while below != node:
+        if state.role[below] & 1:
+            return False
+        below = np.int64(state.parent[below])
+    return True

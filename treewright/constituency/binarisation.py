@@ -199,6 +199,15 @@ def escape_label(label: str) -> str:
     return _RESERVED.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), label) or _NO_LABEL
 
 
+def unescaped(names: str) -> str:
+    """Names of symbols as people read them, in messages.
+
+    >>> unescaped("@S| -> NP %2C @S|")
+    '@S| -> NP , @S|'
+    """
+    return unquote(names)
+
+
 def is_intermediate(symbol: str) -> bool:
     """Whether a symbol was made for a part of a long rule.
 

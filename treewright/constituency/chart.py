@@ -33,7 +33,16 @@ import numpy.typing as npt
 
 from treewright.search.bits import bit, highest, lowest, turned_left, turned_right
 from treewright.search.compiling import compiled, inlined, lean
-from treewright.search.lanes import LANES, add_product, add_scaled, any_above, raise_to_shifted, raise_to_sum, set_block
+from treewright.search.lanes import (
+    LANES,
+    add_product,
+    add_scaled,
+    any_above,
+    dot,
+    raise_to_shifted,
+    raise_to_sum,
+    set_block,
+)
 
 __all__ = [
     "NEVER",
@@ -522,6 +531,9 @@ def _relate_scales(space: Space, n: int, width: int) -> None:
             both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
             space.factor[split * stride + i] = math.exp(both - largest) if largest > -np.inf else 0.0
         space.scale[width * stride + i] = largest
+    for split in range(1, width):
+        for i in range(n - width + 1, padded(n - width + 1)):  # behind the last span there is nothing
+            space.factor[split * stride + i] = 0.0
 
 
 @lean
@@ -548,24 +560,32 @@ def _rescale(space: Space, offsets: Any, n: int, width: int) -> None:
 
 
 @compiled
-def outside(chart: Chart, above: Any, counts: Any) -> float:
+def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
     """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
-    ``counts`` has the binary rules first and then the unary ones. Returns log Z; −∞ where there is no tree. What was
-    dropped from the chart, by a beam or by an anchored reward of ``NEVER``, is in no tree; other rewards are not known.
+    ``counts`` has the binary rules first and then the unary ones; it may be empty where nobody asks for them. Returns
+    log Z; −∞ where there is no tree. What was dropped from the chart, by a beam or by an anchored reward of ``NEVER``,
+    is in no tree; other rewards are not known. Constituents no more probable than ``least`` hand nothing down.
     """
-    return _outside(chart, above, counts, np.zeros(chart.space.block.shape[0]))
+    wanted = np.zeros(chart.space.widths.shape[0], np.uint64)
+    return _outside(chart, above, counts, np.zeros(chart.space.block.shape[0]), wanted, least)
 
 
 @lean
-def _outside(chart: Chart, above: Any, counts: Any, weighted: Any) -> float:
+def _outside(chart: Chart, above: Any, counts: Any, weighted: Any, wanted: Any, least: float) -> float:
+    """Row by row from wide spans to narrow ones, in whole blocks: where there is no span, ``above`` and factors are 0.
+
+    ``wanted`` has for each symbol the starts of those constituents of the present width that some tree may have: most
+    of what a chart holds leads nowhere.
+    """
     # by attributes, and never more than three at a time: see treewright.search.lanes
     rules, space, n = chart.rules, chart.space, chart.n
     binary, unary, offsets = chart.binary, chart.unary, chart.offsets
     values, starts = space.values, space.starts
     widths, block = space.widths, space.block
     cells, stride = offsets[n + 1], padded(n) + LANES
+    counting = counts.shape[0] > 0
     root = rules.root * cells + offsets[n]
     if starts[rules.root, n] == np.uint64(0) or values[root] <= 0.0:
         return -np.inf
@@ -573,35 +593,29 @@ def _outside(chart: Chart, above: Any, counts: Any, weighted: Any) -> float:
         for width in range(1, n + 1):
             if starts[symbol, width] != np.uint64(0):
                 at = symbol * cells + offsets[width]
-                for j in range(at, at + padded(n - width + 1)):
-                    above[j] = 0.0
+                for k in range(padded(n - width + 1) // LANES):
+                    set_block(above, at + k * LANES, 0.0)
     above[root] = 1.0 / values[root]
     n_binary = rules.binary.shape[0]
     for width in range(n, 0, -1):
-        count = n - width + 1
-        blocks = padded(count) // LANES
+        blocks = padded(n - width + 1) // LANES
         row = offsets[width]
-        _forget_dropped(chart, above, width, True)
+        _note_wanted(chart, above, width, True, wanted, least)
         for rule in range(rules.unary.shape[0]):
-            top, bottom = rules.unary[rule, 0] * cells + row, rules.unary[rule, 1] * cells + row
-            if starts[rules.unary[rule, 1], width] != np.uint64(0) and starts[rules.unary[rule, 0], width] != np.uint64(
-                0
-            ):
-                expected = 0.0
-                for i in range(count):
-                    up = above[top + i] * unary[rule]
-                    above[bottom + i] += up
-                    expected += up * values[bottom + i]
-                counts[n_binary + rule] += expected
+            top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
+            found = wanted[top] & starts[bottom, width]
+            if found == np.uint64(0):
+                continue
+            first, last = _blocks_of(found, n, blocks)
+            for k in range(first, last):
+                here, below = top * cells + row + k * LANES, bottom * cells + row + k * LANES
+                add_scaled(above, below, above, here, unary[rule])
+                if counting:
+                    counts[n_binary + rule] += unary[rule] * dot(above, here, values, below)
         if width == 1:
             break
-        _forget_dropped(chart, above, width, False)
-        # the factors are those of the parts to the whole, whose largest value is 1 now
-        for i in range(count):
-            whole = space.scale[width * stride + i]
-            for split in range(1, width):
-                both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
-                space.factor[split * stride + i] = math.exp(both - whole) if both > -np.inf and whole > -np.inf else 0.0
+        _note_wanted(chart, above, width, False, wanted, least)
+        _relate_scales_to_whole(space, n, width)
         for g in range(rules.left.shape[0]):
             left = rules.left[g]
             if widths[left] == np.uint64(0):
@@ -611,43 +625,74 @@ def _outside(chart: Chart, above: Any, counts: Any, weighted: Any) -> float:
                 splits = widths[left] & turned_left(space.minus_widths[right], width)
                 if splits == np.uint64(0):
                     continue
-                found = _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, 0.0, True, block)
-                if found == np.uint64(0):
-                    continue
-                for i in range(count):
-                    weighted[i] = 0.0
-                some = False
+                some = np.uint64(0)
                 for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
-                    if starts[rules.binary[rule, 0], width] == np.uint64(0):
-                        continue
-                    at = rules.binary[rule, 0] * cells + row
-                    expected = 0.0
-                    for i in range(count):
-                        up = above[at + i] * binary[rule]
-                        weighted[i] += up
-                        expected += up * block[i]
-                    counts[rule] += expected
-                    some = some or expected > 0.0
-                if not some:
+                    some |= wanted[rules.parent[rule]]
+                if some == np.uint64(0):
                     continue
-                for split in range(1, width):
-                    both = starts[left, split] & turned_right(starts[right, width - split], split)
-                    if both != np.uint64(0):
-                        at_left = left * cells + offsets[split]
-                        at_right = right * cells + offsets[width - split] + split
-                        for i in range(count):
-                            up = weighted[i] * space.factor[split * stride + i]
-                            above[at_left + i] += up * values[at_right + i]
-                            above[at_right + i] += up * values[at_left + i]
+                if counting:
+                    some &= _over_splits(space, splits, left, right, n, width, cells, offsets, blocks, 0.0, True, block)
+                    if some == np.uint64(0):
+                        continue
+                first, last = _blocks_of(some, n, blocks)
+                for k in range(first, last):
+                    set_block(weighted, k * LANES, 0.0)
+                for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                    if wanted[rules.parent[rule]] & some == np.uint64(0):
+                        continue
+                    at = rules.parent[rule] * cells + row
+                    for k in range(first, last):
+                        add_scaled(weighted, k * LANES, above, at + k * LANES, binary[rule])
+                        if counting:
+                            counts[rule] += binary[rule] * dot(above, at + k * LANES, block, k * LANES)
+                while splits != np.uint64(0):
+                    residue = lowest(splits)
+                    splits &= splits - np.uint64(1)
+                    for split in range(residue if residue > 0 else 64, width, 64):  # one turn, unless it is long
+                        both = some & starts[left, split] & turned_right(starts[right, width - split], split)
+                        if both != np.uint64(0):
+                            at_left = left * cells + offsets[split]
+                            at_right = right * cells + offsets[width - split] + split
+                            factor = split * stride
+                            first, last = _blocks_of(both, n, blocks)
+                            for j in range(first * LANES, last * LANES, LANES):
+                                # fmt: off
+                                add_product(above, at_left + j, weighted, j, values, at_right + j,
+                                            space.factor, factor + j)
+                                add_product(above, at_right + j, weighted, j, values, at_left + j,
+                                            space.factor, factor + j)
+                                # fmt: on
     return math.log(values[root]) + space.scale[n * stride]
 
 
-@compiled
-def _forget_dropped(chart: Chart, above: Any, width: int, tops: bool) -> None:
-    """What is not in the chart hands nothing down, although its parts may be there: a beam may have dropped it."""
+@lean
+def _note_wanted(chart: Chart, above: Any, width: int, tops: bool, wanted: Any, least: float) -> None:
+    """Which constituents hand something down, of the symbols that start unary chains or of the others.
+
+    What is not in the chart hands nothing down, although its parts may be there: a beam may have dropped it.
+    """
+    space, rules = chart.space, chart.rules
     cells, row = chart.offsets[chart.n + 1], chart.offsets[width]
-    for symbol in range(chart.space.widths.shape[0]):
-        if chart.space.starts[symbol, width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
-            for j in range(symbol * cells + row, symbol * cells + row + chart.n - width + 1):
-                if chart.space.values[j] == 0.0:
-                    above[j] = 0.0
+    for symbol in range(space.widths.shape[0]):
+        if rules.is_top[symbol] == tops:
+            wanted[symbol] = np.uint64(0)
+            if space.starts[symbol, width] != np.uint64(0):
+                at = symbol * cells + row
+                for i in range(chart.n - width + 1):
+                    if space.values[at + i] == 0.0:
+                        above[at + i] = 0.0
+                    elif space.values[at + i] * above[at + i] > least:
+                        wanted[symbol] |= bit(i)
+
+
+@lean
+def _relate_scales_to_whole(space: Space, n: int, width: int) -> None:
+    """What the factors of two parts are to that of the whole, whose largest value is 1 now; 0 behind the last span."""
+    stride, count = padded(n) + LANES, n - width + 1
+    for split in range(1, width):
+        for i in range(count):
+            whole = space.scale[width * stride + i]
+            both = space.scale[split * stride + i] + space.scale[(width - split) * stride + i + split]
+            space.factor[split * stride + i] = math.exp(both - whole) if both > -np.inf and whole > -np.inf else 0.0
+        for i in range(count, padded(count)):
+            space.factor[split * stride + i] = 0.0

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.binarisation import TOP, is_intermediate, plain_label, project
+from treewright.constituency.binarisation import TOP, is_intermediate, plain_label, project, unescaped
 from treewright.constituency.chart import Rules
 from treewright.corpora import Tree
 from treewright.errors import CorpusError
@@ -233,9 +233,9 @@ class Grammar:
                 one = unary.get((top, bottom, middle), -2)
             if two == -2 or one == -2:
                 what = f"{bottom} -> {' '.join(children)}" if one != -2 and children else " -> ".join(span.chain)
-                raise NotInGrammar(f"the grammar has no rule {what}")
+                raise NotInGrammar(f"the grammar has no rule {unescaped(what)}")
             if span.below.is_preterminal and bottom not in tags:
-                raise NotInGrammar(f"the grammar has no tag {bottom}")
+                raise NotInGrammar(f"the grammar has no tag {unescaped(bottom)}")
             nodes.append([self.number[bottom], one, two, 0, 0])
             ends.append(span.below.is_preterminal)
         derivation = np.array(nodes, np.int32).reshape(-1, 5)

@@ -44,13 +44,14 @@ from treewright.corpora import Tree
 from treewright.errors import CorpusError, ModelError
 from treewright.search.compiling import kernel
 
-__all__ = ["Expanded", "LatentGrammar"]
+__all__ = ["Expanded", "LatentGrammar", "hierarchy_from_arrays", "hierarchy_to_arrays", "named_so"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SMOOTHING = 0.1  # of the lexicon, towards the mean over the substates of a tag
+_ITS_OWN = ("substates", "coarser")  # what a file always has of each grammar
 _SHARED = ("category", "stays", "tags")  # what depends on the base alone
 
 
@@ -324,10 +325,7 @@ class LatentGrammar:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> LatentGrammar:
         """The grammar that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit."""
-        parts = {
-            part: {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
-            for part in ("base.", "lexicon.")
-        }
+        parts = {part: named_so(arrays, part) for part in ("base.", "lexicon.")}
         try:
             settings = json.loads(parts["lexicon."].pop("settings").tobytes())
             lexicon = LatentLexicon.from_arrays(settings, parts["lexicon."])
@@ -348,6 +346,39 @@ class LatentGrammar:
         if not fits:
             raise ModelError("the model's grammar is damaged: its parts do not fit; copy or train the model again")
         return grammar
+
+
+def hierarchy_to_arrays(
+    grammars: Sequence[LatentGrammar], name: str = "level", common: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The grammars of a hierarchy as arrays, without those that are the same as in the first of them, or ``common``."""
+    arrays: dict[str, Any] = {}
+    for k, grammar in enumerate(grammars):
+        own = grammar.to_arrays()
+        known = common or {}
+        arrays |= {
+            f"{name}{k}.{part}": array
+            for part, array in own.items()
+            if part in _ITS_OWN or part not in known or not np.array_equal(array, known[part])
+        }
+        common = known or own
+    return arrays
+
+
+def hierarchy_from_arrays(
+    arrays: Mapping[str, Any], name: str = "level", common: Mapping[str, Any] | None = None
+) -> list[LatentGrammar]:
+    """The hierarchy that :func:`hierarchy_to_arrays` gave; empty where there is none of this name."""
+    grammars: list[LatentGrammar] = []
+    while own := named_so(arrays, f"{name}{len(grammars)}."):
+        common = common or own
+        grammars.append(LatentGrammar.from_arrays({**common, **own}))
+    return grammars
+
+
+def named_so(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 @kernel

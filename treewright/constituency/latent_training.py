@@ -12,12 +12,15 @@ One cycle of learning
 
 Substates of a cycle so descend from those of the cycle before, which makes the grammars of all cycles a hierarchy for
 coarse-to-fine parsing.
+
+EM climbs to the nearest top, and which one that is depends on the noise that tells the halves of a split apart: other
+seeds give grammars that are as likely and yet differ by a point of F1. With development data several are learned, one
+*start* after the other, and the best is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -27,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.latent import SMOOTHING, LatentGrammar
+from treewright.constituency.latent import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Pass, checkpoints
@@ -507,7 +510,8 @@ class SplitMerge:
     """Cycles of splitting, merging and smoothing (Petrov et al. 2006), as settings.
 
     ``split``, ``merge`` and ``smooth`` are the steps of EM after each. On the development part of the WSJ sample, other
-    numbers of them changed no more than another seed does, which may be a point of F1.
+    numbers of them changed no more than another seed does, which may be a point of F1. So there are several *starts*,
+    with one seed after the other: the best grammar on development data is kept.
 
     * ``merged``: the share of the splits that are taken back.
     * ``rules`` and ``lexicon``: how far the probabilities of substates are drawn together.
@@ -518,6 +522,7 @@ class SplitMerge:
     data: ClassVar[str] = "online"
 
     cycles: int = 5
+    starts: int = 3
     split: int = 50
     merge: int = 20
     smooth: int = 10
@@ -527,7 +532,7 @@ class SplitMerge:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cycles", whole_number("cycles", self.cycles, 0))
-        for name in ("split", "merge", "smooth"):
+        for name in ("starts", "split", "merge", "smooth"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
         for name in ("merged", "rules", "lexicon"):
             value = getattr(self, name)
@@ -537,8 +542,8 @@ class SplitMerge:
 
     @property
     def iterations(self) -> int:
-        """The cycles, as what other learners call their passes."""
-        return self.cycles
+        """The cycles of all starts, as what other learners call their passes."""
+        return self.starts * self.cycles
 
     def params(self) -> dict[str, Any]:
         """The settings, with the name."""
@@ -565,13 +570,19 @@ def make_split_merge(learner: str | SplitMerge | Mapping[str, Any] | Any) -> Spl
 
 @dataclass
 class TrainedLatent:
-    """A hierarchy of grammars: that of the treebank, and one a cycle up to the best one; and what each cycle did.
+    """Hierarchies of grammars: that of the treebank, and one a cycle up to the best one; and what each cycle did.
 
-    In the history, ``loss`` is −log P(tree) a word, ``decisions`` are the substates and ``examples`` the rules.
+    There is a hierarchy for each start, the best first. In the history, cycles are counted on from start to start;
+    ``loss`` is −log P(tree) a word, ``decisions`` are the substates and ``examples`` the rules.
     """
 
-    levels: list[LatentGrammar]
+    hierarchies: list[list[LatentGrammar]]
     history: list[Pass]
+
+    @property
+    def levels(self) -> list[LatentGrammar]:
+        """The best hierarchy."""
+        return self.hierarchies[0]
 
     @property
     def score(self) -> float | None:
@@ -593,37 +604,51 @@ def train_latent(
 ) -> TrainedLatent:
     """Learn a hierarchy of latent grammars from binarised trees.
 
-    ``evaluate`` scores the levels that there are after each cycle, higher is better, and those up to the best one are
-    returned; without it, all. ``progress`` is told of each step of EM. With ``checkpoint``, a folder, the grammars are
-    kept there after each cycle, and ``resume`` goes on from them: the result is the same as without the interruption,
-    with any number of ``jobs``.
+    ``evaluate`` scores the levels that there are after each cycle, higher is better, and those up to the best cycle of
+    the best start are returned. Without it there is nothing to choose by: there is one start, and all its cycles are
+    returned. ``progress`` is told of each step of EM. With ``checkpoint``, a folder, the grammars are kept there after
+    each cycle, and ``resume`` goes on from them: the result is the same as without the interruption, with any number of
+    ``jobs``.
     """
     learner = learner or SplitMerge()
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     trees = list(trees)
-    levels = [LatentGrammar.from_treebank(trees)]
-    treebank = Treebank(levels[0], trees)
-    history = list[Pass]()
-    fingerprint = "" if checkpoint is None else _fingerprint(levels[0], treebank, learner, seed)
+    treebank_grammar = LatentGrammar.from_treebank(trees)
+    treebank = Treebank(treebank_grammar, trees)
+    levels, history = [treebank_grammar], list[Pass]()
+    kept: list[list[LatentGrammar]] = []  # the levels of each start, up to the best cycle
+    starts = 1 if evaluate is None else learner.starts
+    fingerprint = {} if checkpoint is None else _fingerprint(treebank_grammar, treebank, learner, starts, seed)
     if checkpoint is not None and resume:
-        levels, history = _load(checkpoint, fingerprint, levels)
+        levels, kept, history = _load(checkpoint, fingerprint)
     elif checkpoint is not None:
         checkpoints.clear(checkpoint)
-    for cycle in range(len(levels), learner.cycles + 1):
+    for number in range(len(history), starts * learner.cycles):
+        start, cycle = divmod(number, learner.cycles)
+        if cycle == 0:
+            levels = [treebank_grammar]
+            kept.append(levels)
         started = time.perf_counter()
-        grammar, value = _cycle(learner, levels[-1], treebank, cycle, seed, jobs, progress)
-        levels.append(grammar)
+        grammar, value = _cycle(learner, levels[-1], treebank, cycle + 1, seed + start, jobs, progress)
+        levels = [*levels, grammar]
         size, seconds = grammar.size, time.perf_counter() - started
         score = None if evaluate is None else float(evaluate(levels))
-        best = score is None or all(score > (row.score or 0.0) for row in history)
+        if score is None or score > _best_score(history[number - cycle :]):
+            kept[start] = levels
+        is_best = score is None or score > _best_score(history)
         loss = -value / treebank.words
-        history.append(Pass(cycle, 0.0, loss, size["substates"], size["rules"], seconds, score, best))
+        history.append(Pass(number + 1, 0.0, loss, size["substates"], size["rules"], seconds, score, is_best))
         if checkpoint is not None:
-            _save(checkpoint, fingerprint, levels, history)
+            _save(checkpoint, fingerprint, levels, kept, history)
         if report is not None:
             report(history[-1])
-    kept = max((row.iteration for row in history if row.best), default=0)
-    return TrainedLatent(levels[: kept + 1], history)
+    rows = [history[k * learner.cycles : (k + 1) * learner.cycles] for k in range(len(kept))]
+    order = sorted(range(len(kept)), key=lambda start: -_best_score(rows[start]))
+    return TrainedLatent([kept[start] for start in order] or [[treebank_grammar]], history)
+
+
+def _best_score(rows: Iterable[Pass]) -> float:
+    return max((row.score for row in rows if row.score is not None), default=-1.0)
 
 
 def _cycle(
@@ -659,28 +684,42 @@ def _cycle(
     return em(smooth(grammar, learner.rules), learner.smooth, learner.rules, learner.lexicon)
 
 
-def _fingerprint(grammar: LatentGrammar, treebank: Treebank, learner: SplitMerge, seed: int) -> str:
-    """What a checkpoint belongs to: the settings, the seed, the trees, and what was read off them."""
-    about = {**learner.params(), "cycles": None, "seed": seed}  # more cycles may be added to those that are there
-    digest = hashlib.sha256(json.dumps(about).encode())
+def _fingerprint(
+    grammar: LatentGrammar, treebank: Treebank, learner: SplitMerge, starts: int, seed: int
+) -> checkpoints.Fingerprint:
+    """What a checkpoint belongs to: the settings, the seed, the trees, and what was read off them.
+
+    More starts may be added to those that are there, or more cycles to a single one.
+    """
+    digest = hashlib.sha256()
     for array in (*treebank.nodes, *grammar.to_arrays().values()):
         digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    cycles = learner.cycles if starts > 1 else None
+    return {**learner.params(), "starts": None, "cycles": cycles, "seed": seed, "data": digest.hexdigest()}
 
 
-def _save(folder: Path, fingerprint: str, levels: Sequence[LatentGrammar], history: Sequence[Pass]) -> None:
-    arrays = {
-        f"{k}.{name}": array for k, level in enumerate(levels) for name, array in level.to_arrays().items() if k > 0
-    }
+def _save(
+    folder: Path,
+    fingerprint: checkpoints.Fingerprint,
+    levels: Sequence[LatentGrammar],
+    kept: Sequence[Sequence[LatentGrammar]],
+    history: Sequence[Pass],
+) -> None:
+    arrays = {**hierarchy_to_arrays(levels), "starts": np.array(len(kept))}
+    for start, each in enumerate(kept):
+        if each is not levels:
+            arrays |= hierarchy_to_arrays(each, f"start{start}.level")
     checkpoints.save_state(folder, fingerprint, [asdict(row) for row in history], arrays)
 
 
-def _load(folder: Path, fingerprint: str, levels: list[LatentGrammar]) -> tuple[list[LatentGrammar], list[Pass]]:
+def _load(
+    folder: Path, fingerprint: checkpoints.Fingerprint
+) -> tuple[list[LatentGrammar], list[list[LatentGrammar]], list[Pass]]:
+    """The levels of the present start, those of all starts up to their best cycles, and the history."""
     state = checkpoints.load_state(folder, fingerprint)
     if state is None:
-        return levels, []
+        return [], [], []
     history, arrays = state
-    for k in range(1, len(history) + 1):
-        own = {name.removeprefix(f"{k}."): array for name, array in arrays.items() if name.startswith(f"{k}.")}
-        levels.append(LatentGrammar.from_arrays(own))
-    return levels, [Pass(**row) for row in history]
+    levels = hierarchy_from_arrays(arrays)
+    kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or levels for k in range(int(arrays["starts"]))]
+    return levels, kept, [Pass(**row) for row in history]

@@ -121,12 +121,12 @@ def parse_pass(
                 coarse_sums,
                 True,
             )
-            if outside(chart, above, np.zeros(coarse_binary.shape[0] + coarse_unary.shape[0])) > -np.inf:
+            if outside(chart, above, np.zeros(0)) > -np.inf:
                 _keep_probable(chart, above, threshold, coarse_of, anchored)
                 anchors = anchored
         if decoder == MAX_RULE:
             chart = fill(rules, factors[0], factors[1], lexical, sentence, anchors, beam, sums, True)
-            if outside(chart, above, np.zeros(binary.shape[0] + unary.shape[0])) > -np.inf:
+            if outside(chart, above, np.zeros(0)) > -np.inf:
                 _log_posteriors(chart, above, anchored)
                 anchors = anchored
         best = fill(rules, binary, unary, lexical, sentence, anchors, beam, space, False)

@@ -39,17 +39,16 @@ import numpy.typing as npt
 from treewright.constituency.chart import Lexical
 from treewright.constituency.grammar import Grammar, NotInGrammar
 from treewright.constituency.latent import LatentGrammar
-from treewright.constituency.latent_parsing import (
-    DECODERS,
+from treewright.constituency.latent_charts import (
+    MAX_RULE_PRODUCT,
     Blocks,
     blocks_of,
     decode,
     members,
     new_room,
-    refine,
     span_of,
-    take_mask,
 )
+from treewright.constituency.latent_parsing import refine, take_mask
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
 from treewright.search.bits import bit
@@ -85,7 +84,6 @@ class Pruning(Engine):
 
 
 PRUNING = Pruning()
-MAX_RULE = DECODERS["max-rule-product"]
 
 
 class Table(NamedTuple):
@@ -392,7 +390,7 @@ def reward_of(
     room.work[0] = 0
     take_mask(masks, 0, n, room)
     refine(grammar, n, room)
-    filled = decode(grammar, words, room, 0.0, MAX_RULE, nodes)
+    filled = decode(grammar, words, room, 0.0, MAX_RULE_PRODUCT, nodes)
     right = 0
     for k in range(filled):
         span, symbol = first + span_of(nodes[k, 3], nodes[k, 4]), nodes[k, 0]

@@ -54,6 +54,7 @@ _PIECE = re.compile(
     r"|([^ \t\r\n\v\f]))"
 )
 _BRACKET = re.compile(rf"{_STRING}|[()]")
+_SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S+)")
 _KEY = re.compile(r"(?:^|\s)::(\S+)")
 
 
@@ -186,7 +187,8 @@ def _metadata(comments: Iterable[str]) -> dict[str, str]:
 def format_amr(sentence: Sentence) -> str:
     """The graph of one sentence with its metadata, ready to be written after the one before.
 
-    Comments that are not metadata are left out. The words are written as ``::snt`` where no comment has them.
+    Comments that are not metadata are left out, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. The words
+    are written as ``::snt`` where no comment has them.
     """
     if sentence.graph is None:
         raise CorpusError(
@@ -195,6 +197,9 @@ def format_amr(sentence: Sentence) -> str:
             line=sentence.line,
         )
     lines = [comment for comment in sentence.comments if "::" in comment]
-    if len(sentence) and not {"snt", "tok"} & metadata(sentence).keys():
+    known = metadata(sentence).keys()
+    if "id" not in known:
+        lines[:0] = [f"# ::id {match[1]}" for comment in sentence.comments if (match := _SENT_ID.match(comment))]
+    if len(sentence) and not {"snt", "tok"} & known:
         lines.append(f"# ::snt {sentence}")
     return "\n".join([*lines, sentence.graph.to_penman()]) + "\n\n"

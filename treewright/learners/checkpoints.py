@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 
-__all__ = ["clear", "history", "load_arrays", "load_state", "save_arrays", "save_state"]
+__all__ = ["Fingerprint", "clear", "differences", "history", "load_arrays", "load_state", "save_arrays", "save_state"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Fingerprint = Mapping[str, Any]
+"""What a checkpoint belongs to: settings by name, and a digest under ``data`` of all that is learned from."""
 
 
 def clear(folder: Path) -> None:
@@ -51,9 +53,9 @@ def load_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | None:
         raise ConfigError(f"{file} is damaged and cannot be resumed from: train without resuming") from None
 
 
-def save_state(folder: Path, fingerprint: str, history: list[dict[str, Any]], arrays: Arrays) -> None:
+def save_state(folder: Path, fingerprint: Fingerprint, history: list[dict[str, Any]], arrays: Arrays) -> None:
     """Write the state after an iteration."""
-    about = json.dumps({"fingerprint": fingerprint, "history": history})
+    about = json.dumps({"fingerprint": dict(fingerprint), "history": history})
     save_arrays(folder, "state", {**arrays, "about": np.frombuffer(about.encode(), np.uint8)})
 
 
@@ -63,17 +65,42 @@ def history(folder: Path) -> list[dict[str, Any]]:
     return [] if arrays is None else list(json.loads(arrays["about"].tobytes())["history"])
 
 
-def load_state(folder: Path, fingerprint: str) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]] | None:
+def load_state(
+    folder: Path, fingerprint: Fingerprint
+) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]] | None:
     """The history and the arrays of the last iteration that was finished, or None where there is none.
 
-    Training with other data or other settings cannot be resumed: that is a :class:`ConfigError`.
+    Training with other data or other settings cannot be resumed: that is a :class:`ConfigError`, which says where they
+    differ.
     """
     arrays = load_arrays(folder, "state")
     if arrays is None:
         return None
     about = json.loads(arrays.pop("about").tobytes())
-    if about["fingerprint"] != fingerprint:
+    if others := differences(about["fingerprint"], json.loads(json.dumps(dict(fingerprint)))):
         raise ConfigError(
-            f"{folder} belongs to a training with other data or settings: give the same ones, or train without resuming"
+            f"{folder} belongs to a training with other data or settings ({'; '.join(others)}): give the same ones, or "
+            "train without resuming"
         )
     return about["history"], arrays
+
+
+def differences(then: Any, now: Any, name: str = "") -> list[str]:
+    """Where two fingerprints differ, in words.
+
+    >>> differences({"seed": 0, "update": {"C": 1.0}, "data": "a1"}, {"seed": 9, "update": {"C": 2.0}, "data": "b2"})
+    ['seed was 0 and is now 9', 'update.C was 1.0 and is now 2.0', 'the data are not the same']
+    """
+    if isinstance(then, dict) and isinstance(now, dict):
+        names = {**then, **now}
+        inner = (differences(then.get(key), now.get(key), f"{name}.{key}".removeprefix(".")) for key in names)
+        return [difference for each in inner for difference in each]
+    if then == now:
+        return []
+    if name in ("", "data"):
+        return ["the data are not the same"]
+    return [f"{name} was {_said(then)} and is now {_said(now)}"]
+
+
+def _said(value: Any) -> str:
+    return "nothing" if value is None else str(value)

@@ -56,6 +56,7 @@ __all__ = [
 ROLL_INS = ("expert", "learned", "mixed-per-step", "mixed-per-roll", "explore")
 ROLL_OUTS = ("none", "expert", "learned", "mixed-per-step", "mixed-per-roll", "both")
 COSTS = ("action", "optimal", "oracle", "loss")
+_OR_NONE = (("focus", 0), ("small_first", 0), ("alpha", 0), ("k", 0))
 DATA = ("first", "current", "all", "online")
 
 
@@ -76,6 +77,9 @@ class Imitation:
     * ``iterations``, and ``epochs`` of classifier training in each; ``samples`` of each roll-out; ``focus``: roll-outs
       are cut after so many steps (focused costing), 0 for never; ``update``: the classifier's update;
       ``interpolation``: SEARN's γ: train a fresh policy each time and add it to a stochastic mixture.
+    * ``small_first``: in the first so many iterations take the shorter sentences only, more of them each time (§7.2.4);
+      ``alpha``: leave out an example once the classifier has been wrong on it so often, because it may be noise (the
+      α-bound of Goodman, Vlachos & Naradowsky 2016). 0: neither.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
 
@@ -91,6 +95,8 @@ class Imitation:
     epochs: int = 1
     samples: int = 1
     focus: int = 0
+    small_first: int = 0
+    alpha: int = 0
     k: int = 1
     p: float = 0.1
     interpolation: float = 0.0
@@ -107,12 +113,14 @@ class Imitation:
                 f"cost {self.cost!r} does not go with roll-out {self.roll_out!r}: costs are losses exactly where there "
                 "are roll-outs"
             )
-        for setting, least in (("iterations", 1), ("epochs", 1), ("samples", 1), ("focus", 0), ("k", 0)):
+        for setting, least in (("iterations", 1), ("epochs", 1), ("samples", 1), *_OR_NONE):
             object.__setattr__(self, setting, whole_number(setting, getattr(self, setting), least))
         for setting in ("p", "interpolation"):
             value = getattr(self, setting)
             if isinstance(value, str) or not 0.0 <= value <= 1.0:
                 raise ConfigError(f"{setting} must lie between 0 and 1, not {value!r}")
+        if self.alpha and self.data in ("online", "current"):
+            raise ConfigError('alpha counts mistakes on the same example, so examples must be kept: set data = "all"')
         if self.interpolation and self.data != "current":
             raise ConfigError('interpolation (SEARN) trains each policy on its own iteration: set data = "current"')
         if self.roll_in == "explore" and self.data != "online":

@@ -47,7 +47,7 @@ def run_passes(
     passes: int,
     row: type[Row],
     *,
-    fingerprint: Callable[[], str],
+    fingerprint: Callable[[], checkpoints.Fingerprint],
     evaluate: Callable[[Floats], float] | None = None,
     report: Callable[[Row], None] | None = None,
     checkpoint: Path | None = None,
@@ -60,7 +60,7 @@ def run_passes(
     the same ``fingerprint``.
     """
     history, best = list[Row](), None
-    known = "" if checkpoint is None else fingerprint()
+    known = {} if checkpoint is None else fingerprint()
     found = checkpoints.load_state(checkpoint, known) if checkpoint is not None and resume else None
     if found is not None:
         history, arrays = [row(**fields) for fields in found[0]], found[1]

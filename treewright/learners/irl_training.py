@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError, whole_number
+from treewright.learners import checkpoints
 from treewright.learners.imitation import make_learner
 from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.irl import InverseRL, begin, incremental_pass
@@ -87,18 +87,16 @@ def train_irl(
     )
 
 
-def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> str:
+def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: every setting but the number of passes, and the data.
 
     What a planner begins with, and the features of its expert, share by share, tell other data from these; a planner
     with a ``fingerprint`` adds what else its plans depend on.
     """
-    settings = {**learner.params(), "passes": None, "seed": seed, "instances": len(planner), "weights": planner.size}
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
-    digest.update(str(getattr(planner, "fingerprint", "")).encode())
+    digest = hashlib.sha256(f"{len(planner)} {planner.size} {getattr(planner, 'fingerprint', '')}".encode())
     digest.update(np.ascontiguousarray(planner.initial(), np.float64).data)
     for first in range(0, len(planner), _A_SHARE):
         share = planner.expert_features(np.arange(first, min(first + _A_SHARE, len(planner)), dtype=np.int64))
         digest.update(np.ascontiguousarray(share.at, np.int64).data)
         digest.update(np.ascontiguousarray(share.amount, np.float64).data)
-    return digest.hexdigest()
+    return {**learner.params(), "passes": None, "seed": seed, "data": digest.hexdigest()}

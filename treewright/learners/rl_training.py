@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError, whole_number
+from treewright.learners import checkpoints
 from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.rl import PolicyGradient, begin, make_rl, policy_gradient_pass
 from treewright.learners.training import Pass
@@ -91,11 +91,9 @@ def train_rl(
     )
 
 
-def _fingerprint(learner: PolicyGradient, environment: Environment, seed: int) -> str:
+def _fingerprint(learner: PolicyGradient, environment: Environment, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: every setting but the number of passes, and the environment."""
-    about = {"seed": seed, "examples": len(environment), "weights": environment.size}
-    settings = {**learner.params(), "passes": None, **about}
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
-    digest.update(str(getattr(environment, "fingerprint", "")).encode())
+    about = f"{len(environment)} {environment.size} {getattr(environment, 'fingerprint', '')}"
+    digest = hashlib.sha256(about.encode())
     digest.update(np.ascontiguousarray(environment.initial(), np.float64).data)
-    return digest.hexdigest()
+    return {**learner.params(), "passes": None, "seed": seed, "data": digest.hexdigest()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -83,6 +82,7 @@ class _Run:
     model: Model
     examples: Examples
     policies: list[npt.NDArray[np.float32]]  # SEARN's, oldest first
+    mistakes: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # on each example, for α
     best: LinearPolicy | None = None
     history: list[Pass] = field(default_factory=list)
 
@@ -247,6 +247,9 @@ def _visit(
     if untrained and roll_out == LEARNED:
         roll_out = EXPERT
     order = np.arange(len(packed), dtype=np.int64)
+    if iteration <= learner.small_first:
+        share = -(-len(packed) * iteration // (learner.small_first + 1))
+        order = np.sort(np.argsort(packed.lengths, kind="stable")[:share])
     if online:
         np.random.default_rng([seed, iteration]).shuffle(order)
     state_at = packed.state_offsets()
@@ -263,8 +266,8 @@ def _visit(
         # fmt: on
 
     stage = "learning" if online else "visiting states"
-    tell = None if progress is None else lambda count: progress(stage, count, len(packed))
-    parts = run_shards(work, len(packed), packed=packed, jobs=1 if online else jobs, progress=tell)
+    tell = None if progress is None else lambda count: progress(stage, count, len(order))
+    parts = run_shards(work, len(order), packed=packed, jobs=1 if online else jobs, progress=tell)
     check_steps(packed, outcome[:, 3].astype(np.int64))
     decisions = outcome[:, 1].sum()
     return join_examples(parts), {
@@ -283,6 +286,8 @@ def _learn(
 ) -> float:
     """Train the classifier on the examples for some epochs; return the mean cost in the last one."""
     n = len(run.examples.usual_cost)
+    if learner.alpha:
+        run.mistakes = np.concatenate([run.mistakes, np.zeros(n - len(run.mistakes), np.int32)])
     total = 0.0
     for epoch in range(1, learner.epochs + 1):
         order = np.random.default_rng([seed, iteration, epoch]).permutation(n).astype(np.int64)
@@ -290,9 +295,10 @@ def _learn(
         def work(
             first: int, last: int, control: npt.NDArray[np.int64], slot: int, order: npt.NDArray[np.int64] = order
         ) -> float:
-            return learn_pass(
-                ENGINE, run.examples, order, learner.update.rule(), run.model, most_actions, control, slot
-            )
+            # fmt: off
+            return learn_pass(ENGINE, run.examples, order, learner.update.rule(), run.model, most_actions,
+                              run.mistakes, learner.alpha, control, slot)
+            # fmt: on
 
         stage = "learning" if learner.epochs == 1 else f"learning, epoch {epoch} of {learner.epochs}"
         tell = None if progress is None else lambda count, stage=stage: progress(stage, count, n)
@@ -335,19 +341,19 @@ def _search(
     }
 
 
-def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> str:
+def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed, "task": packed.task.digest}
+    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, ensure_ascii=False).encode())
+    digest = hashlib.sha256(packed.task.digest.encode())
     for array in packed.arrays:
         digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return {**settings, "data": digest.hexdigest()}
 
 
-def _save(folder: Path, fingerprint: str, learner: Learner, run: _Run, collected: Examples) -> None:
-    arrays = {f"model_{name}": array for name, array in run.model._asdict().items()}
+def _save(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, run: _Run, collected: Examples) -> None:
+    arrays = {f"model_{name}": array for name, array in run.model._asdict().items()} | {"mistakes": run.mistakes}
     if learner.data in ("first", "all", "current") and len(collected.usual_cost):
         checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
     for number, weights in enumerate(run.policies):
@@ -357,7 +363,7 @@ def _save(folder: Path, fingerprint: str, learner: Learner, run: _Run, collected
     checkpoints.save_state(folder, fingerprint, [asdict(p) for p in run.history], arrays)
 
 
-def _load(folder: Path, fingerprint: str, learner: Learner, fresh: _Run) -> _Run:
+def _load(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, fresh: _Run) -> _Run:
     found = checkpoints.load_state(folder, fingerprint)
     if found is None:
         return fresh
@@ -371,4 +377,4 @@ def _load(folder: Path, fingerprint: str, learner: Learner, fresh: _Run) -> _Run
     parts = [checkpoints.load_arrays(folder, f"examples-{number}") for number in numbers]
     kept = [Examples(**part) for part in parts if part is not None]
     examples = join_examples(kept) if kept else no_examples()
-    return _Run(model, examples, policies, best, [Pass(**row) for row in history])
+    return _Run(model, examples, policies, arrays["mistakes"], best, [Pass(**row) for row in history])

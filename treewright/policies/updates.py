@@ -392,9 +392,21 @@ def update_weights(
 
 @kernel
 def learn_pass(
-    engine: Any, examples: Examples, order: Any, rule: Rule, model: Model, most_actions: int, control: Any, slot: int
+    engine: Any,
+    examples: Examples,
+    order: Any,
+    rule: Rule,
+    model: Model,
+    most_actions: int,
+    mistakes: Any,
+    most_mistakes: int,
+    control: Any,
+    slot: int,
 ) -> float:
-    """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred."""
+    """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred.
+
+    Where ``most_mistakes`` is not 0, an example that ``mistakes`` says was wrong so often before is left out.
+    """
     sums = np.zeros(max(most_actions, model.weights.shape[1]) + 1, np.float32)
     scores, costs = np.zeros(most_actions, np.float32), np.zeros(most_actions, np.float32)
     all_actions, actions = np.arange(most_actions).astype(np.int32), np.zeros(most_actions, np.int32)
@@ -405,13 +417,18 @@ def learn_pass(
         if control[0] != 0:
             break
         e = order[position]
+        control[slot] += 1
+        if most_mistakes > 0 and mistakes[e] >= most_mistakes:
+            continue
         features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
         n = read_example(examples, e, all_actions, actions, costs)
         extra_at = examples.extra_at[examples.action_at[e] : examples.action_at[e + 1] + 1] if structured else nothing
         # fmt: off
         score_actions(model.weights, features, features.shape[0], actions, n, examples.extra, extra_at, sums, scores)
-        total += update_weights(rule, model, features, features.shape[0], actions, n, examples.extra, extra_at,
+        regret = update_weights(rule, model, features, features.shape[0], actions, n, examples.extra, extra_at,
                                 scores, costs)
         # fmt: on
-        control[slot] += 1
+        total += regret
+        if most_mistakes > 0 and regret > 0.0:
+            mistakes[e] += 1
     return total

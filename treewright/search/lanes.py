@@ -23,7 +23,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-__all__ = ["LANES", "add_product", "add_scaled", "any_above", "raise_to_shifted", "raise_to_sum", "set_block"]
+__all__ = ["LANES", "add_product", "add_scaled", "any_above", "dot", "raise_to_shifted", "raise_to_sum", "set_block"]
 
 LANES = 8
 
@@ -58,6 +58,14 @@ def set_block(out: Any, o: int, to: float) -> None:
 def any_above(left: Any, i: int, by: float, right: Any, j: int) -> bool:
     """Is left + a number anywhere above right, in a block of each?"""
     return bool((left[i : i + LANES] + left.dtype.type(by) > right[j : j + LANES]).any())
+
+
+def dot(left: Any, i: int, right: Any, j: int) -> float:
+    """The sum of the products of two blocks: neighbours are added first, then the sums of neighbours."""
+    products = left[i : i + LANES] * right[j : j + LANES]
+    while len(products) > 1:
+        products = products[0::2] + products[1::2]
+    return float(products[0])
 
 
 def _are_alike(arrays: list[Any]) -> bool:
@@ -115,6 +123,30 @@ def _any_above(context: Any, left: Any, i: Any, by: Any, right: Any, j: Any) -> 
         return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
 
     return types.boolean(left, i, by, right, j), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _dot(context: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
+    if not _are_alike([left, right]):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        vector = ir.VectorType(context.get_value_type(left.dtype), LANES)
+        blocks = []
+        for kind, array, place in ((left, values[0], values[1]), (right, values[2], values[3])):
+            at = builder.gep(context.make_array(kind)(context, builder, array).data, [place])
+            blocks.append(builder.load(builder.bitcast(at, vector.as_pointer()), align=left.dtype.bitwidth // 8))
+        sums, count = builder.fmul(*blocks), LANES
+        while count > 1:
+            count //= 2
+            halves = [
+                ir.Constant(ir.VectorType(ir.IntType(32), count), [2 * k + odd for k in range(count)]) for odd in (0, 1)
+            ]
+            sums = builder.fadd(*(builder.shuffle_vector(sums, sums, half) for half in halves))
+        found = builder.extract_element(sums, ir.Constant(ir.IntType(32), 0))
+        return context.cast(builder, found, left.dtype, types.float64)
+
+    return types.float64(left, i, right, j), build
 
 
 def _spread(builder: Any, vector: Any, number: Any) -> Any:
@@ -183,6 +215,14 @@ def _(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
 
     def built(left: Any, i: Any, by: Any, right: Any, j: Any) -> Any:
         return _any_above(left, np.int64(i), as_float(by), right, np.int64(j))
+
+    return built
+
+
+@overload(dot, inline="always")  # type: ignore[untyped-decorator]
+def _(left: Any, i: Any, right: Any, j: Any) -> Any:
+    def built(left: Any, i: Any, right: Any, j: Any) -> Any:
+        return _dot(left, np.int64(i), right, np.int64(j))
 
     return built
 
