@@ -67,3 +67,12 @@ def test_bad_input():
         score_smatch([], [])
     with pytest.raises(CorpusError, match="2 gold graphs and 1 predicted ones"):
         score_smatch(GOLD, PREDICTED[:1])
+
+
+def test_the_interval_of_a_difference_lies_around_it():
+    gold = [Graph.from_penman("(b / bark-01 :ARG0 (d / dog))")] * 30 + [Graph.from_penman("(c / cat)")] * 10
+    worse = [Graph.from_penman("(b / bark-01 :ARG0 (c / cat))")] * 30 + [Graph.from_penman("(c / cat)")] * 10
+    found = compare_smatch(gold, worse, gold)
+    low, high = found.interval
+    assert 0 < low < found.difference < high < 0.3
+    assert compare_smatch(gold, gold, gold).interval == (0.0, 0.0)

@@ -119,7 +119,8 @@ def test_nothing_is_lost(real_data, part):
 
 def test_the_id_of_a_tree_becomes_that_of_its_graph():
     graph = Graph.from_penman("(b / bark-01)")
-    sentence = Sentence(Sentence.from_words(["Bark", "!"]).tokens, ("# sent_id = dogs-7", "# text = Bark !"), graph=graph)
+    comments = ("# sent_id = dogs-7", "# text = Bark !")
+    sentence = Sentence(Sentence.from_words(["Bark", "!"]).tokens, comments, graph=graph)
     assert format_amr(sentence) == "# ::id dogs-7\n# ::snt Bark !\n(b / bark-01)\n\n"
     [again] = read_amr(io.StringIO(format_amr(sentence)))
     assert metadata(again) == {"id": "dogs-7", "snt": "Bark !"}

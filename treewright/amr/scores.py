@@ -100,12 +100,14 @@ class SmatchScores:
 class SmatchComparison:
     """Two annotations against the same gold one. Positive differences mean that B is better than A.
 
-    ``p_bootstrap`` is one-sided (B is not better), ``p_randomization`` two-sided (they do not differ).
+    ``interval`` is the 95 % bootstrap interval of the difference; ``p_bootstrap`` is one-sided (B is not better),
+    ``p_randomization`` two-sided (they do not differ).
     """
 
     a: float
     b: float
     difference: float
+    interval: tuple[float, float]
     p_bootstrap: float
     p_randomization: float
     error_reduction: float | None
@@ -193,6 +195,7 @@ def compare_smatch(
         a=first.f1,
         b=second.f1,
         difference=second.f1 - first.f1,
+        interval=_difference_interval(first, second, seed, samples),
         p_bootstrap=tests[0],
         p_randomization=tests[1],
         error_reduction=error_reduction(first.f1, second.f1) if first.f1 < 1 else None,
@@ -201,6 +204,14 @@ def compare_smatch(
         equal=int((f[0] == f[1]).sum()),
         sentences=first.sentences,
     )
+
+
+def _difference_interval(a: SmatchScores, b: SmatchScores, seed: int, samples: int) -> tuple[float, float]:
+    """The middle 95 % of the differences of F over resampled sentences."""
+    drawn = np.random.default_rng(seed).integers(a.sentences, size=(samples, a.sentences))
+    f = [np.array(s.matched)[drawn].sum(1) / np.array(_mean_sizes(s))[drawn].sum(1) for s in (a, b)]
+    low, high = np.quantile(f[1] - f[0], [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _mean_sizes(scores: SmatchScores) -> list[float]:
