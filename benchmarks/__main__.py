@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [smatch] [alignment] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [report]``: all of them, or the ones that are named."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ PARTS = (
     "constituency",
     "constituency_learners",
     "latent",
+    "agenda",
     "smatch",
     "alignment",
+    "amr",
     "report",
 )
 

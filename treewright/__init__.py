@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from treewright.amr import AMRParser
     from treewright.constituency import ConstituencyParser, Grammar, LatentParser
     from treewright.corpora import Sentence, Token, load_corpus, read_sentences
     from treewright.corpora.builtin import builtin_corpus
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from treewright.tagging import Tagger, ViterbiTagger
 
 _HOMES = {
+    "AMRParser": "treewright.amr",
     "ConstituencyParser": "treewright.constituency",
     "DependencyParser": "treewright.dependency",
     "EisnerParser": "treewright.dependency",
@@ -42,6 +44,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AMRParser",
     "ConstituencyParser",
     "DependencyParser",
     "EisnerParser",

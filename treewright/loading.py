@@ -19,6 +19,7 @@ ESTIMATORS = {
     "eisner": "treewright.dependency:EisnerParser",
     "constituency": "treewright.constituency:ConstituencyParser",
     "latent": "treewright.constituency:LatentParser",
+    "amr": "treewright.amr:AMRParser",
 }
 
 

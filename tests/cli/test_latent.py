@@ -10,7 +10,7 @@ import pytest
 from treewright.constituency import LatentParser
 from treewright.corpora import builtin_corpus, write_ptb
 
-SMALL = ("--cycles", 2, "--split", 3, "--merge", 1, "--smooth", 1)
+SMALL = ("--cycles", 2, "--starts", 1, "--split", 3, "--merge", 1, "--smooth", 1)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,8 @@ def test_every_setting_is_resolved(run):
     config = tomllib.loads(run("train", "latent", "--tradeoff", 0.01, "--print-config").stdout)
     assert config["tradeoff"] == 0.01
     assert config["learner"]["cycles"] == 5
+    assert config["learner"]["starts"] == 3
+    assert config["products"] == 1
     assert config["grammar"] == "v1h0"
 
 
@@ -79,10 +81,15 @@ def test_prices_that_are_none(run, trees, price):
 
 
 @pytest.mark.jit
-def test_other_models_and_small_treebanks(run, tmp_path, model, trees):
+def test_small_treebanks(run, tmp_path, model, trees):
     few = tmp_path / "few.ptb"
     few.write_text("".join((trees / "dev.ptb").read_text().splitlines(keepends=True)[:3]))
     assert "too few" in run("tune-speed", model, few, code=2).stderr
-    other = tmp_path / "other.tw"
-    run("train", "constituency", trees / "train.ptb", "-l", "maximum-likelihood", "--grammar", "v1h0", "-o", other)
-    assert "only the speed of latent-variable grammars" in run("tune-speed", other, trees / "dev.ptb", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("task", "option"), [("latent", "--max-length"), ("latent", "--tradeoff"), ("constituency", "--batch")]
+)
+def test_what_is_below_none(run, trees, task, option):
+    said = run("train", task, trees / "train.ptb", option, -1, "-o", trees / "no.tw", code=2).stderr
+    assert "must be above 0, or 0, which means none, not -1" in said

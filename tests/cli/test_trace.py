@@ -291,4 +291,4 @@ class TestModel:
 
     def test_another_task(self, run, model):
         message = run("trace", "--model", model, "--text", "a", code=2).stderr
-        assert "a model for tagging; only dependency parsers (with transitions) and constituency parsers" in message
+        assert "a model for tagging; only dependency parsers (with transitions), constituency parsers and" in message

@@ -19,7 +19,8 @@ SMALL = ["--bits", "12", "--iterations", "2"]
 EVERYTHING = """
 --column xpos --bits 11 --beam 2 --min-count 2 --seed 5
 --learner imitation --roll-in learned --roll-out expert --cost loss --data all --iterations 1 --epochs 2
---samples 2 --focus 1 --beta decay:0.1 -k 2 -p 0.2 --update log-linear --margin 0.5 --rate 0.2 --averaged
+--samples 2 --focus 1 --small-first 1 --alpha 3 --beta decay:0.1 -k 2 -p 0.2
+--update log-linear --margin 0.5 --rate 0.2 --averaged
 """
 
 
@@ -149,8 +150,8 @@ def test_every_setting_reaches_the_model(run, data, tmp_path):
     }  # fmt: skip
     assert params["learner"] == {
         "name": "imitation", "roll_in": "learned", "roll_out": "expert", "cost": "loss", "data": "all",
-        "iterations": 1, "epochs": 2, "samples": 2, "focus": 1, "beta": "decay:0.1", "k": 2, "p": 0.2,
-        "interpolation": 0.0,
+        "iterations": 1, "epochs": 2, "samples": 2, "focus": 1, "small_first": 1, "alpha": 3, "beta": "decay:0.1",
+        "k": 2, "p": 0.2, "interpolation": 0.0,
         "update": {"name": "log-linear", "margin": 0.5, "rate": 0.2, "averaged": True},
     }  # fmt: skip
 

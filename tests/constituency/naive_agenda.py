@@ -8,7 +8,8 @@ import numpy as np
 
 from tests.constituency.naive import Problem
 from treewright.constituency.agenda_environment import AgendaEnvironment
-from treewright.constituency.priorities import NAMES, Priorities, label_classes, mark_of, pattern_of
+from treewright.constituency.agenda_parser import AgendaParser
+from treewright.constituency.priorities import NAMES, SCALES, Priorities, label_classes, mark_of, pattern_of
 from treewright.corpora import Tree
 
 VOCABULARY = ("The", "cat", ",", "12", "``", "%", "Sat", ".")
@@ -115,13 +116,14 @@ def environment(problem, seed=0, gold=None, **settings):
     patterns = ["x", "x ,", "x , x", ", x", "`` x", "x .", ",", "x ``", "x `` x", "x , x ."]
     priorities = Priorities(classes, tags, tables[0], tables[1], patterns)
     rows = [problem.words.astype(np.int32)]
-    return AgendaEnvironment(problem.grammar, problem.lexical, priorities, [words], rows, [tree], **settings)
+    parser = AgendaParser(problem.grammar, problem.lexical, priorities)
+    return AgendaEnvironment(parser, [words], rows, [tree], **settings)
 
 
 def plain_features(problem, environment, item, inside):
-    """φ by the words of §2.3."""
+    """φ by the words of §2.3, scaled."""
     symbol, start, end = item
-    words, n, learned = environment.sentences[0], problem.n, environment.priorities
+    words, n, learned = environment.sentences[0], problem.n, environment.parser.priorities
     of, classes = label_classes(problem.grammar)
     label = learned.classes.index(classes[of[symbol]])
 
@@ -147,4 +149,4 @@ def plain_features(problem, environment, item, inside):
     pattern = pattern_of([mark_of(word) for word in words[start:end]])
     for k, each in enumerate(learned.patterns):
         found[f"punctuation {'+' if k < 5 else '-'}{k % 5 + 1}"] = float(each == pattern)
-    return np.array(list(found.values()))
+    return np.array(list(found.values())) / SCALES

@@ -22,7 +22,7 @@ thresholds = st.sampled_from([0.0, 0.5, 2.0, math.inf])
 
 
 def as_items(environment, pops):
-    return [(environment.grammar.number[pop.symbol], pop.start, pop.end) for pop in pops]
+    return [(environment.parser.grammar.number[pop.symbol], pop.start, pop.end) for pop in pops]
 
 
 def parsable(**options):

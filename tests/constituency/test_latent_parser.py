@@ -9,8 +9,9 @@ from treewright import load
 from treewright.constituency import LatentParser
 from treewright.corpora import Sentence, Tree, builtin_corpus
 from treewright.errors import ConfigError, CorpusError
+from treewright.models import read_model
 
-LEARNER = {"name": "split-merge", "cycles": 2, "split": 4, "merge": 2, "smooth": 2}
+LEARNER = {"name": "split-merge", "cycles": 2, "starts": 1, "split": 4, "merge": 2, "smooth": 2}
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,24 @@ def test_parses_and_is_the_same_from_a_file(parser, corpus, tmp_path):
     assert isinstance(restored, LatentParser)
     assert trees(restored, corpus.test) == trees(parser, corpus.test)
     assert restored.resolved_config() == parser.resolved_config()
+
+
+@pytest.mark.jit
+def test_a_product_of_the_best_grammars(corpus, tmp_path):
+    learner = {**LEARNER, "cycles": 1, "starts": 3}
+    parser = LatentParser(learner=learner, products=2).fit(corpus.train, dev=corpus.dev)
+    assert len(parser.others_) == 1
+    assert len(parser.history_) == 3
+    assert parser.card_["scores"]["dev F1"] == parser.evaluate(corpus.dev).f1
+    file = parser.save(tmp_path / "product.tw")
+    restored = load(file)
+    assert len(restored.others_) == 1
+    assert trees(restored, corpus.test) == trees(parser, corpus.test)
+    names = read_model(file).arrays.keys()
+    assert "level0.base.binary" in names
+    assert not any(name.startswith(("level1.base", "other")) and ".base." in name for name in names), "stored once"
+    with pytest.raises(ConfigError, match="give some, or leave products at 1"):
+        LatentParser(learner=learner, products=2).fit(corpus.train)
 
 
 def test_every_sentence_has_a_tree(parser):
@@ -81,6 +100,7 @@ def test_trees_that_the_grammar_lacks_are_left_out_of_tuning(parser):
     [
         ({"decoder": "max"}, "decoder cannot be 'max'; it is one of: viterbi, max-rule-product, max-rule-sum"),
         ({"prune": 1.0}, "prune must be a probability"),
+        ({"products": 0}, "products must be a whole number"),
         ({"tradeoff": -1.0}, "tradeoff must be above 0 and at most 1"),
         ({"tradeoff": 2.0}, "tradeoff must be above 0 and at most 1"),
         ({"grammar": "v0"}, "grammar cannot be 'v0'"),

@@ -11,14 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.naive import Problem, as_tuples, log_sum_exp, problems, table_of
-from treewright.constituency import Markovisation
+from treewright.constituency import Markovisation, latent_parsing
 from treewright.constituency.latent import LatentGrammar
-from treewright.constituency.latent_parsing import (
-    DECODERS,
-    LATENT_CHARTS,
+from treewright.constituency.latent_charts import (
     LEAST,
-    CoarseToFine,
-    allow_all,
     blocks_of,
     inside,
     max_rule_tree,
@@ -28,7 +24,17 @@ from treewright.constituency.latent_parsing import (
     span_of,
     viterbi_tree,
 )
-from treewright.corpora import builtin_corpus
+from treewright.constituency.latent_parsing import (
+    DECODERS,
+    LATENT_CHARTS,
+    CoarseToFine,
+    Posteriors,
+    Product,
+    _key,
+    allow_all,
+    multiply,
+)
+from treewright.corpora import Tree, builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError
 from treewright.search.compiling import kernel
@@ -65,7 +71,7 @@ class Latent:
             rows.append([(int(first[tag] + a), rng.normal()) for tag in tags for a in range(k[tag])])
         coarser = np.repeat(np.arange(len(k)), k).astype(np.int32)
         self.grammar = Toy(base, k, probabilities(base.binary), probabilities(base.unary), table_of(rows), coarser)
-        self.base, self.n, self.words = base, problem.n, problem.words
+        self.given, self.base, self.n, self.words = problem, base, problem.n, problem.words
         expanded = self.grammar.expanded()
         self.of = expanded.of
         self.problem = Problem(expanded.grammar, self.grammar.lexical(), problem.words.tolist())
@@ -132,9 +138,23 @@ def parse_kernel(key, grammar, words, allowed, mask, decoder, anchored, nodes):
         if decoder == VITERBI:
             filled = viterbi_tree(grammar, n, room, nodes)
         else:
-            count = outside_of(grammar, n, room, anchored)
+            count = outside_of(grammar, n, room, anchored, 0.0)
             filled = max_rule_tree(grammar, n, room, anchored, count, decoder, nodes)
     return room, count, filled
+
+
+@kernel
+def product_kernel(key, grammar, n, one, size_one, two, size_two, room, kept, nodes):
+    """Multiply the anchored rules of the second grammar by those of the first, in place, and take the best tree."""
+    keys = np.zeros(size_one, np.int64)
+    for k in range(size_one):
+        keys[k] = _key(one, k, n)
+    order = np.argsort(keys)
+    for k in range(size_one):
+        kept.key[k], kept.probability[k] = keys[order[k]], one.probability[order[k]]
+    count = multiply(two, size_two, n, kept, 0, size_one)
+    allow_all(n, room)
+    return count, max_rule_tree(grammar, n, room, two, count, PRODUCT, nodes)
 
 
 class Parsed:
@@ -220,6 +240,38 @@ def test_inside_times_outside_is_the_posterior_of_a_substate(latent):
         assert found == pytest.approx(wanted[substate, start, end], rel=1e-5, abs=1e-7)
 
 
+@given(latents(), st.integers(0, 2**31))
+@few
+def test_posteriors_of_two_grammars_are_multiplied(latent, seed):
+    """The tree with the largest product of both grammars' posteriors, of those that both have."""
+    other = Latent(latent.given, seed)
+    if other.problem.count(other.problem.root, 0, other.n) > 1000:
+        return
+    kept = Posteriors(np.zeros(2, np.int64), np.zeros(3000, np.int64), np.zeros(3000))
+    one, two = Parsed(latent, PRODUCT), Parsed(other, PRODUCT)
+    listed, nodes = [], np.zeros((2 * latent.n - 1, 5), np.int32)
+    for found in (one, two):
+        what = as_tuples(found.anchored.what[: found.count])
+        listed.append(dict(zip(what, found.anchored.probability[: found.count].tolist(), strict=True)))
+    count, filled = product_kernel(
+        LATENT_CHARTS, other.blocks, other.n, one.anchored, one.count, two.anchored, two.count, two.room, kept, nodes
+    )
+    wanted = {a: p * listed[0][a] for a, p in listed[1].items() if a in listed[0]}
+    found = {
+        as_tuples([two.anchored.what[k]])[0]: two.anchored.probability[k] for k in range(count)
+    }  # changed in place
+    assert found == pytest.approx(wanted)
+    bases = latent.posteriors(latent.problem.trees)[1] & other.posteriors(other.problem.trees)[1]
+    possible = [tree for tree in bases if all(a in wanted for a in latent.anchors(tree))]
+
+    def worth(tree):
+        return sum(math.log(wanted[a]) for a in latent.anchors(tree))
+
+    assert (filled > 0) == bool(possible)
+    if possible:
+        assert worth(as_tuples(nodes[:filled])) == pytest.approx(max(map(worth, possible)), rel=1e-5, abs=1e-5)
+
+
 # ---- from the coarse to the fine
 
 
@@ -245,6 +297,29 @@ def test_with_tiny_thresholds_it_is_exact(hierarchy):
         pruned = CoarseToFine(grammars, levels=[1, 2], threshold=1e-12, decoder=decoder).derivations(sentences)
         assert nodes_of(exact) == nodes_of(pruned)
         assert all(each.is_whole for each in exact)
+
+
+@pytest.mark.jit
+def test_products(hierarchy, monkeypatch):
+    grammars, sentences = hierarchy
+    one = CoarseToFine(grammars)
+    assert nodes_of(Product([one, one]).derivations(sentences)) == nodes_of(one.derivations(sentences))
+    other = CoarseToFine([*grammars[:2], grammars[1].split(np.random.default_rng(7), noise=0.9)])
+    both = Product([one, other]).derivations(sentences)
+    assert all(each.is_whole for each in both)
+    assert nodes_of(both) == nodes_of(Product([one, other]).derivations(sentences, jobs=2))
+    monkeypatch.setattr(latent_parsing, "TOGETHER", 4)
+    assert nodes_of(both) == nodes_of(Product([one, other]).derivations(sentences))
+    assert Product([one, other]).parse([]) == []
+
+
+def test_what_cannot_be_multiplied(hierarchy):
+    grammars, _ = hierarchy
+    with pytest.raises(ConfigError, match="need the decoder 'max-rule-product'"):
+        Product([CoarseToFine(grammars), CoarseToFine(grammars, decoder="viterbi")])
+    tree = Markovisation(1, 0).binarise(Tree("S", (Tree("X", ("a",)),)))
+    with pytest.raises(ConfigError, match="learned from the same trees"):
+        Product([CoarseToFine(grammars), CoarseToFine([LatentGrammar.from_treebank([tree])])])
 
 
 @pytest.mark.jit

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -225,7 +226,7 @@ def same(one: LatentGrammar, two: LatentGrammar) -> bool:
 
 
 def cycles(number: int) -> SplitMerge:
-    return SplitMerge(cycles=number, split=3, merge=1, smooth=1)
+    return SplitMerge(cycles=number, starts=1, split=3, merge=1, smooth=1)
 
 
 def test_training_reports_and_does_not_depend_on_threads() -> None:
@@ -259,6 +260,50 @@ def test_training_reports_and_does_not_depend_on_threads() -> None:
     assert not same(levels[1], train_latent(trees, cycles(1), seed=1).levels[1])
 
 
+def scored(scores: list[float]) -> Callable[[list[LatentGrammar]], float]:
+    """An evaluation that gives these scores, one after the other."""
+    following = iter(scores)
+    return lambda levels: next(following)
+
+
+def test_starts_are_grammars_of_one_seed_after_the_other() -> None:
+    trees = treebank_of_sentences(8)
+    learner = replace(cycles(2), starts=3)
+    trained = train_latent(trees, learner, seed=4, evaluate=scored([0.1, 0.2, 0.5, 0.4, 0.3, 0.3]))
+    assert [row.iteration for row in trained.history] == [1, 2, 3, 4, 5, 6]
+    assert [row.best for row in trained.history] == [True, True, True, False, False, False]
+    assert trained.score == 0.5
+    assert [len(levels) for levels in trained.hierarchies] == [2, 2, 3], "starts 2, 3, 1 up to their best cycles"
+    for levels, seed in zip(trained.hierarchies, (5, 6, 4), strict=True):
+        alone = train_latent(trees, cycles(len(levels) - 1), seed=seed).levels
+        assert all(same(one, two) for one, two in zip(levels, alone, strict=True))
+    assert len(train_latent(trees, learner).history) == 2, "nothing to choose by: one start"
+
+
+def test_starts_go_on_where_they_stopped(tmp_path: Path) -> None:
+    trees, scores = treebank_of_sentences(8), [0.1, 0.4, 0.2, 0.3, 0.2, 0.5]
+    learner = replace(cycles(2), starts=3)
+    whole = train_latent(trees, learner, evaluate=scored(scores))
+    for done in (1, 4):
+
+        class Stop(Exception):
+            pass
+
+        def stop(row: Pass, after: int = done) -> None:
+            if row.iteration == after:
+                raise Stop
+
+        settings = {"trees": trees, "learner": learner, "checkpoint": tmp_path / str(done)}
+        with pytest.raises(Stop):
+            train_latent(**settings, evaluate=scored(scores), report=stop)
+        resumed = train_latent(**settings, evaluate=scored(scores[done:]), resume=True)
+        assert len(resumed.hierarchies) == 3
+        for one, two in zip(whole.hierarchies, resumed.hierarchies, strict=True):
+            assert all(same(a, b) for a, b in zip(one, two, strict=True))
+    with pytest.raises(ConfigError, match="cycles was 2 and is now 1"):
+        train_latent(trees, replace(learner, cycles=1), evaluate=scored([0.1]), checkpoint=tmp_path / "4", resume=True)
+
+
 def test_the_best_cycle_is_kept() -> None:
     trees = treebank_of_sentences(8)
     trained = train_latent(trees, cycles(2), evaluate=lambda levels: 1.0 / len(levels))
@@ -274,9 +319,13 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
     resumed = train_latent(trees, cycles(2), checkpoint=tmp_path / "c", resume=True, report=rows.append)
     assert [row.iteration for row in rows] == [2]
     assert all(same(one, two) for one, two in zip(whole.levels, resumed.levels, strict=True))
-    for others in ({"seed": 1}, {"learner": SplitMerge(split=4)}, {"trees": trees[1:]}):
+    for others, said in (
+        ({"seed": 1}, "seed was 0 and is now 1"),
+        ({"learner": replace(cycles(2), split=4)}, "split was 3 and is now 4"),
+        ({"trees": trees[1:]}, "the data are not the same"),
+    ):
         settings = {"trees": trees, "learner": cycles(2), **others}
-        with pytest.raises(ConfigError, match="other data or settings"):
+        with pytest.raises(ConfigError, match=rf"other data or settings \({said}\)"):
             train_latent(**settings, checkpoint=tmp_path / "c", resume=True)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from treewright.constituency import Markovisation
 from treewright.constituency.latent import LatentGrammar
-from treewright.constituency.latent_parsing import CoarseToFine, blocks_of, span_of
+from treewright.constituency.latent_charts import blocks_of, span_of
+from treewright.constituency.latent_parsing import CoarseToFine
 from treewright.constituency.pruning import (
     METHODS,
     PRUNING,

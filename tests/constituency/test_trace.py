@@ -122,6 +122,14 @@ def test_mistakes(parser, corpus):
     assert False in {step.correct for step in trace(parser, sentence)}
     with pytest.raises(CorpusError, match="without words"):
         trace(parser, [])
+    commas = Tree("S", (Tree(",", (",",)), Tree(",", (",",))))
+    sentence = Sentence(Sentence.from_words([",", ","]).tokens, tree=commas)
+    with pytest.raises(NotInGrammar, match="-> , "):
+        trace(parser, sentence, follow="gold")
+    memory, parser.memory = parser.memory, 1e-6
+    with pytest.raises(CorpusError, match="a sentence of 30 words, of which 10 fit into the parser's memory of 1e-06"):
+        trace(parser, ["She"] * 30)
+    parser.memory = memory
     with pytest.raises(ConfigError, match="top must be"):
         trace(parser, ["She"], top=-1)
     with pytest.raises(TreewrightError, match="learned nothing yet"):

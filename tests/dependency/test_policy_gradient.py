@@ -15,17 +15,13 @@ from treewright.learners.rl import IPlus, PolicyGradient, mean_reward
 from treewright.learners.rl_training import train_rl
 from treewright.search import decode, interpreted
 from treewright.search.engine import decode_pass
-from treewright.search.rollouts import TransitionEnvironment
 from treewright.search.scoring import score_actions
 
 
 def environments(train, *others, **options):
     """The sentences as environments, with the words and labels of the first."""
-    parser = DependencyParser(system="arc-hybrid", features=SMALL, mode="fast", label_weight=0.0)
-    parser._learn_words(train)
-    packed = [parser._pack_gold(train, learn_labels=True)]
-    packed += [parser._pack_gold(other, learn_labels=False) for other in others]
-    return [TransitionEnvironment(each, bits=12, **options) for each in packed]
+    parser = DependencyParser(system="arc-hybrid", features=SMALL, mode="fast", label_weight=0.0, bits=12)
+    return [parser.environment(part, **options) for part in (train, *others)]
 
 
 @pytest.mark.jit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from itertools import cycle
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,9 @@ from rich.text import Text
 
 from treewright.cli.console import print_json, stdout
 from treewright.cli.outcomes import note
+from treewright.cli.output import write_all, write_one_a_file
 from treewright.cli.streams import load
+from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, palette, sentence_id
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["align"]
 
 _ALIGNERS = ("rules", "improved")
-_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
+_FORMATS = ("table", *GRAPH_FORMATS)
 
 
 def align(
@@ -55,14 +57,33 @@ def align(
             show_default="amr-dictionaries in $TREEWRIGHT_DATA, if it is there",
         ),
     ] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            help="table: words and nodes side by side; penman: the graphs, in colours; svg (one graph) and html (a "
+            "page with all): drawings; dot, for Graphviz; json.",
+        ),
+    ] = "table",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write to this file; with svg, to this folder, a file a graph.", metavar="FILE"
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a sentence.")] = False,
 ) -> None:
-    """Align the words of sentences with the nodes of their meaning graphs (AMR).
+    """Align the words of sentences with the nodes of their meaning graphs (AMR), or draw them.
 
     Words and their nodes are printed side by side; nodes without a word come last.
+    Drawings have the words below the graph, with lines to the nodes.
 
     Examples:
       treewright align corpus.amr
+      treewright align corpus.amr --format penman
+      treewright align corpus.amr --format html --out graphs.html
+      treewright align corpus.amr --format svg --out drawings
       treewright align corpus.amr --trees corpus.conllu --aligner improved
       treewright align corpus.amr --json | jq -c '.nodes[] | select(.words == [])'
     """
@@ -70,15 +91,22 @@ def align(
         raise ConfigError(f"there is no aligner {aligner!r}; choose one of {', '.join(_ALIGNERS)}")
     if aligner == "improved" and trees is None:
         raise ConfigError("the improved aligner needs dependency trees: give them with --trees, or choose rules")
+    if format not in _FORMATS:
+        raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
+    if out is not None and format == "table":
+        raise ConfigError(f"--out needs a format: choose one of {', '.join(GRAPH_FORMATS)}")
     if corpus == trees == "-":
         raise ConfigError("standard input (-) can be only one of the two")
-    shown = not as_json
+    shown = not as_json and format in ("table", "penman")
     sentences = load(corpus, "amr", shown=shown)
     from treewright.amr.alignment import join_trees, nodes_of
 
     if trees is not None:
         sentences = join_trees(sentences, load(trees, "conllu", shown=shown))
     chosen = _aligner(aligner, dictionaries)
+    if format != "table":
+        _write(sentences, chosen, format, out)
+        return
     nodes = aligned = 0
     for sentence in sentences:
         found = chosen.align(sentence)
@@ -106,10 +134,17 @@ def _aligner(name: str, dictionaries: Path | None) -> Aligner:
     return RuleAligner(verbalisations) if name == "rules" else ImprovedAligner(verbalisations)
 
 
-def _id(sentence: Sentence) -> str | None:
-    from treewright.corpora.amr import metadata
+def _write(sentences: list[Sentence], aligner: Aligner, format: str, out: Path | None) -> None:
+    """Write the graphs with their alignments."""
+    writer = graph_writer(format, colours=out is None and sys.stdout.isatty())
 
-    return metadata(sentence).get("id")
+    def text(sentence: Sentence) -> str:
+        return writer(sentence, aligner.align(sentence))
+
+    if format == "svg":
+        write_one_a_file([sentences], text, format, out)
+    else:
+        write_all([sentences], text, graphs_page(format), out)
 
 
 def _as_json(sentence: Sentence, alignment: Alignment) -> dict[str, Any]:
@@ -120,7 +155,7 @@ def _as_json(sentence: Sentence, alignment: Alignment) -> dict[str, Any]:
         {"node": node, "label": node_label(sentence.graph, node), "words": alignment.get(node, ())}
         for node in nodes_of(sentence.graph)
     ]
-    return {"id": _id(sentence), "words": sentence.forms, "nodes": nodes}
+    return {"id": sentence_id(sentence), "words": sentence.forms, "nodes": nodes}
 
 
 def _show(sentence: Sentence, alignment: Alignment) -> None:
@@ -129,7 +164,7 @@ def _show(sentence: Sentence, alignment: Alignment) -> None:
 
     assert sentence.graph is not None
     nodes = nodes_of(sentence.graph)
-    colours = dict(zip(sorted(set(alignment.values())), cycle(_COLOURS), strict=False))
+    colours = palette(alignment)
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column(overflow="fold")
@@ -144,7 +179,7 @@ def _show(sentence: Sentence, alignment: Alignment) -> None:
     if lost := [node_label(sentence.graph, node) for node in nodes if node not in alignment]:
         table.add_row("", Text("–", style="dim"), Text("   ".join(lost), style="dim"))
     console = stdout()
-    if name := _id(sentence):
+    if name := sentence_id(sentence):
         console.print(Text(name, style="bold"))
     console.print(table)
     console.print()

@@ -15,6 +15,7 @@ from treewright.cli import (
     compare,
     corpus,
     demo,
+    diff,
     evaluate,
     grammar,
     info,
@@ -45,6 +46,7 @@ app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("smatch")(smatch.smatch)
+app.command("diff")(diff.diff)
 app.command("align")(align.align)
 app.command("trace")(trace.trace)
 app.command("grammar")(grammar.grammar)

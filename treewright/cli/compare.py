@@ -8,6 +8,7 @@ import typer
 
 from treewright.cli.console import make_table, print_json, stdout
 from treewright.cli.evaluate import annotation_kind, is_annotation, parse_all, scoring_options
+from treewright.cli.preparing import Trees
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.base import percent
@@ -21,13 +22,21 @@ __all__ = ["compare"]
 
 def compare(
     a: Annotated[
-        str, typer.Argument(help="A model, or an annotation (.conllu, .conll; .ptb, .mrg; or -).", metavar="A")
+        str,
+        typer.Argument(
+            help="A model, or an annotation (.conllu, .conll; .ptb, .mrg; .amr, .penman; or -).", metavar="A"
+        ),
     ],
     b: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
     gold: Annotated[str, typer.Argument(help="The right annotation.", metavar="GOLD")],
     measure: Annotated[
         str | None,
-        typer.Option("--measure", "-m", help="Dependencies: las or uas; constituents: f1.", show_default="las, f1"),
+        typer.Option(
+            "--measure",
+            "-m",
+            help="Dependencies: las or uas; constituents: f1; meaning graphs: smatch.",
+            show_default="las, f1, smatch",
+        ),
     ] = None,
     no_subtypes: Annotated[
         bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
@@ -42,12 +51,13 @@ def compare(
     max_length: Annotated[
         int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
     ] = None,
+    trees: Trees = None,
     samples: Annotated[int, typer.Option(help="Samples of the tests; more make smaller p possible.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same samples.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
-    """Compare two parsers, of dependencies or of constituents, on the same sentences.
+    """Compare two parsers, of dependencies, constituents or AMR, on the same sentences.
 
     The difference is B minus A: where it is positive, B is better. The interval and
     both p-values come from sampling sentences: paired bootstrap (one-sided: is B not
@@ -58,6 +68,8 @@ def compare(
       treewright compare ours.conllu theirs.conllu gold.conllu --measure uas
       treewright compare ours.conllu theirs.conllu gold.conllu --json | jq .p_bootstrap
       treewright compare frequencies.tw max-margin.tw test.ptb
+      treewright compare ours.amr theirs.amr gold.amr
+      treewright compare supervised.tw v-dagger.tw test.amr --trees test.conllu
     """
     if [a, b, gold].count("-") > 1:
         raise ConfigError("standard input (-) can be only one of the three")
@@ -74,7 +86,7 @@ def compare(
     }
     options = scoring_options(task, given)
     shown = not as_json
-    right = load(gold, shown=shown)
+    right = task.read(gold, trees=trees, shown=shown)
     task.check_gold(right, "deprel")
     if all(side.task is not None for side in sides):  # a file has the other sentences too
         right = task.chosen(right, options)
@@ -125,7 +137,10 @@ def _annotation(side: _Side, gold: list[Sentence], jobs: int, *, shown: bool) ->
 
 
 def _show(a: str, b: str, values: dict[str, Any]) -> None:
-    low, high = values["interval"]
+    within = ""
+    if "interval" in values:
+        low, high = values["interval"]
+        within = f"95% interval {_signed(low)} to {_signed(high)}"
     fewer = values["error_reduction"]
     rows = [
         (
@@ -134,7 +149,7 @@ def _show(a: str, b: str, values: dict[str, Any]) -> None:
             f"{values.get('tokens', values.get('words')):,} words in {values['sentences']:,} sentences",
         ),
         (f"B  {b}", percent(values["b"]), ""),
-        ("B − A", _signed(values["difference"]), f"95% interval {_signed(low)} to {_signed(high)}"),
+        ("B − A", _signed(values["difference"]), within),
         ("error reduction", percent(fewer), "of A's errors" if fewer is not None else "A makes no errors"),
     ]
     p_values = [

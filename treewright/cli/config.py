@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,12 @@ class Config:
     dev: Path | None
     out: Path | None
     jobs: int
+    files: dict[str, Path] = field(default_factory=dict)
+    """What the task needs besides the corpora."""
 
     def to_toml(self) -> str:
         """The configuration as a file that gives it back."""
-        files = {"train": self.train, "dev": self.dev, "out": self.out}
+        files = {"train": self.train, "dev": self.dev, "out": self.out, **self.files}
         given = {name: str(path) for name, path in files.items() if path is not None}
         return params_toml(self.task, {"task": self.task, **given, "jobs": self.jobs}, self.params)
 
@@ -84,7 +86,7 @@ def _combine(
 ) -> tuple[Config, Any]:
     learner = values.pop("learner", {})
     update = learner.pop("update", {})
-    for setting in (_TRAIN, *RUNNING, *task.settings):
+    for setting in (_TRAIN, *RUNNING, *task.files, *task.settings):
         if given.get(setting.parameter) is not None:
             values[setting.name] = given[setting.parameter]
     stays = bool(update) and given.get("update") in (None, update.get("name"))
@@ -95,6 +97,7 @@ def _combine(
     jobs = 1 if running["jobs"] is None else int(running["jobs"])
     if jobs < 1:
         raise ConfigError(f"jobs must be at least 1, not {jobs}")
+    files = {setting.name: Path(values.pop(setting.name)) for setting in task.files if setting.name in values}
     params = task.params(_with_none(values, task.settings))
     learner = _with_none(learner, [setting for setting in task.learning if setting.table == "learner"])
     if update:
@@ -106,12 +109,16 @@ def _combine(
     estimator = task.estimator()(**params, learner=learner)
     train, dev, out = (None if running[name] is None else Path(running[name]) for name in ("train", "dev", "out"))
     resolved = task.plain_params(estimator.resolved_config(), values)
-    return Config(task.name, resolved, train, dev, out, jobs), estimator
+    return Config(task.name, resolved, train, dev, out, jobs, files), estimator
 
 
 def _with_none(values: dict[str, Any], settings: Iterable[Setting]) -> dict[str, Any]:
     """The values as the library takes them: None where a person wrote what stands for it."""
     nothing = {setting.name: setting.nothing for setting in settings if setting.nothing is not None}
+    for name, none in nothing.items():
+        value = values.get(name)
+        if isinstance(value, (int, float)) and value < none:
+            raise ConfigError(f"{name} must be above {none}, or {none}, which means none, not {value}")
     return {name: None if name in nothing and value == nothing[name] else value for name, value in values.items()}
 
 
@@ -147,7 +154,7 @@ def read_config(path: Path, task: Task) -> dict[str, Any]:
     values = _underscores(values)
     if values.get("task", task.name) != task.name:
         raise ConfigError(f"{path}: this is a configuration for {values['task']}, not for {task.name}")
-    own = (Setting("task", str, ""), _TRAIN, *RUNNING, *task.settings)
+    own = (Setting("task", str, ""), _TRAIN, *RUNNING, *task.files, *task.settings)
     _check(path, "", values, own, ("learner",))
     if "learner" in values:
         learner = values["learner"] = _table(path, "learner", values["learner"])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
-from treewright.cli.streams import batched, load
+from treewright.cli.preparing import Parser, Tagger, Trees, preparation
+from treewright.cli.streams import batched
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.errors import ConfigError
 
@@ -26,6 +27,8 @@ _ANNOTATIONS = {
     ".tab": "tagging",
     ".ptb": "constituency",
     ".mrg": "constituency",
+    ".amr": "amr",
+    ".penman": "amr",
 }
 _OPTIONS = {
     "column": "--column",
@@ -40,8 +43,8 @@ def evaluate(
     model: Annotated[
         str,
         typer.Argument(
-            help="The model file; or an annotation to compare: .conllu, .conll, .tsv, .tab, .ptb, .mrg, or - for "
-            "standard input.",
+            help="The model file; or an annotation to compare: .conllu, .conll, .tsv, .tab, .ptb, .mrg, .amr, "
+            ".penman, or - for standard input.",
             metavar="MODEL",
         ),
     ],
@@ -50,7 +53,7 @@ def evaluate(
         str | None,
         typer.Option(
             "--task",
-            help="What to compare in an annotation: dependency, tagging or constituency.",
+            help="What to compare in an annotation: dependency, tagging, constituency or amr.",
             show_default="by the suffix; dependency for CoNLL-U",
         ),
     ] = None,
@@ -71,6 +74,9 @@ def evaluate(
     max_length: Annotated[
         int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
     ] = None,
+    trees: Trees = None,
+    tagger: Tagger = None,
+    parser: Parser = None,
     input_format: Annotated[
         str, typer.Option("--input-format", help="auto, conllu, tabular, text, ptb or amr.")
     ] = "auto",
@@ -88,6 +94,9 @@ def evaluate(
       treewright evaluate tagged.conllu gold.conllu --task tagging --column xpos
       treewright evaluate trees.tw test.ptb --max-length 40
       treewright evaluate parsed.ptb gold.ptb --rules parseval
+      treewright evaluate amr.tw test.amr --trees test.conllu
+      treewright evaluate amr.tw test.amr --tagger xpos.tw --parser parser.tw
+      treewright evaluate parsed.amr gold.amr
     """
     given: dict[str, Any] = {
         "column": column,
@@ -96,14 +105,16 @@ def evaluate(
         "rules": rules,
         "max_length": max_length,
     }
-    if is_annotation(model):
+    if is_annotation(model) or (task is not None and Path(model).suffix.lower() == ".txt"):
         if model == test == "-":
             raise ConfigError("standard input (-) can be only one of the two")
+        if trees or tagger or parser:
+            raise ConfigError("--trees, --tagger and --parser are for models, which parse; leave them out")
         known = _task(task or annotation_kind(model) or annotation_kind(test) or "dependency")
         options = scoring_options(known, given)
         compared = options.get("column", "upos")
-        parsed = load(model, input_format, column=compared, shown=not as_json)
-        gold = load(test, input_format, column=compared, shown=not as_json)
+        parsed = known.read(model, input_format, column=compared, shown=not as_json)
+        gold = known.read(test, input_format, column=compared, shown=not as_json)
         known.check_gold(gold, compared)
         scores, shown = known.score(None, gold, parsed, **options)
     else:
@@ -115,11 +126,12 @@ def evaluate(
         options = scoring_options(known, given)
         options.pop("column", None)
         compared = getattr(estimator, "column", "upos")
-        gold = load(test, input_format, column=compared, shown=not as_json)
+        gold = known.read(test, input_format, column=compared, trees=trees, shown=not as_json)
         known.check_gold(gold, compared)
         gold = known.chosen(gold, options)
+        prepare = preparation(known, estimator, tagger, parser)
         counts: Counter[str] = Counter()
-        parsed = parse_all(known, estimator, gold, jobs, shown=not as_json, counts=counts)
+        parsed = parse_all(known, estimator, prepare(gold, jobs), jobs, shown=not as_json, counts=counts)
         scores, shown = known.score(estimator, gold, parsed, **options, **counts)
     if as_json:
         print_json({"model": model, "test": test, "task": known.name, **scores})

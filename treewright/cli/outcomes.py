@@ -38,8 +38,8 @@ EXIT_CODES = """Exit codes:
   141  the reader of the output went away"""
 
 _ORDER = (
-    "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info",
-    "learners", "corpus",
+    "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "diff", "align", "trace", "grammar",
+    "info", "learners", "corpus",
 )  # fmt: skip
 
 

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treewright.cli.console import Bar, patience_while_compiling
+from treewright.cli.output import write_all, write_one_a_file
+from treewright.cli.preparing import Parser, Tagger, preparation
 from treewright.cli.streams import Input
 from treewright.cli.tasks import Task, load_model
 from treewright.errors import ConfigError
@@ -38,6 +39,10 @@ _SUFFIXES = {
     ".jsonl": "json",
     ".ptb": "ptb",
     ".mrg": "ptb",
+    ".amr": "penman",
+    ".penman": "penman",
+    ".dot": "dot",
+    ".gv": "dot",
 }
 
 
@@ -50,8 +55,8 @@ def parse(
             "--format",
             "-f",
             help="Output: text, json (an object a line); of taggers tabular, conllu; of dependency parsers conllu; of "
-            "constituency parsers ptb (brackets); of all parsers svg (one sentence) and html (a page with all "
-            "drawings).",
+            "constituency parsers ptb (brackets); of AMR parsers penman, and dot for Graphviz; of all parsers svg (one "
+            "sentence) and html (a page with all drawings).",
         ),
     ] = None,
     input_format: Annotated[
@@ -70,6 +75,8 @@ def parse(
         int | None,
         typer.Option("--k-best", help="Constituency parsers: so many trees a sentence, best first.", min=1),
     ] = None,
+    tagger: Tagger = None,
+    parser: Parser = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -80,7 +87,7 @@ def parse(
     --format or the name of the output file says otherwise; other columns are kept.
 
     Text is word/LABEL from a tagger and a drawing from a parser. Constituency parsers
-    write brackets, whatever the input. An SVG file holds one drawing: several sentences
+    write brackets, and AMR parsers graphs, whatever the input. An SVG file holds one drawing: several sentences
     go to a folder, or to one page with html.
 
     Examples:
@@ -92,23 +99,30 @@ def parse(
       treewright parse parser.tw test.conllu --format svg --out drawings
       zcat big.conllu.gz | treewright parse model.tw - --format json | head
       echo "She can fish ." | treewright parse trees.tw --k-best 3 --format json
+      treewright parse amr.tw trees.conllu --out graphs.amr
+      treewright parse amr.tw text.txt --tagger xpos.tw --parser parser.tw -o graphs.html
     """
     task, estimator = load_model(model)
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
+    prepare = preparation(task, estimator, tagger, parser)
     with Input(file, input_format, may_be_empty=True) as source:
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
         chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
         _check_format(task, chosen, formats)
         on_terminal = out is None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if on_terminal else None
-        work, text = _work(task, estimator, chosen, width, k_best)
+        parsing, text = _work(task, estimator, chosen, width, k_best)
+
+        def work(sentences: list[Sentence], jobs: int) -> list[Any]:
+            return parsing(prepare(sentences, jobs), jobs)
+
         with Bar(shown=not quiet and source.size > 0 and not on_terminal) as bar:
             batches = _parsed(work, source, jobs, bar, quiet)
             if chosen in task.one_a_file:
-                _write_one_a_file(batches, text, chosen, out)
+                write_one_a_file(batches, text, chosen, out)
             else:
-                _write_all(batches, text, task.frame(chosen), out)
+                write_all(batches, text, task.frame(chosen), out)
 
 
 def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:
@@ -152,55 +166,6 @@ def _parsed(
             bar.update(f"parsing {os.path.basename(source.name)}", source.done, source.size)
         if waiting is not None:
             yield waiting.result()
-
-
-def _write_all(
-    batches: Iterator[list[Any]], text: Callable[[Any], str], frame: tuple[str, str], out: Path | None
-) -> None:
-    """Write sentences one after the other, to a file or as they come."""
-    from treewright.corpora.files import text_writer
-
-    begin, end = frame
-    with text_writer(out or sys.stdout.buffer) as write:
-        empty = True
-        for batch in batches:
-            if empty and batch:
-                write(begin)
-                empty = False
-            for sentence in batch:
-                write(text(sentence))
-            if out is None:
-                sys.stdout.buffer.flush()
-        if not empty:
-            write(end)
-    if out is None:
-        sys.stdout.buffer.flush()
-
-
-def _write_one_a_file(
-    batches: Iterator[list[Sentence]], text: Callable[[Sentence], str], format: str, out: Path | None
-) -> None:
-    """Write the only sentence, or each to a file of a folder: a name without a suffix is that of a folder."""
-    from treewright.corpora.files import text_writer
-
-    if out is not None and (out.is_dir() or not out.suffix):
-        out.mkdir(parents=True, exist_ok=True)
-        for number, sentence in enumerate(chain.from_iterable(batches), 1):
-            with text_writer(out / f"{number:04}.{format}") as write:
-                write(text(sentence))
-        return
-    only: Sentence | None = None
-    for batch in batches:
-        if only is not None or len(batch) > 1:
-            raise ConfigError(
-                f"a file holds one sentence as {format}, and here are several: "
-                "name a folder, as in --out drawings, or write one page with --format html"
-            )
-        [only] = batch
-    if only is not None:
-        with text_writer(out or sys.stdout.buffer) as write:
-            write(text(only))
-        sys.stdout.buffer.flush()
 
 
 def _check_format(task: Task, format: str | None, formats: tuple[str, ...]) -> None:

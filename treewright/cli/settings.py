@@ -89,6 +89,8 @@ LEARNING = (
     ),
     _learner("samples", int, "Roll-outs of each action."),
     _learner("focus", int, "Cut roll-outs after so many steps; 0: never."),
+    _learner("small_first", int, "In the first so many passes take shorter sentences only, more each time; 0: all."),
+    _learner("alpha", int, "Leave out an example after so many mistakes on it; 0: never."),
     _learner("k", int, "Exploration: follow predictions after pass k.", flag="-k"),
     _learner("p", float, "Exploration: but only if a random number is above p.", flag="-p"),
     _learner("violation", str, "Beam training: learn where the search is worst, max, or first wrong, early."),

@@ -11,8 +11,12 @@ import typer
 
 from treewright.cli.console import make_table, print_json, wide_stdout
 from treewright.cli.outcomes import note
+from treewright.cli.preparing import Parser, Tagger, Trees, preparation
 from treewright.cli.streams import load
-from treewright.cli.tasks import load_model
+from treewright.cli.tasks import TASKS, load_model
+from treewright.cli.tasks.graphs import sentence_id
+from treewright.cli.trace_graphs import GRAPH_COLUMNS, GRAPH_STYLES, trace_graphs
+from treewright.cli.trace_pops import POP_COLUMNS, trace_pops
 from treewright.cli.trace_trees import TREE_COLUMNS, trace_trees
 from treewright.errors import ConfigError, CorpusError
 
@@ -143,13 +147,16 @@ def trace(
     moves: Annotated[
         str | None, typer.Option("--moves", help="Make these moves first, right or wrong, as in 'SH LA_SBJ'.")
     ] = None,
-    style: Annotated[str, typer.Option("--style", help="steps, fig-14.8, edges or actions.")] = "steps",
+    style: Annotated[
+        str, typer.Option("--style", help="steps, fig-14.8, edges or actions; of an AMR parser: steps or graphs.")
+    ] = "steps",
     columns: Annotated[
         str | None,
         typer.Option(
             "--columns",
             help=f"Columns instead of a style's: {', '.join(_COLUMNS)}. Of a constituency parser: "
-            f"{', '.join(TREE_COLUMNS)}.",
+            f"{', '.join(TREE_COLUMNS)}; with an agenda: {', '.join(POP_COLUMNS)}. "
+            f"Of an AMR parser: {', '.join(GRAPH_COLUMNS)}.",
         ),
     ] = None,
     gold: Annotated[
@@ -158,6 +165,9 @@ def trace(
     top: Annotated[
         int, typer.Option("--top", help="With a model: how many scores, or rivals, a step shows.", min=0)
     ] = 3,
+    trees: Trees = None,
+    tagger: Tagger = None,
+    tree_parser: Parser = None,
     format: Annotated[str, typer.Option("--format", "-f", help="table, tsv or json (an object a sentence).")] = "table",
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Leave labels out.")] = False,
 ) -> None:
@@ -169,7 +179,13 @@ def trace(
 
     A constituency parser (--model) builds a tree from the top, leftmost first: each
     row is a constituent, the rule that expands it, what that is worth, and the best
-    rivals with their advantages, which are below 0: what is lost by taking them.
+    rivals with their advantages, which are below 0: what is lost by taking them. One
+    that has an agenda builds it from the words up: each row is a constituent popped, its
+    priority, and what that is made of.
+
+    An AMR parser (--model) makes a graph of a dependency tree: each row has the stack σ,
+    the children β of its top node, the action, and if there is a gold graph what the
+    expert would do. --style graphs shows the graph at every step.
 
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
@@ -181,9 +197,12 @@ def trace(
       treewright trace test.conllu -n 3 --columns step,stack,action -f tsv
       treewright trace --model trees.tw --text "Time flies ." --top 5
       treewright trace --model trees.tw test.ptb -n 3 --gold
+      treewright trace --model amr.tw test.conllu -n 3 --style graphs
+      treewright trace --model amr.tw test.amr --trees test.conllu -n 3
     """
-    if style not in _STYLES:
-        raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(_STYLES)}")
+    styles = dict.fromkeys((*_STYLES, *GRAPH_STYLES))
+    if style not in styles:
+        raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(styles)}")
     if format not in _FORMATS:
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
     if (text is None) == (file is None):
@@ -198,13 +217,29 @@ def trace(
     if task is not None and task.name == "constituency":
         if unlabelled or style != "steps":
             raise ConfigError(f"{model}: --style and --unlabelled are for dependency parsers; leave them out")
+        if parser is not None and parser.priority_ is not None and not gold:
+            names = None if columns is None else list(_chosen_columns(columns, POP_COLUMNS))
+            trace_pops(parser, _sentences(file, text, sentence), names, format, top=top)
+            return
         names = None if columns is None else list(_chosen_columns(columns, TREE_COLUMNS))
         trace_trees(parser, _sentences(file, text, sentence), names, format, follow_gold=gold, top=top)
         return
+    if task is not None and task.name == "amr":
+        if unlabelled or gold or style not in GRAPH_STYLES:
+            raise ConfigError(f"{model}: --gold, --unlabelled and other styles are for other parsers; leave them out")
+        names = None if columns is None else list(_chosen_columns(columns, GRAPH_COLUMNS))
+        prepare = preparation(task, parser, tagger, tree_parser)
+        found = _sentences(file, text, sentence, trees)
+        prepared = prepare([one for _, one in found], 1)
+        numbered = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
+        trace_graphs(parser, numbered, names, format, style=style, top=top)
+        return
+    if trees or tagger or tree_parser or style not in _STYLES:
+        raise ConfigError("--trees, --tagger, --parser and --style graphs are for AMR parsers; leave them out")
     if task is not None and task.name != "dependency":
         raise ConfigError(
-            f"{model}: this is a model for {task.name}; only dependency parsers (with transitions) and constituency "
-            "parsers can be traced"
+            f"{model}: this is a model for {task.name}; only dependency parsers (with transitions), constituency "
+            "parsers and AMR parsers can be traced"
         )
     if gold:
         raise ConfigError("--gold is for constituency parsers; dependency parsers show what each move costs anyway")
@@ -241,7 +276,9 @@ def _chosen_columns(names: str, known: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def _sentences(file: str | None, text: str | None, wanted: str | None) -> list[tuple[int, Sentence]]:
+def _sentences(
+    file: str | None, text: str | None, wanted: str | None, trees: str | None = None
+) -> list[tuple[int, Sentence]]:
     """The sentences to trace, with their numbers."""
     from treewright.corpora import Sentence
 
@@ -252,10 +289,10 @@ def _sentences(file: str | None, text: str | None, wanted: str | None) -> list[t
             raise ConfigError('there are no words in the text: try --text "Time flies ."')
         return [(1, Sentence.from_words(text.split()))]
     assert file is not None
-    numbered = list(enumerate(load(file), 1))
+    numbered = list(enumerate(load(file) if trees is None else TASKS["amr"].read(file, trees=trees), 1))
     if wanted is None:
         return numbered
-    found = [(k, one) for k, one in numbered if f"# sent_id = {wanted}" in one.comments]
+    found = [(k, one) for k, one in numbered if sentence_id(one) == wanted]
     if not found and wanted.isdecimal():
         found = [(k, one) for k, one in numbered if k == int(wanted)]
     if not found:

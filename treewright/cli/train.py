@@ -24,7 +24,6 @@ from treewright.cli.config import Config, blame, resolve
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.settings import RUNNING, option_parameters, with_parameters
-from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task
 from treewright.errors import ConfigError
 
@@ -60,7 +59,7 @@ def _register(task: Task) -> None:
     keyword = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
     parameters = [
         keyword("train", annotation=Train, default=None),
-        *option_parameters(RUNNING, "Files and running"),
+        *option_parameters((*RUNNING, *task.files), "Files and running"),
         keyword("config", annotation=ConfigFile, default=None),
         keyword("print_config", annotation=PrintConfig, default=False),
         keyword("resume", annotation=Resume, default=False),
@@ -101,14 +100,22 @@ def train(
     checkpoint = out.with_name(out.name + ".checkpoint")
     shown = not (quiet or as_json)
     column = str(settings.params.get("column", "upos"))
-    corpus = load(str(train_file), column=column, shown=shown)
-    dev = None if settings.dev is None else load(str(settings.dev), column=column, shown=shown)
+    trees, dev_trees = (
+        str(settings.files[name]) if name in settings.files else None for name in ("trees", "dev_trees")
+    )
+    corpus = task.read(str(train_file), column=column, trees=trees, shown=shown)
+    dev = None if settings.dev is None else task.read(str(settings.dev), column=column, trees=dev_trees, shown=shown)
     for part in (corpus, dev):
         if part is not None:
             task.check_corpus(part)
     with Bar(shown=shown) as bar:
         report = PassReport(
-            task, task.make_learner(settings.params["learner"]), corpus, bar, quiet=quiet, as_json=as_json
+            task,
+            task.make_learner(settings.params["learner"], dev is not None),
+            corpus,
+            bar,
+            quiet=quiet,
+            as_json=as_json,
         )
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()

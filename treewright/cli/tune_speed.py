@@ -16,28 +16,32 @@ from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from treewright.constituency import LatentParser
+    from treewright.constituency import ConstituencyParser
     from treewright.corpora import Sentence
 
 __all__ = ["tune_speed"]
 
-_LAMBDAS = (0.0001, 0.0003, 0.001, 0.003, 0.01)
+_LAMBDAS = {"latent": (0.0001, 0.0003, 0.001, 0.003, 0.01), "constituency": (1e-6, 1e-5, 1e-4, 1e-3)}
 _HELD_OUT = 5  # one sentence in so many is for measuring
 _FEWEST = 10
 _REPEATS = 3
 
 
 class Outcome(NamedTuple):
-    """What one λ brings on the sentences to measure with; without a λ, the model as it was."""
+    """What one λ brings on the sentences to measure with; without a λ, the model as it was, or A*₀."""
 
+    name: str
     tradeoff: float | None
     f1: float
     seconds: float
-    parser: LatentParser
+    pops: int
+    parser: ConstituencyParser
 
 
 def tune_speed(
-    model: Annotated[Path, typer.Argument(help="A model of `treewright train latent`.", metavar="MODEL")],
+    model: Annotated[
+        Path, typer.Argument(help="A model of `treewright train latent` or `constituency`.", metavar="MODEL")
+    ],
     dev: Annotated[Path, typer.Argument(help="A treebank to learn from; best one that is new to it.", metavar="DEV")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the faster model goes.", metavar="FILE")
@@ -46,8 +50,9 @@ def tune_speed(
         list[float] | None,
         typer.Option(
             "--lambda",
-            help="The price of a constituent built in vain, as a share of that of one missed; may be repeated.",
-            show_default=" ".join(map(str, _LAMBDAS)),
+            help="latent: the price of a constituent built in vain, as a share of that of one missed; constituency: "
+            "the price of a pop, in constituents. May be repeated.",
+            show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
         ),
     ] = None,
     lose: Annotated[float, typer.Option("--lose", help="Points of F1 that speed may cost.", min=0.0)] = 0.5,
@@ -57,13 +62,17 @@ def tune_speed(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")] = False,
 ) -> None:
-    """Make a parser faster: learn what it need not build, and say what that costs.
+    """Make a parser faster: learn what it need not build, or what to build first, and say what that costs.
 
-    A policy looks at the words around the two ends of a span and decides which
-    constituents are worth building (learned pruning). It is learned from DEV, for one
-    price λ after the other, and measured on every fifth sentence of DEV, which it does
-    not learn from, or on --test. The fastest that loses no more than --lose points of F1
-    is written to --out.
+    Of a latent-variable grammar, a policy looks at the words around the two ends of a span
+    and decides which constituents are worth building (learned pruning). Any other
+    constituency parser gets an agenda, with learned priorities: it builds what looks best
+    first and stops with the first complete tree.
+
+    The policy is learned from DEV, for one price λ after the other, and measured on every
+    fifth sentence of DEV, which it does not learn from, or on --test. The fastest that
+    loses no more than --lose points of F1 is written to --out; that may be the model as
+    it was, for exact search is fast where the grammar is small.
 
     Examples:
       treewright tune-speed model.tw dev.ptb --out fast.tw
@@ -74,14 +83,17 @@ def tune_speed(
         if not 0.0 < tradeoff <= 1.0:
             raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
     learn, measure = _sentences(dev, test)
+    before = _parser(model)
+    prices = tradeoffs or _LAMBDAS[before.task]
     with Bar(shown=not as_json) as bar:
-        bar.begin("measuring the model as it is", 1 + len(tradeoffs or _LAMBDAS))
-        outcomes = [_measured(None, _parser(model), measure)]
-        for k, tradeoff in enumerate(tradeoffs or _LAMBDAS, 1):
-            bar.update(f"λ = {tradeoff:g}", k, 1 + len(tradeoffs or _LAMBDAS))
-            outcomes.append(_measured(tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
-    before = outcomes[0]
-    within = [each for each in outcomes if 100.0 * (before.f1 - each.f1) <= lose]
+        bar.begin("measuring the model as it is", 1 + len(prices))
+        outcomes = [_measured("as it was", None, before, measure)]
+        if before.task == "constituency":
+            outcomes.append(_measured("A*₀", None, _parser(model).tune_speed(learn, None), measure))
+        for k, tradeoff in enumerate(prices, 1):
+            bar.update(f"λ = {tradeoff:g}", k, 1 + len(prices))
+            outcomes.append(_measured(f"{tradeoff:g}", tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
+    within = [each for each in outcomes if 100.0 * (outcomes[0].f1 - each.f1) <= lose]
     chosen = min(within, key=lambda each: each.seconds)
     if out is not None:
         chosen.parser.save(out)
@@ -103,19 +115,19 @@ def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sente
     return [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT], held_out
 
 
-def _parser(path: Path) -> LatentParser:
-    from treewright.constituency import LatentParser
+def _parser(path: Path) -> ConstituencyParser:
+    from treewright.constituency import ConstituencyParser
 
     task, estimator = load_model(path)
-    if not isinstance(estimator, LatentParser):
+    if not isinstance(estimator, ConstituencyParser):
         raise ConfigError(
-            f"{path}: this is a model for {task.name}; only the speed of latent-variable grammars can be tuned: "
-            "treewright train latent"
+            f"{path}: this is a model for {task.name}; only the speed of constituency parsers can be tuned: "
+            "treewright train latent, treewright train constituency"
         )
     return estimator
 
 
-def _measured(tradeoff: float | None, parser: LatentParser, sentences: Sequence[Sentence]) -> Outcome:
+def _measured(name: str, tradeoff: float | None, parser: ConstituencyParser, sentences: Sequence[Sentence]) -> Outcome:
     """F1, and the CPU seconds that parsing takes, the median of some runs."""
     from treewright.constituency import score_constituents
 
@@ -126,15 +138,17 @@ def _measured(tradeoff: float | None, parser: LatentParser, sentences: Sequence[
         parser.parse(sentences)
         seconds.append(time.process_time() - started)
     f1 = score_constituents(list(sentences), list(parsed)).f1
-    return Outcome(tradeoff, f1, statistics.median(seconds), parser)
+    return Outcome(name, tradeoff, f1, statistics.median(seconds), parser.pops_, parser)
 
 
 def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | None, as_json: bool) -> None:
     before = outcomes[0]
     rows: list[dict[str, Any]] = [
         {
+            "name": each.name,
             "lambda": each.tradeoff,
             "f1": each.f1,
+            "pops": each.pops / sentences if each.pops else None,
             "sentences_per_second": sentences / each.seconds,
             "times_faster": before.seconds / each.seconds,
             "chosen": each is chosen,
@@ -144,18 +158,28 @@ def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | 
     if as_json:
         print_json({"sentences": sentences, "rows": rows, "model": None if out is None else str(out)}, pretty=True)
         return
-    table = [
-        (
-            "as it was" if row["lambda"] is None else f"{row['lambda']:g}",
-            f"{100 * row['f1']:.2f}",
-            f"{row['sentences_per_second']:,.0f}",
-            f"{row['times_faster']:.1f}",
-            "★" if row["chosen"] else "",
-        )
-        for row in rows
-    ]
+    columns = {
+        "λ": [row["name"] for row in rows],
+        "F1": [f"{100 * row['f1']:.2f}" for row in rows],
+        "pops/sentence": ["" if row["pops"] is None else f"{row['pops']:,.0f}" for row in rows],
+        "sentences/s": [f"{row['sentences_per_second']:,.0f}" for row in rows],
+        "times faster": [f"{row['times_faster']:.2f}" for row in rows],
+        "": ["★" if row["chosen"] else "" for row in rows],
+    }
+    if not any(columns["pops/sentence"]):
+        del columns["pops/sentence"]
     console = stdout()
-    console.print(make_table(None, ("λ", "F1", "sentences/s", "times faster", ""), table))
-    change = f"{before.seconds / chosen.seconds:.1f} times faster, {100 * (chosen.f1 - before.f1):+.1f} F1"
+    console.print(make_table(None, tuple(columns), list(zip(*columns.values(), strict=True))))
     where = f"; {out} is written" if out is not None else "; with --out it would be written"
-    console.print(f"\n{change} on {sentences:,} sentences{where}", markup=False)
+    console.print(f"\n{_what_it_buys(outcomes, chosen)} on {sentences:,} sentences{where}", markup=False)
+
+
+def _what_it_buys(outcomes: list[Outcome], chosen: Outcome) -> str:
+    """In words, against the model as it was; pops are compared with A*₀, which has nothing learned."""
+    before = outcomes[0]
+    if chosen is before:
+        return "nothing that loses so little is faster than the model as it was"
+    parts = [f"{before.seconds / chosen.seconds:.1f} times faster, {100 * (chosen.f1 - before.f1):+.1f} F1"]
+    if len(outcomes) > 1 and outcomes[1].name == "A*₀" and chosen.pops:
+        parts.insert(0, f"{outcomes[1].pops / chosen.pops:.1f} times fewer pops than A*₀")
+    return ", ".join(parts)

@@ -812,7 +812,7 @@ def agenda_pass(
             pops[i] += room.counters[POPS]
             pushes[i] += room.counters[PUSHES]
             again = not whole and growth > 1.0 and room.counters[PRUNED] > 0 and pops[i] < most
-            margin = margin * growth
+            margin = margin * growth if margin > 0.0 else 1.0
         out = nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
         filled[i] = write_result(rules, room, n, whole, eligible, out)
         values[i] = score_of(lexical, sentence, out[: filled[i]], binary, unary)

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +39,13 @@ from treewright.constituency.agenda import (
     SIZE,
     TEMPERATURE,
     TOTAL,
-    WHOLE,
     Combinations,
     Merit,
     Room,
     Sampler,
     advance,
-    agenda_pass,
     begin_exploring,
-    combinations_of,
     draw,
-    ends_of,
     features_of,
     forget,
     longest_of,
@@ -58,33 +54,33 @@ from treewright.constituency.agenda import (
     trust_sums,
     write_result,
 )
+from treewright.constituency.agenda_parser import NO_LIMIT, AgendaParser, Packed, Parses, Pop
 from treewright.constituency.chart import NEVER, POSSIBLE, Lexical, Rules, fill, has, new_space, row_offsets, value
 from treewright.constituency.derivations import best_tree
-from treewright.constituency.grammar import BOTTOM, Grammar, label_of
+from treewright.constituency.grammar import Grammar, label_of
 from treewright.constituency.priorities import (
     CHEATING,
     DYNAMIC,
     FEATURES,
     INSIDE,
     OF_THE_PAPER,
-    Priorities,
+    SCALES,
     Tables,
     look,
     mark,
     new_view,
     span_number,
     static_merits,
-    write_features,
 )
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.search.compiling import compiled, interpreted, kernel, lean
+from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.environment import Credit, Results, Rollouts
 from treewright.search.hashing import seed_random, uniform
 from treewright.search.planning import Features
 from treewright.search.running import run_shards
 
-__all__ = ["TIMES", "AgendaEnvironment", "Parses", "Pop", "learn_halting", "seconds_per_step"]
+__all__ = ["TIMES", "AgendaEnvironment", "learn_halting", "seconds_per_step"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -93,7 +89,7 @@ Floats = npt.NDArray[np.float64]
 TIMES = ("pops", "pushes", "seconds")
 """What time can be measured in."""
 
-TERMINAL, SHAPED, UNIT = 0, 1, 2
+TERMINAL, SHAPED, UNIT, IMITATED = 0, 1, 2, 3
 GOLD, FOUND = 1, 2  # constituents of the gold tree, and those of them that were popped
 _CREDITS = {"terminal": TERMINAL, "shaped": SHAPED, "unit": UNIT}
 _MUCH = 1e4  # a gold constituent counts for so much more than anything that a score can say
@@ -227,7 +223,8 @@ def roll_out(
             item = draw(room, sampler)
         if steps < order.shape[0]:
             note(order[steps], item, sampler.counted[item], sampler.priority[item])
-        features_of(merit, room, sampler, item)
+        right = _favourite(room, sampler, oracle) if credit == IMITATED else item
+        features_of(merit, room, sampler, item if right < 0 else right)
         for f in range(FEATURES):
             slope = (φ[f] - sampler.sums[f] / numbers[TOTAL]) / numbers[TEMPERATURE]  # eq. 7
             trace[0, f] = discount * trace[0, f] + slope
@@ -242,7 +239,7 @@ def roll_out(
         reward = 0.0
         if credit == SHAPED:
             reward = is_gold - λ[0] - λ[1] * np.float64(room.counters[PUSHES] - pushes)
-        elif credit == UNIT:
+        elif credit == UNIT or (credit == IMITATED and right >= 0):
             reward = 1.0
         record[1] += reward
         for f in range(FEATURES):
@@ -350,6 +347,8 @@ def rollout_pass(
             else:
                 last = total if credit == TERMINAL else 0.0
                 reward[row, k] = total
+            if credit == IMITATED:
+                slopes /= max(record[1], 1.0)
             for f in range(gradient.shape[1]):
                 gradient[row, f] += slopes[f] + last * trace[0, f] - baseline[row] * trace[1, f]
         mark(gold[gold_at[i] : gold_at[i + 1]], correct, 0)
@@ -360,45 +359,30 @@ def rollout_pass(
 # ---- the environment
 
 
-class Pop(NamedTuple):
-    """A constituent that was popped, with its inside score and its priority then."""
-
-    symbol: str
-    start: int
-    end: int
-    inside: float
-    priority: float
-
-
-class Parses(NamedTuple):
-    """What the greedy policy returns for some sentences, in the order asked for."""
-
-    derivations: list[Ints]
-    scores: Floats
-    whole: npt.NDArray[np.bool_]  # is it one tree, or pieces that cover the sentence?
-    pops: Longs
-    pushes: Longs
-
-
 @dataclass(frozen=True, eq=False)
 class AgendaEnvironment:
-    """Sentences with their gold trees, a grammar to parse them with, and what time costs.
+    """Sentences with their gold trees, a parser for them, and what time costs.
 
-    ``sentences`` are the words, ``rows`` their rows in the table ``lexical``, and ``trees`` gold trees as they are in
-    the treebank, cleaned. ``tradeoff`` is λ. ``time`` is one of :data:`TIMES`; for seconds, ``seconds`` says what a pop
-    and a push take. Constituents worse by more than ``prune`` (Δ) than another one of their span are pruned. A parse
-    ends after ``most_pops``, if that is given; it always does after N·n(n+1)/2. ``halting`` says whether the greedy
-    policy goes on after the first complete parse (:func:`~treewright.constituency.agenda.search`;
-    :func:`learn_halting` finds out what pays); trajectories always end with it. ``dynamic`` adds the dynamic features,
-    and ``cheating`` the feature of §3.3.
+    ``sentences`` are the words, ``rows`` their rows in the parser's lexicon, and ``trees`` gold trees as they are in
+    the treebank, cleaned; without them there are parses, but neither rewards nor an oracle. ``tradeoff`` is λ. ``time``
+    is one of :data:`TIMES`; for seconds, ``seconds`` says what a pop and a push take. Constituents worse by more than
+    ``prune`` (Δ) than another one of their span are pruned. A parse ends after ``most_pops``, if that is given; it
+    always does after N·n(n+1)/2. ``halting`` says whether the greedy policy goes on after the first complete parse
+    (:func:`~treewright.constituency.agenda.search`; :func:`learn_halting` finds out what pays); trajectories always end
+    with it. ``dynamic`` adds the dynamic features, and ``cheating`` the feature of §3.3.
+
+    Weights θ are those of features divided by :data:`~treewright.constituency.priorities.SCALES`: so one step size
+    suits them all.
+
+    With ``imitates``, gradients are not those of rewards: in every state of a trajectory, whoever acts there, they make
+    the oracle's action more probable (eq. 10), and count together as one example. With an oracle that acts less and
+    less this is DAgger, which §4.2 could not afford.
     """
 
-    grammar: Grammar
-    lexical: Lexical
-    priorities: Priorities
+    parser: AgendaParser
     sentences: Sequence[Sequence[str]]
     rows: Sequence[Ints]
-    trees: Sequence[Tree]
+    trees: Sequence[Tree] | None = None
     tradeoff: float = 1e-6
     time: str = "pops"
     seconds: tuple[float, float] | None = None
@@ -407,25 +391,44 @@ class AgendaEnvironment:
     halting: tuple[float, float, float] = (-1.0, 0.0, 0.0)
     dynamic: bool = False
     cheating: bool = False
+    imitates: bool = False
 
     def __post_init__(self) -> None:
         if self.time not in TIMES:
             raise ConfigError(f"time cannot be {self.time!r}; it is one of: {', '.join(TIMES)}")
         if (self.time == "seconds") != (self.seconds is not None):
             raise ConfigError("`seconds`, what a pop and a push take, goes with time='seconds' and with nothing else")
-        if not np.isfinite(self.tradeoff):
-            raise ConfigError(f"the tradeoff λ must be a number, not {self.tradeoff!r}")
+        if not (self.tradeoff >= 0.0 and np.isfinite(self.tradeoff)):
+            raise ConfigError(
+                f"the tradeoff λ must be a number, 0 or more, not {self.tradeoff!r}: it is the price of time"
+            )
         if not self.prune >= 0.0:
             raise ConfigError(f"the threshold Δ must be 0 or more, not {self.prune!r}")
         if self.most_pops is not None and self.most_pops < 1:
             raise ConfigError(f"most_pops must be 1 or more, not {self.most_pops!r}")
         if len(self.halting) != 3 or not np.isfinite(self.halting).all():
             raise ConfigError(f"a halting rule has three weights, all of them numbers, not {self.halting!r}")
-        if not len(self.sentences) == len(self.rows) == len(self.trees):
+        if len(self.sentences) != len(self.rows) or (self.trees is not None and len(self.trees) != len(self.rows)):
             raise CorpusError("there must be a gold tree and a row of the lexicon for every sentence")
-        for k, (words, rows, tree) in enumerate(zip(self.sentences, self.rows, self.trees, strict=True)):
-            if not len(words) == len(rows) == len(tree.leaves()) or not len(words):
-                raise CorpusError(f"sentence {k} has {len(words)} words, and its gold tree {len(tree.leaves())}")
+        for k, (words, rows) in enumerate(zip(self.sentences, self.rows, strict=True)):
+            leaves = words if self.trees is None else self.trees[k].leaves()
+            if not len(words) == len(rows) == len(leaves) or not len(words):
+                raise CorpusError(f"sentence {k} has {len(words)} words, and its gold tree {len(leaves)}")
+
+    def but(self, **changes: Any) -> Self:
+        """The same sentences with other settings; what was worked out for them is kept."""
+        other = replace(self, **changes)
+        if not changes.keys() & {"parser", "sentences", "rows", "trees"}:
+            known = {name: self.__dict__[name] for name in ("packed", "_gold", "_oracle") if name in self.__dict__}
+            other.__dict__.update(known)
+        return other
+
+    def some(self, which: Sequence[int]) -> Self:
+        """Some of the sentences only."""
+        trees = None if self.trees is None else [self.trees[i] for i in which]
+        return replace(
+            self, sentences=[self.sentences[i] for i in which], rows=[self.rows[i] for i in which], trees=trees
+        )
 
     # ---- the protocol
 
@@ -444,8 +447,14 @@ class AgendaEnvironment:
         return [*range(OF_THE_PAPER), *more]
 
     def initial(self) -> Floats:
-        """A*₀: 1 for the inside score and 0 for everything else."""
-        return np.eye(1, self.size, INSIDE)[0]
+        """A*₀ (:meth:`AgendaParser.a_star`)."""
+        return (self.parser.a_star() * SCALES)[self.features]
+
+    def weights(self, θ: Floats) -> Floats:
+        """The weights of all features, as :class:`AgendaParser` takes them, of what is learned here."""
+        found = np.zeros(FEATURES)
+        found[self.features] = θ / SCALES[self.features]
+        return found
 
     def rollouts(
         self,
@@ -468,41 +477,41 @@ class AgendaEnvironment:
 
     def run(self, θ: Floats, which: Longs, *, jobs: int = 1) -> Results:
         """What the greedy policy brings."""
-        which = np.asarray(which, np.int64)
-        parses = self.parse(θ, which, jobs=jobs)
+        return self.judge(self.parse(θ, which, jobs=jobs), which)
+
+    # ---- more than the protocol
+
+    def judge(self, parses: Parses, which: Longs) -> Results:
+        """What parses of these sentences are worth (eq. 1)."""
         gold, gold_at = self._gold
-        accuracy = np.zeros(len(which))
-        for row, (i, nodes) in enumerate(zip(which.tolist(), parses.derivations, strict=True)):
+        accuracy, classes = np.zeros(len(which)), len(self.parser.priorities.classes)
+        for row, (i, nodes) in enumerate(zip(np.asarray(which).tolist(), parses.derivations, strict=True)):
             correct = set(gold[gold_at[i] : gold_at[i + 1]].tolist())
-            built = _places(nodes, self.grammar, self._of, len(self.priorities.classes))
+            built = _places(nodes, self.parser.grammar, self.parser.of, classes)
             accuracy[row] = sum(place in correct for place in built.tolist())
         time = self._costs[0] * parses.pops + self._costs[1] * parses.pushes
         return Results(accuracy - self.tradeoff * time, accuracy, time)
 
-    # ---- more than the protocol
-
     def parse(self, θ: Floats, which: Longs, *, growth: float = 0.0, jobs: int = 1) -> Parses:
-        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it where there is no parse: IDA*."""
+        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it where there is no parse: IDA*₀."""
         return self._search(θ, np.asarray(which, np.int64), np.zeros((0, 3)), growth, jobs)
 
     def pops(self, θ: Floats, i: int, most: int = 1_000_000) -> list[Pop]:
         """What the greedy policy pops for a sentence, in order."""
         order = np.full((min(most, self.bound(i)), 3), -1.0)
         self._search(θ, np.array([i]), order, 0.0, 1)
-        return [self._pop(*row) for row in order.tolist() if row[0] >= 0]
+        return [self.parser.pop(*row) for row in order.tolist() if row[0] >= 0]
 
     def explain(self, i: int, pop: Pop) -> dict[str, float]:
         """The features of a constituent, by name, without the dynamic ones: θ times these is its priority."""
-        view, φ, nothing = interpreted(new_view)(len(self.sentences[i]), 0), np.zeros(FEATURES), np.zeros(0)
-        kinds, marks = (shape[self._at[i] : self._at[i + 1]] for shape in self._shapes)
-        tables, of = self.priorities.tables, self._of[self.grammar.number[pop.symbol]]
-        interpreted(look)(tables, self.lexical, self._of, self.rows[i], kinds, marks, view)
-        interpreted(write_features)(tables, view, of, pop.start, pop.end, pop.inside, nothing, 0, φ)
+        [φ] = self.parser.explain(self.packed, i, [pop])
         if self.cheating:
             wants, at = self._wants
-            place = interpreted(span_number)(pop.start, pop.end) * len(self.priorities.classes) + of
+            of = self.parser.of[self.parser.grammar.number[pop.symbol]]
+            place = span_number(pop.start, pop.end) * len(self.parser.priorities.classes) + of
             φ[CHEATING] = float(place in wants[at[i] : at[i + 1]])
-        return {self.priorities.describe(f): float(φ[f]) for f in self.features if f < DYNAMIC}
+        φ /= SCALES
+        return {self.parser.priorities.describe(f): float(φ[f]) for f in self.features if f < DYNAMIC}
 
     def drawn(
         self,
@@ -522,12 +531,11 @@ class AgendaEnvironment:
         order = np.full((trajectories, min(most, self.bound(i)), 3), -1.0)
         settings = temperature, infusion, discount, credit, baseline, seed
         rollouts = self._explore(θ, np.array([i]), order, 1, *settings)
-        return rollouts, [[self._pop(*row) for row in rows if row[0] >= 0] for rows in order.tolist()]
+        return rollouts, [[self.parser.pop(*row) for row in rows if row[0] >= 0] for rows in order.tolist()]
 
     def bound(self, i: int) -> int:
         """How many pops a sentence can take at most, whatever θ is: N·n(n+1)/2, or ``most_pops``."""
-        n = len(self.sentences[i])
-        return min(self._most, len(self.grammar.symbols) * n * (n + 1) // 2)
+        return min(self._most, self.parser.bound(len(self.sentences[i])))
 
     @cached_property
     def gold(self) -> Longs:
@@ -538,34 +546,27 @@ class AgendaEnvironment:
     def fingerprint(self) -> str:
         """What trajectories depend on, besides θ."""
         costs, ends = (self.tradeoff, self.time, self.seconds), (self.prune, self.most_pops, self.halting)
-        digest = hashlib.sha256(repr((costs, ends, self.dynamic, self.cheating)).encode())
-        tables = self.priorities.tables
-        for array in (self.grammar.weights, *self.lexical, *tables, self._words, self._at, *self._gold):
+        digest = hashlib.sha256(repr((costs, ends, self.dynamic, self.cheating, self.imitates)).encode())
+        parser = self.parser
+        for array in (parser.grammar.weights, *parser.lexical, *parser.priorities.tables, *self.packed, *self._gold):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     # ---- passes
 
     def _search(self, θ: Floats, which: Longs, order: Floats, growth: float, jobs: int) -> Parses:
-        n = len(self)
-        nodes = np.zeros((2 * int(self._at[-1]) - n, 5), np.int32)
-        filled, values, (status, pops, pushes) = np.zeros(n, np.int64), np.zeros(n), np.zeros((3, n), np.int64)
-        halting = np.array(self.halting, np.float64)
-
-        def work(first: int, last: int, control: Longs, slot: int) -> None:
-            # fmt: off
-            agenda_pass(
-                AGENDA, self.grammar.rules, self._combinations, *self._scores, self.lexical, self._words, self._at,
-                which[first:last], self._whole(θ), self._of, self.priorities.tables, *self._shapes, *self._wants,
-                float(self.prune), float(growth), self._most, halting, self._eligible, nodes, filled, values,
-                status, pops, pushes, order, control, slot,
-            )
-            # fmt: on
-
-        run_shards(work, len(which), jobs=jobs)
-        starts = [2 * int(self._at[i]) - i for i in which.tolist()]
-        derivations = [nodes[start : start + filled[i]] for start, i in zip(starts, which.tolist(), strict=True)]
-        return Parses(derivations, values[which], status[which] == WHOLE, pops[which], pushes[which])
+        return self.parser.parse(
+            self.packed,
+            self.weights(θ),
+            which,
+            prune=self.prune,
+            growth=growth,
+            most_pops=self._most,
+            halting=np.array(self.halting, np.float64),
+            wants=self._wants,
+            order=order,
+            jobs=jobs,
+        )
 
     def _explore(
         self,
@@ -584,38 +585,29 @@ class AgendaEnvironment:
         reward, accuracy, gradient = np.zeros(shape), np.zeros(shape), np.zeros((len(which), FEATURES))
         pops, pushes = np.zeros((2, *shape), np.int64)
         b = np.zeros(len(which)) if baseline is None else np.asarray(baseline, np.float64)
-        costs = self.tradeoff * np.array(self._costs)
+        costs, weights = self.tradeoff * np.array(self._costs), self.weights(θ)
+        counts = IMITATED if self.imitates else _CREDITS[credit]
+        parser, packed = self.parser, self.packed
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             part = slice(first, last)
             # fmt: off
             rollout_pass(
-                AGENDA, self.grammar.rules, self._combinations, self.lexical, self._words, self._at, which[part],
-                self._whole(θ), self._of, self.priorities.tables, *self._shapes, float(self.prune), self._most,
-                self._eligible, *self._gold, *self._oracle, *self._wants, self.dynamic, float(temperature),
-                float(infusion), float(discount), _CREDITS[credit], costs, b[part], int(seed), gradient[part],
+                AGENDA, parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
+                weights, parser.of, parser.priorities.tables, packed.kinds, packed.marks, float(self.prune), self._most,
+                parser.eligible, *self._gold, *self._oracle, *self._wants, self.dynamic, float(temperature),
+                float(infusion), float(discount), counts, costs, b[part], int(seed), gradient[part],
                 reward[part], accuracy[part], pops[part], pushes[part], order, control, slot,
             )
             # fmt: on
 
         run_shards(work, len(which), jobs=jobs)
-        summed = gradient.sum(axis=0)[self.features]
+        summed = (gradient.sum(axis=0) / SCALES)[self.features]
         found = np.flatnonzero(summed)
         taken = self._costs[0] * pops + self._costs[1] * pushes
         return Rollouts(Features(found, summed[found], float(reward.sum())), reward, accuracy, taken)
 
-    def _pop(self, item: float, inside: float, priority: float) -> Pop:
-        span, symbol = divmod(int(item), len(self.grammar.symbols))
-        start, end = ends_of(span)
-        return Pop(self.grammar.symbols[symbol], int(start), int(end), inside, priority)
-
     # ---- what kernels need
-
-    def _whole(self, θ: Floats) -> Floats:
-        """The weights of all features."""
-        weights = np.zeros(FEATURES)
-        weights[self.features] = θ
-        return weights
 
     @property
     def _costs(self) -> tuple[float, float]:
@@ -624,44 +616,20 @@ class AgendaEnvironment:
 
     @property
     def _most(self) -> int:
-        return np.iinfo(np.int64).max if self.most_pops is None else self.most_pops
+        return NO_LIMIT if self.most_pops is None else self.most_pops
 
     @cached_property
-    def _scores(self) -> tuple[Floats, Floats]:
-        cut = len(self.grammar.binary)
-        return self.grammar.weights[:cut], self.grammar.weights[cut:]
-
-    @cached_property
-    def _combinations(self) -> Combinations:
-        return combinations_of(self.grammar.rules, *self._scores)
-
-    @cached_property
-    def _at(self) -> Longs:
-        return np.cumsum([0, *map(len, self.sentences)], dtype=np.int64)
-
-    @cached_property
-    def _words(self) -> Ints:
-        return np.concatenate([np.zeros(0, np.int32), *self.rows]).astype(np.int32)
-
-    @cached_property
-    def _shapes(self) -> tuple[Ints, Ints]:
-        return self.priorities.shapes([word for words in self.sentences for word in words])
-
-    @cached_property
-    def _of(self) -> Ints:
-        return self.priorities.of(self.grammar)
-
-    @cached_property
-    def _eligible(self) -> npt.NDArray[np.bool_]:
-        """The symbols that are whole constituents, to cover a sentence with."""
-        names = zip(self.grammar.labels, self.grammar.symbols, strict=True)
-        return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])
+    def packed(self) -> Packed:
+        """The sentences as kernels take them."""
+        return self.parser.pack(self.sentences, self.rows)
 
     @cached_property
     def _gold(self) -> tuple[Longs, Longs]:
         """The places of gold constituents, span · classes + class, of all sentences, and where each one's begin."""
-        bottoms, tops = _classes_by_label(self.grammar, self._of, self.priorities.classes)
-        classes = len(self.priorities.classes)
+        if self.trees is None:
+            raise CorpusError("there are no gold trees to learn from or to judge by: give an environment `trees`")
+        bottoms, tops = _classes_by_label(self.parser)
+        classes = len(self.parser.priorities.classes)
         found = []
         for tree in self.trees:
             places = set()
@@ -676,34 +644,34 @@ class AgendaEnvironment:
     @cached_property
     def _oracle(self) -> tuple[Longs, Longs]:
         """The constituents of the oracle's parses, span · symbols + symbol; none where there is no parse."""
-        n, classes = len(self), len(self.priorities.classes)
-        nodes, filled = np.zeros((2 * int(self._at[-1]) - n, 5), np.int32), np.zeros(n, np.int64)
-        bottoms, _ = _classes_by_label(self.grammar, self._of, self.priorities.classes)
+        parser, packed, n, classes = self.parser, self.packed, len(self), len(self.parser.priorities.classes)
+        nodes, filled = np.zeros((2 * int(packed.at[-1]) - n, 5), np.int32), np.zeros(n, np.int64)
+        bottoms, _ = _classes_by_label(parser)
         counts = np.isin(np.arange(classes), [c for group in bottoms.values() for c in group])
         # fmt: off
         oracle_pass(
-            AGENDA, self.grammar.rules, *self._scores, self.lexical, self._words, self._at, np.arange(n), self._of,
-            counts, *self._gold, nodes, filled, np.zeros(2, np.int64), 1,
+            AGENDA, parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
+            parser.of, counts, *self._gold, nodes, filled, np.zeros(2, np.int64), 1,
         )
         # fmt: on
-        own, symbols = np.arange(len(self.grammar.symbols)), len(self.grammar.symbols)
-        parts = [nodes[2 * a - i : 2 * a - i + filled[i]] for i, a in enumerate(self._at[:-1].tolist())]
-        return _joined([_places(part, self.grammar, own, symbols).tolist() for part in parts])
+        symbols = len(parser.grammar.symbols)
+        parts = [nodes[2 * a - i : 2 * a - i + filled[i]] for i, a in enumerate(packed.at[:-1].tolist())]
+        return _joined([_places(part, parser.grammar, np.arange(symbols), symbols).tolist() for part in parts])
 
     @cached_property
     def _wants(self) -> tuple[Longs, Longs]:
         """The places of the cheating feature; nothing without it."""
         if not self.cheating:
             return np.zeros(0, np.int64), np.zeros(len(self) + 1, np.int64)
-        (oracle, at), symbols, classes = self._oracle, len(self.grammar.symbols), len(self.priorities.classes)
-        return oracle // symbols * classes + self._of[oracle % symbols], at
+        (oracle, at), symbols, of = self._oracle, len(self.parser.grammar.symbols), self.parser.of
+        return oracle // symbols * len(self.parser.priorities.classes) + of[oracle % symbols], at
 
 
 def seconds_per_step(environment: AgendaEnvironment, which: Longs) -> tuple[float, float]:
     """What a pop and a push take, in seconds: measured on A*₀ with several thresholds, by least squares."""
     counts, seconds = [], []
     for prune in (3.0, 6.0, 9.0, 12.0, np.inf):
-        pruned = replace(environment, prune=prune, cheating=False, dynamic=False)
+        pruned = environment.but(prune=prune, cheating=False, dynamic=False)
         θ = pruned.initial()
         pruned.parse(θ, which[:1])  # compiled and warm
         begun = perf_counter()
@@ -727,15 +695,15 @@ def learn_halting(environment: AgendaEnvironment, θ: Floats, which: Longs, *, j
     pops = environment.parse(θ, which, jobs=jobs).pops
     limits = [environment.most_pops, *(int(np.quantile(pops, share)) + 1 for share in (0.9, 0.99))]
     rules = [(-1.0, 0.0, 0.0), *((1.0 + part, -1.0, 0.0) for part in (0.25, 1.0)), (1.0, 0.0, 1.0), (4.0, 0.0, 1.0)]
-    tried = [replace(environment, most_pops=limit, halting=rule) for limit in limits for rule in rules]
+    tried = [environment.but(most_pops=limit, halting=rule) for limit in limits for rule in rules]
     return max(tried, key=lambda each: float(each.run(θ, which, jobs=jobs).reward.mean()))
 
 
-def _classes_by_label(grammar: Grammar, of: Ints, classes: Sequence[str]) -> tuple[dict[str, set[int]], ...]:
+def _classes_by_label(parser: AgendaParser) -> tuple[dict[str, set[int]], ...]:
     """For each label the classes of bottoms and tags that stand for it, and those of tops."""
-    tops = set(of[grammar.rules.is_top].tolist())
+    tops = set(parser.of[parser.grammar.rules.is_top].tolist())
     found: tuple[dict[str, set[int]], ...] = ({}, {})
-    for k, name in enumerate(classes):
+    for k, name in enumerate(parser.priorities.classes):
         label = label_of(name)
         if label is not None:
             found[k in tops].setdefault(label, set()).add(k)

@@ -17,12 +17,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from treewright.constituency.agenda import room_bytes
+from treewright.constituency.agenda_environment import AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda_parser import AgendaParser
+from treewright.constituency.agenda_policy import AgendaPolicy
 from treewright.constituency.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
 from treewright.constituency.chart import Lexical, chart_bytes
 from treewright.constituency.grammar import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.lexicon import KINDS, Lexicon
 from treewright.constituency.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
 from treewright.constituency.planner import LOSSES, TRAINED, CKYPlanner
+from treewright.constituency.priorities import Priorities
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
@@ -41,6 +46,9 @@ Input = Iterable[Sentence | Sequence[str]]
 
 ML = "maximum-likelihood"  # the learner that learns nothing more than relative frequencies
 DECODERS = {"viterbi": VITERBI, "max-rule": MAX_RULE}
+SEARCHES = ("cky", "agenda")
+_HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
+_ENOUGH = 100  # sentences to learn priorities from: there are few weights
 _BATCH = 4_000  # words parsed at a time when streaming
 _SPECIFICATION = re.compile(r"v(\d+)h(\d+|inf)(?:-(left|right|head))?(-tags)?")
 # brackets as the Penn Treebank writes them, for words that come from elsewhere
@@ -124,6 +132,11 @@ class _Batch:
     at: npt.NDArray[np.int64]
     of: list[int]  # the sentence of each piece
 
+    @property
+    def piece_rows(self) -> list[npt.NDArray[np.int32]]:
+        """The rows of each piece."""
+        return [self.rows[first:last] for first, last in pairwise(self.at.tolist())]
+
 
 class ConstituencyParser(Estimator):
     """Parses sentences into constituency trees, by exact search with a weighted grammar.
@@ -143,6 +156,12 @@ class ConstituencyParser(Estimator):
         prune: constituents less probable than this under a coarser grammar are not looked at; 0 is exact.
         beam: constituents worse than the best one of their span by more than this (in logarithms) are dropped; None
             is exact.
+        search: ``cky``, which builds everything; or ``agenda``, which builds what has the highest priority first and
+            stops with the first complete tree (:mod:`treewright.constituency.agenda`).
+        tradeoff: with an agenda, the price λ of a pop: priorities are learned such that as many constituents as
+            possible are right, less λ for each pop, on a hundred sentences of the development data; without such data,
+            on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
+            priorities are inside scores.
         max_length: longer sentences are left out of training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.
         seed: the same seed gives the same model.
@@ -174,6 +193,8 @@ class ConstituencyParser(Estimator):
         decoder: str = "viterbi",
         prune: float = 0.0,
         beam: float | None = None,
+        search: str = "cky",
+        tradeoff: float | None = None,
         max_length: int | None = None,
         memory: float = 2.0,
         seed: int = 0,
@@ -187,6 +208,8 @@ class ConstituencyParser(Estimator):
         self.decoder = decoder
         self.prune = prune
         self.beam = beam
+        self.search = search
+        self.tradeoff = tradeoff
         self.max_length = max_length
         self.memory = memory
         self.seed = seed
@@ -200,6 +223,12 @@ class ConstituencyParser(Estimator):
     history_: list[Pass]
     covered_: int = 0
     """How many of the sentences parsed last had no tree in the grammar, or were parsed in parts."""
+    priority_: AgendaPolicy | None = None
+    """Of an agenda: the priorities, and the threshold by which constituents are pruned."""
+    pops_: int = 0
+    """Of an agenda: how many constituents were popped for the sentences parsed last."""
+    pushes_: int = 0
+    """And how many were built, also if they were known."""
 
     # ---- learning
 
@@ -218,8 +247,10 @@ class ConstituencyParser(Estimator):
         self._check_settings()
         jobs = whole_number("jobs", jobs, 1)
         learner = self._make_learner()
+        self.priority_ = None
+        corpus, held_out = self._for_priorities(corpus, dev)
         sentences, trees, binary = self._read_treebank(corpus)
-        corpora = {"train": corpus_hash(sentences)}
+        corpora = {"train": corpus_hash([*sentences, *held_out])}
         self.grammar_ = self.grammar if isinstance(self.grammar, Grammar) else Grammar.learn(binary)
         self.lexicon_ = Lexicon.learn(
             [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in binary], kind=self.lexicon
@@ -232,7 +263,7 @@ class ConstituencyParser(Estimator):
         self._restored()
         self.history_ = []
         scores: dict[str, Any] = {}
-        evaluate = None
+        evaluate, dev_sentences = None, list[Sentence]()
         if dev is not None:
             dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
@@ -256,8 +287,95 @@ class ConstituencyParser(Estimator):
             scores = {} if best is None else {"dev F1": best}
         elif evaluate is not None:
             scores = {"dev F1": evaluate(self.grammar_.weights)}
+        if self.search == "agenda":
+            self._learn_priorities(self._features_of(binary, sentences), dev_sentences or held_out, jobs, progress)
+            if evaluate is not None:
+                scores = {"dev F1": evaluate(self.grammar_.weights)}
         self.card_ = self._make_card(corpora, scores)
         return self
+
+    def tune_speed(
+        self,
+        corpus: Corpus,
+        tradeoff: float | None,
+        *,
+        time: str = "pops",
+        learner: str | dict[str, Any] = "dagger",
+        jobs: int = 1,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Self:
+        """Learn priorities for a parser that is there, from a treebank that is new to it; from now on it has an agenda.
+
+        ``tradeoff`` is λ, the price of a unit of ``time``, which is ``pops``, ``pushes`` or ``seconds``; with None
+        nothing is learned, and priorities are inside scores. ``learner`` is one of
+        :data:`~treewright.constituency.agenda_policy.LEARNERS`.
+        """
+        self._check_fitted()
+        before = self.search, self.tradeoff
+        self.search, self.tradeoff = "agenda", tradeoff
+        try:
+            self._check_settings()
+        except ConfigError:
+            self.search, self.tradeoff = before
+            raise
+        sentences = self._treebank(corpus, self.max_length)
+        binary = _binarised(self._markovisation(), _clean_trees(sentences), sentences)
+        features = self._features_of(binary, sentences)
+        self._learn_priorities(features, sentences, jobs, progress, time=time, learner=learner)
+        return self
+
+    def _for_priorities(self, corpus: Corpus, dev: Corpus | None) -> tuple[Corpus, list[Sentence]]:
+        """The treebank, and what is held out of it to learn priorities from; nothing where there is no need."""
+        if self.search != "agenda" or self.tradeoff is None or dev is not None:
+            return corpus, []
+        sentences = self._treebank(corpus, self.max_length)
+        if len(sentences) < 2 * _HELD_OUT:
+            raise CorpusError(
+                f"{len(sentences)} sentences are too few to learn a grammar and priorities from: give dev, or "
+                f"{2 * _HELD_OUT} sentences or more"
+            )
+        rest = [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT]
+        return rest, sentences[_HELD_OUT - 1 :: _HELD_OUT]
+
+    def _features_of(self, binary: Sequence[Tree], sentences: Sequence[Sentence]) -> Priorities:
+        """What the features of priorities learn from trees, as far as the grammar can derive them."""
+        derivations, words, rows = [], [], []
+        for tree, sentence in zip(binary, sentences, strict=True):
+            try:
+                derivations.append(self.grammar_.derivation(tree))
+            except NotInGrammar:
+                continue
+            words.append(sentence.forms)
+            rows.append(self._rows(list(sentence.forms), tree.tags()))
+        if not derivations:
+            raise CorpusError("the grammar can derive no tree of this treebank, to learn priorities from")
+        return Priorities.learn(self.grammar_, derivations, words, rows=rows, lexical=self._lexical)
+
+    def _learn_priorities(
+        self,
+        features: Priorities,
+        sentences: Sequence[Sentence],
+        jobs: int,
+        progress: Callable[[str, int, int], None] | None,
+        *,
+        time: str = "pops",
+        learner: str | dict[str, Any] = "dagger",
+    ) -> None:
+        """Priorities for λ = ``tradeoff``, or those of A*₀ without it."""
+        self._agenda = AgendaParser(self.grammar_, self._lexical, features)
+        if self.tradeoff is None:
+            self.priority_ = AgendaPolicy.a_star(self._agenda)
+            return
+        sentences = sentences[:: -(-len(sentences) // _ENOUGH)]
+        trees = _clean_trees(sentences)
+        words = [list(sentence.forms) for sentence in sentences]
+        rows = [self._rows(each, tree.tags()) for each, tree in zip(words, trees, strict=True)]
+        environment = AgendaEnvironment(self._agenda, words, rows, trees, tradeoff=float(self.tradeoff))
+        if time != "pops":
+            costs = seconds_per_step(environment, np.arange(len(words))) if time == "seconds" else None
+            environment = environment.but(time=time, seconds=costs)
+        learned = AgendaPolicy.learn(environment, learner=learner, seed=self.seed, jobs=jobs, progress=progress)
+        self.priority_ = learned.policy
 
     def _read_treebank(self, corpus: Corpus) -> tuple[list[Sentence], list[Tree], list[Tree]]:
         """The sentences to learn from, their clean trees, and these made binary; what is usual at the top is noted."""
@@ -345,11 +463,21 @@ class ConstituencyParser(Estimator):
 
     def _check_settings(self) -> None:
         choices = (("lexicon", KINDS), ("tags", ("lexicon", "gold")), ("trained", TRAINED), ("loss", LOSSES))
-        for name, known in (*choices, ("decoder", tuple(DECODERS))):
+        for name, known in (*choices, ("decoder", tuple(DECODERS)), ("search", SEARCHES)):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
         if self.beam is not None and not _number(self.beam) > 0.0:
             raise ConfigError(f"beam must be a number above 0, not {self.beam!r}; leave it out for exact search")
+        if self.tradeoff is not None and not 0.0 <= _number(self.tradeoff) < math.inf:
+            raise ConfigError(
+                f"tradeoff is λ, the price of a pop, a number that is 0 or more, such as 1e-5, not {self.tradeoff!r}"
+            )
+        if self.search == "agenda" and (self.decoder != "viterbi" or self.beam is not None or _number(self.prune) > 0):
+            raise ConfigError(
+                "search='agenda' goes with decoder='viterbi', and has a threshold of its own: leave out prune and beam"
+            )
+        if self.search != "agenda" and self.tradeoff is not None:
+            raise ConfigError("tradeoff is about an agenda: set search='agenda', or leave it out")
         self._check_sizes()
 
     def _check_sizes(self) -> None:
@@ -404,7 +532,7 @@ class ConstituencyParser(Estimator):
         """Parse sentences as they come, some thousand words at a time: memory does not grow with their number."""
         self._check_fitted()
         jobs = whole_number("jobs", jobs, 1)
-        self.covered_ = 0
+        self.covered_ = self.pops_ = self.pushes_ = 0
         for batch in _batches(sentences):
             for sentence, tree in zip(batch, self._trees(batch, jobs), strict=True):
                 if tree is None:
@@ -502,6 +630,12 @@ class ConstituencyParser(Estimator):
 
     def _decode(self, batch: _Batch, jobs: int) -> Iterator[tuple[npt.NDArray[np.int32], bool]]:
         """The derivation of each piece, and whether it is a cover only."""
+        if self.priority_ is not None:
+            parses = self.priority_.parse(self._agenda, self._agenda.pack(batch.words, batch.piece_rows), jobs=jobs)
+            self.pops_ += int(parses.pops.sum())
+            self.pushes_ += int(parses.pushes.sum())
+            yield from zip(parses.derivations, (not is_whole for is_whole in parses.whole), strict=True)
+            return
         pieces = len(batch.words)
         nodes = np.zeros((max(2 * int(batch.at[-1]) - pieces, 0), 5), np.int32)
         filled, status, values = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64), np.zeros(pieces)
@@ -550,7 +684,11 @@ class ConstituencyParser(Estimator):
         each = bytes_each or (24 if self.decoder == "max-rule" else 8 if self.prune else 4)
         symbols = len(self.grammar_.symbols)
         lengths = range(20, 2_010, 10)
-        fitting = bisect_right(lengths, self.memory * 1e9, key=lambda n: chart_bytes(symbols, n, each))
+
+        def taken(n: int) -> int:
+            return room_bytes(symbols, n) if self.priority_ is not None else chart_bytes(symbols, n, each)
+
+        fitting = bisect_right(lengths, self.memory * 1e9, key=taken)
         return 10 + 10 * fitting
 
     # ---- what follows from what is learned
@@ -598,10 +736,12 @@ class ConstituencyParser(Estimator):
         settings, arrays = self.lexicon_.to_arrays()
         lexicon = {f"lexicon.{name}": array for name, array in arrays.items()}
         grammar = {f"grammar.{name}": array for name, array in self.grammar_.to_arrays().items()}
-        return {"lexicon": settings, "top": self.top_, "cover": self.cover_}, {**lexicon, **grammar}
+        learned = {} if self.priority_ is None else self.priority_.to_arrays()
+        priority = {f"priority.{name}": array for name, array in learned.items()}
+        return {"lexicon": settings, "top": self.top_, "cover": self.cover_}, {**lexicon, **grammar, **priority}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-        parts: dict[str, dict[str, Any]] = {"lexicon": {}, "grammar": {}}
+        parts: dict[str, dict[str, Any]] = {"lexicon": {}, "grammar": {}, "priority": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition(".")
             parts[part][rest] = array
@@ -609,6 +749,9 @@ class ConstituencyParser(Estimator):
         self.lexicon_ = Lexicon.from_arrays(settings["lexicon"], parts["lexicon"])
         self.top_, self.cover_ = settings["top"], settings["cover"]
         self._restored()
+        if parts["priority"]:
+            self.priority_ = AgendaPolicy.from_arrays(parts["priority"])
+            self._agenda = AgendaParser(self.grammar_, self._lexical, self.priority_.priorities)
 
 
 def _as_in_treebank(words: list[str], knows: Callable[[str], bool]) -> list[str]:

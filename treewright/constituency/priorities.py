@@ -43,7 +43,18 @@ from treewright.errors import CorpusError
 from treewright.models import pack_strings, unpack_strings
 from treewright.search.compiling import compiled, lean
 
-__all__ = ["FEATURES", "NAMES", "Priorities", "Tables", "View", "label_classes", "look", "new_view", "static_merits"]
+__all__ = [
+    "FEATURES",
+    "NAMES",
+    "SCALES",
+    "Priorities",
+    "Tables",
+    "View",
+    "label_classes",
+    "look",
+    "new_view",
+    "static_merits",
+]
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -61,6 +72,10 @@ NAMES = (
     *("in span", "behind best of span", "words covered"),
 )
 """The names of all features, in order."""
+
+SCALES = np.ones(FEATURES)
+"""While it is learned, a weight is that of a feature divided by this, so that all features have much the same size."""
+SCALES[[INSIDE, LENGTH, BEFORE, AFTER, DYNAMIC + 1]] = 10.0, 5.0, 3.0, 3.0, 5.0
 
 _PATTERNS = 5  # of each sign
 _LONGEST_PATTERN = 8  # longer ones are rare, and all one
@@ -325,7 +340,7 @@ class Priorities:
 
     def describe(self, feature: int) -> str:
         """The name of a feature; of a pattern of punctuation, the pattern."""
-        pattern = self.patterns[feature - PUNCTUATION] if PUNCTUATION <= feature < CHEATING else ""
+        pattern = self.patterns[feature - PUNCTUATION] if self.patterns and PUNCTUATION <= feature < CHEATING else ""
         return f"{NAMES[feature]}: {pattern}" if pattern else NAMES[feature]
 
     def to_arrays(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ are not, learning has something to do.
 0 TOP 'she sees it .': TOP -> S^TOP, None, 0.0
 1 S^TOP 'she sees it .': S^TOP -> NP^S @S^TOP|NP, 1, 0.0
 2 NP^S 'she': NP^S -> PRP, None, 0.0
+
+A parser with an agenda builds its tree from the words up, in the order of priorities: :func:`trace_pops`.
 """
 
 from __future__ import annotations
@@ -21,17 +23,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from treewright.constituency.grammar import Grammar, NotInGrammar, _Span
+import numpy as np
+
+from treewright.constituency.agenda_parser import Pop
+from treewright.constituency.grammar import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.mdp import Action, Constituent, Rule, TopDownMDP
 from treewright.constituency.parser import ConstituencyParser
 from treewright.corpora import Sentence, Tree, clean_tree
-from treewright.errors import CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError, whole_number
 
-__all__ = ["DONE", "Step", "expert_actions", "trace"]
+__all__ = ["DONE", "PoppedStep", "Step", "expert_actions", "trace", "trace_pops"]
 
 DONE = "Done"
 
 _TIE = 1e-9  # the chart adds in another order
+_MOST_POPS = 1_000_000  # so many are shown at most
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,89 @@ def trace(
     return list(_steps(mdp, expert, follow == "gold", top))
 
 
+@dataclass(frozen=True)
+class PoppedStep:
+    """A constituent that the agenda parser pops: its inside score, its priority, and what the priority is made of.
+
+    ``features`` are those that are not 0, and ``shares`` what they add to the priority, each the feature times its
+    weight. ``used`` says whether the constituent is a part of the parse in the end, ``correct`` whether the gold tree
+    has it; None where there is no gold tree, and for symbols that are no constituents of it.
+    """
+
+    number: int
+    constituent: str
+    start: int
+    end: int
+    words: tuple[str, ...]
+    inside: float
+    priority: float
+    features: dict[str, float]
+    shares: dict[str, float]
+    used: bool
+    correct: bool | None = None
+
+
+def trace_pops(parser: ConstituencyParser, sentence: Sentence | Sequence[str]) -> list[PoppedStep]:
+    """What a parser with an agenda pops for a sentence, in order.
+
+    >>> from treewright.corpora import builtin_corpus
+    >>> train, dev, test = builtin_corpus(train=100, dev=0, test=0)
+    >>> parser = ConstituencyParser(learner="maximum-likelihood", search="agenda").fit(train)
+    >>> for pop in trace_pops(parser, "she sees it .".split())[:3]:
+    ...     print(f"{pop.constituent} {' '.join(pop.words)!r}: {pop.priority:.2f}")
+    PRP 'she': 0.00
+    VBZ 'sees': 0.00
+    PRP 'it': 0.00
+    """
+    if not isinstance(sentence, Sentence):
+        sentence = Sentence.from_words(sentence)
+    parser._check_fitted()
+    if parser.priority_ is None:
+        raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
+    agenda, words = parser._agenda, list(sentence.forms)
+    if not words:
+        raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
+    packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
+    order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
+    weights, prune = parser.priority_.weights, parser.priority_.prune
+    [nodes] = agenda.parse(packed, weights, prune=prune, order=order).derivations
+    pops = [agenda.pop(*row) for row in order[order[:, 0] >= 0.0].tolist()]
+    symbols, tops = parser.grammar_.symbols, parser.grammar_.unary
+    built = {(symbols[node[0]], node[3], node[4]) for node in nodes.tolist()}
+    built |= {(symbols[tops[node[1], 0]], node[3], node[4]) for node in nodes.tolist() if node[1] >= 0}
+    tree = None if sentence.tree is None else clean_tree(sentence.tree)
+    gold = None if tree is None else set(_brackets(tree))
+    names = [agenda.priorities.describe(f) for f in range(len(weights))]
+
+    def step(number: int, pop: Pop, φ: list[float]) -> PoppedStep:
+        label = label_of(pop.symbol)
+        there = [f for f, value in enumerate(φ) if value]
+        return PoppedStep(
+            number,
+            *pop[:3],
+            tuple(words[pop.start : pop.end]),
+            pop.inside,
+            pop.priority,
+            {names[f]: φ[f] for f in there},
+            {names[f]: float(weights[f]) * φ[f] for f in there if weights[f]},
+            pop[:3] in built,
+            None if gold is None or label is None else (label, pop.start, pop.end) in gold,
+        )
+
+    features = agenda.explain(packed, 0, pops).tolist()
+    return [step(number, pop, φ) for number, (pop, φ) in enumerate(zip(pops, features, strict=True))]
+
+
+def _brackets(tree: Tree) -> Iterator[tuple[str, int, int]]:
+    """The constituents of a tree, with its tags."""
+    stack, at = [tree], 0
+    while stack:
+        node = stack.pop()
+        yield node.label, at, at + len(node.leaves())
+        at += node.is_preterminal
+        stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
+
+
 def expert_actions(grammar: Grammar, tree: Tree) -> dict[Constituent, Action]:
     """What a binarised tree does with each of its constituents, whether the grammar has these rules or not.
 
@@ -131,6 +220,13 @@ def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
     words = list(sentence.forms)
     if not words:
         raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
+    if len(words) > (longest := parser._longest(8)):
+        raise CorpusError(
+            f"a sentence of {len(words)} words, of which {longest} fit into the parser's memory of {parser.memory:g} "
+            "gigabytes: longer ones are parsed in parts, whose steps cannot be shown",
+            path=sentence.path,
+            line=sentence.line,
+        )
     rows = parser._rows(words, parser._given_tags(sentence))
     return TopDownMDP.from_lexical(parser.grammar_, words, parser._lexical, rows)
 

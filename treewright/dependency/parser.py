@@ -28,7 +28,7 @@ from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
-from treewright.search import Decoded, Packed
+from treewright.search import Decoded, Packed, TransitionEnvironment
 
 __all__ = ["DependencyParser"]
 
@@ -206,6 +206,24 @@ class DependencyParser(Estimator):
         self._check_fitted()
         gold = _treebank(corpus)
         return score_dependencies(gold, self.parse(gold, jobs=jobs), seed=self.seed)
+
+    def environment(
+        self, corpus: Corpus, *, tradeoff: float = 0.0, initial: npt.ArrayLike | None = None
+    ) -> TransitionEnvironment:
+        """A treebank as an environment, for :func:`~treewright.learners.rl_training.train_rl`.
+
+        The accuracy is the share of words that are right, a wrong label counting ``label_weight``; ``tradeoff`` is the
+        price of a transition, and ``initial`` the weights to begin with, zeros unless they are given. A parser that has
+        seen no treebank yet takes its words and labels from this one.
+        """
+        self._check_settings()
+        sentences = _treebank(corpus)
+        is_new = not hasattr(self, "labels_")
+        if is_new:
+            self._learn_words(sentences)
+        bits = BITS[self.mode] if self.bits is None else self.bits
+        packed = self._pack_gold(sentences, learn_labels=is_new)
+        return TransitionEnvironment(packed, bits=bits, tradeoff=tradeoff, initial=initial)
 
     def _make_learner(self) -> Learner:
         """The learner, with what is good for parsing where it says nothing."""

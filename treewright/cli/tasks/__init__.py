@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from treewright.cli.tasks.amr import AMR
 from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
@@ -18,7 +19,7 @@ from treewright.errors import ModelError
 __all__ = ["TASKS", "Task", "load_model"]
 
 TASKS: dict[str, Task] = {
-    task.name: task for task in (Tagging(), Dependency(), Constituency(), Latent(), Viterbi(), Eisner())
+    task.name: task for task in (Tagging(), Dependency(), Constituency(), Latent(), AMR(), Viterbi(), Eisner())
 }
 
 

@@ -65,6 +65,13 @@ class AMR(Task):
         ),
         Setting("reach", int, "How many edges away a node may be reattached; 0: anywhere.", default="6"),
         Setting(
+            "shenanigans",
+            bool,
+            "Give each state of the training data a feature of its own, a kind of regularisation.",
+            flag="--shenanigans/--no-shenanigans",
+            default="False",
+        ),
+        Setting(
             "dictionaries",
             str,
             "A folder with the frames of PropBank and lists of verbalisations; they become part of the model.",
@@ -73,8 +80,8 @@ class AMR(Task):
         Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="20"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
     )
-    default_learner = "dagger"
-    learner_defaults = {"learner": "dagger"}
+    default_learner = "exploration"
+    learner_defaults = {"learner": "exploration"}
     score_name = "Smatch"
     formats = GRAPH_FORMATS
     keeps_format = False

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from treewright.cli.settings import LEARNING, Setting
+from treewright.cli.streams import load
+from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,6 +48,8 @@ class Task(ABC):
     """The help of ``treewright train NAME``."""
     settings: ClassVar[tuple[Setting, ...]]
     """The estimator's settings, all but the learner."""
+    files: ClassVar[tuple[Setting, ...]] = ()
+    """Files that training needs besides the corpora."""
     learning: ClassVar[tuple[Setting, ...]] = LEARNING
     """The learner's settings: ``LEARNING`` for imitation, ``PLANNING`` for inverse reinforcement learning."""
     default_learner: ClassVar[str]
@@ -65,6 +69,8 @@ class Task(ABC):
     """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
     counted: ClassVar[tuple[str, ...]] = ()
     """Attributes of the estimator that count something in the sentences parsed last; :meth:`score` gets the sums."""
+    made_from: ClassVar[tuple[str, ...]] = ()
+    """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
     """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
 
@@ -77,8 +83,11 @@ class Task(ABC):
         """Whether it learns from whole plans: then there is no update of a classifier."""
         return all(setting.table != "update" for setting in self.learning)
 
-    def make_learner(self, settings: Mapping[str, Any]) -> Learner | None:
-        """The learner of resolved settings; None where there is nothing to learn in passes."""
+    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner | None:
+        """The learner of resolved settings, for training with development data or without.
+
+        None where there is nothing to learn in passes.
+        """
         from treewright.learners import make_learner
 
         return make_learner(dict(settings))
@@ -101,6 +110,14 @@ class Task(ABC):
     @abstractmethod
     def estimator(self) -> type[Any]:
         """The estimator's class; it is imported here and not earlier."""
+
+    def read(
+        self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
+    ) -> list[Sentence]:
+        """The sentences of a corpus with the right annotation; ``trees`` is a file with what else they need."""
+        if trees is not None:
+            raise ConfigError(f"--trees has no meaning for {self.name}; leave it out")
+        return load(path, format, column=column, shown=shown)
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
         """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""

@@ -46,6 +46,7 @@ class Constituency(Task):
       treewright train constituency train.ptb --grammar v3h2-head --prune 1e-4 -o model.tw
       treewright train constituency train.ptb --max-length 40 --batch 100 -o model.tw
       treewright train constituency train.ptb --grammar rules.txt --out model.tw
+      treewright train constituency train.ptb --search agenda --tradeoff 1e-5 -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     settings: ClassVar[tuple[Setting, ...]] = (
@@ -77,6 +78,13 @@ class Constituency(Task):
         ),
         Setting("prune", float, "Skip what a coarse grammar finds less probable; 0 is exact.", default="0.0"),
         Setting("beam", float, "Drop what is worse than the best of its span by this; 0 is exact.", nothing=0),
+        Setting("search", str, "cky: everything is built; agenda: what has the highest priority first.", default="cky"),
+        Setting(
+            "tradeoff",
+            float,
+            "λ of an agenda: the price of a pop that priorities are learned for, such as 1e-5; 0: nothing is learned.",
+            nothing=0,
+        ),
         Setting("max_length", int, "Leave longer sentences out of training and development; 0: none.", nothing=0),
         Setting("memory", float, "Gigabytes for a chart; longer sentences are parsed in parts.", default="2.0"),
         Setting("seed", int, "The same seed gives the same model.", default="0"),
@@ -114,7 +122,7 @@ class Constituency(Task):
 
         return ConstituencyParser
 
-    def make_learner(self, settings: Mapping[str, Any]) -> Learner | None:
+    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner | None:
         """None for relative frequencies, which need no passes."""
         return None if settings["name"] == _ML else super().make_learner(settings)
 
@@ -232,7 +240,8 @@ class Latent(Constituency):
     help = """Train a constituency parser whose grammar splits its symbols (split and merge).
 
     TRAIN is a treebank in brackets (.ptb, .mrg). In each cycle every symbol is split in
-    two, and the splits that help least are taken back. With --dev, the best cycle is kept.
+    two, and the splits that help least are taken back. With --dev, that is done --starts
+    times, from one seed after the other, and the best cycle of all is kept.
     It parses more accurately than `train constituency`, and takes longer to learn.
 
     Examples:
@@ -249,6 +258,7 @@ class Latent(Constituency):
             default="max-rule-product",
         ),
         Setting("prune", float, "Skip what coarser grammars find less probable; 0 is exact.", default="0.0001"),
+        Setting("products", int, "How many of the --starts parse together, as a product.", default="1"),
         Setting(
             "tradeoff",
             float,
@@ -260,14 +270,17 @@ class Latent(Constituency):
     learning = (
         Setting("name", str, "split-merge; there is no other.", table="learner", flag="--learner -l", key="learner"),
         Setting("cycles", int, "Cycles of splitting and merging.", table="learner", flag="--cycles -n"),
+        Setting(
+            "starts", int, "With --dev: how many grammars are learned, of which the best is kept.", table="learner"
+        ),
         Setting("split", int, "Steps of EM after splitting.", table="learner"),
         Setting("merge", int, "Steps of EM after merging.", table="learner"),
         Setting("smooth", int, "Steps of EM with smoothing.", table="learner"),
         Setting("merged", float, "The share of the splits that is taken back.", table="learner"),
     )
     default_learner = "split-merge"
-    learner_defaults = {"learner": "split-merge", "cycles": "5", "split": "50", "merge": "20", "smooth": "10",
-                        "merged": "0.5"}  # fmt: skip
+    learner_defaults = {"learner": "split-merge", "cycles": "5", "starts": "3", "split": "50", "merge": "20",
+                        "smooth": "10", "merged": "0.5"}  # fmt: skip
     k_best_formats = ()
 
     def estimator(self) -> type[Any]:
@@ -276,11 +289,12 @@ class Latent(Constituency):
 
         return LatentParser
 
-    def make_learner(self, settings: Mapping[str, Any]) -> Any:
-        """Its cycles are what other learners have passes for."""
+    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Any:
+        """Its cycles are what other learners have passes for; without development data there is one start."""
         from treewright.constituency.latent_training import make_split_merge
 
-        return make_split_merge(dict(settings))
+        learner = make_split_merge(dict(settings))
+        return learner if has_dev else replace(learner, starts=1)
 
     def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as they are: a grammar cannot be a file here."""

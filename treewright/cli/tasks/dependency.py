@@ -76,6 +76,7 @@ class Dependency(Task):
     score_name = "LAS"
     formats = ("conllu", "text", "svg", "html", "json")
     one_a_file = ("svg",)
+    made_from = ("tagger",)
     scoring = ("subtypes", "punctuation")
     measures = ("las", "uas")
 

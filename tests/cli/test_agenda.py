@@ -1,0 +1,97 @@
+"""Agenda parsers from the command line: training, tuning the speed of a model that is there, and what is popped."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from treewright.cli import tune_speed
+from treewright.constituency import ConstituencyParser
+from treewright.corpora import builtin_corpus, write_ptb
+from treewright.errors import ConfigError
+
+ML = ("-l", "maximum-likelihood")
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trees")
+    for name, part in builtin_corpus(train=40, dev=15, test=8)._asdict().items():
+        write_ptb(part, folder / f"{name}.ptb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(run, trees):
+    files = (trees / "train.ptb", "--dev", trees / "dev.ptb", "--out", trees / "model.tw")
+    run("train", "constituency", *files, *ML, "--search", "agenda", "--tradeoff", 1e-3)
+    return trees / "model.tw"
+
+
+@pytest.mark.jit
+def test_a_model_with_an_agenda(run, model, trees):
+    parser = ConstituencyParser.load(model)
+    assert (parser.search, parser.tradeoff) == ("agenda", 1e-3)
+    scores = json.loads(run("evaluate", model, trees / "test.ptb", "--json").stdout)
+    assert scores["f1"] == parser.evaluate(trees / "test.ptb").f1
+    [tree] = run("parse", model, input="She sleeps .\n").stdout.splitlines()
+    assert tree.count("(") == tree.count(")") > 3
+
+
+@pytest.mark.jit
+def test_pops_are_shown_in_order(run, model, trees):
+    text = ("trace", "--model", model, "--text", "She sleeps .")
+    table = run(*text, "--top", 2).stdout
+    assert "priority" in table.splitlines()[0]
+    assert "TOP[0:3]" in table
+    found = json.loads(run(*text, "-f", "json").stdout)
+    assert found["pops"][-1]["constituent"] == "TOP"
+    assert {"inside", "length"} <= found["pops"][-1]["features"].keys()
+    lines = run(*text, "-f", "tsv", "--columns", "pop,constituent,features").stdout.splitlines()
+    assert lines[0] == "pop\tconstituent\tfeatures"
+    assert len(lines) == 1 + len(found["pops"])
+    assert "there is no column 'rule'" in run(*text, "--columns", "rule", code=2).stderr
+    gold = run("trace", "--model", model, trees / "train.ptb", "-n", 1, "--gold").stdout
+    assert "advantage" in gold  # the steps to the gold tree are those of exact search
+
+
+@pytest.mark.jit
+def test_speed_is_tuned(run, trees):
+    plain, out = trees / "plain.tw", trees / "fast.tw"
+    run("train", "constituency", trees / "train.ptb", *ML, "--out", plain)
+    options = ("--lambda", 1e-3, "--lose", 50, "--test", trees / "test.ptb")
+    found = json.loads(run("tune-speed", plain, trees / "dev.ptb", *options, "--json", "--out", out).stdout)
+    assert [row["name"] for row in found["rows"]] == ["as it was", "A*₀", "0.001"]
+    assert found["rows"][0]["pops"] is None
+    assert found["rows"][2]["pops"] < found["rows"][1]["pops"]
+    assert ConstituencyParser.load(out).search in ("cky", "agenda")
+    said = run("tune-speed", plain, trees / "dev.ptb", *options).stdout
+    assert "pops/sentence" in said.splitlines()[0]
+    assert "8 sentences" in said.splitlines()[-1]
+
+
+def test_what_tuning_buys():
+    def outcome(name, seconds, pops, f1):
+        return tune_speed.Outcome(name, None, f1, seconds, pops, None)
+
+    tried = [outcome("as it was", 2.0, 0, 0.9), outcome("A*₀", 4.0, 300, 0.9), outcome("0.1", 1.0, 100, 0.88)]
+    assert tune_speed._what_it_buys(tried, tried[2]) == "3.0 times fewer pops than A*₀, 2.0 times faster, -2.0 F1"
+    assert tune_speed._what_it_buys(tried, tried[0]).startswith("nothing that loses so little is faster")
+
+
+def test_only_constituency_parsers_can_be_tuned(monkeypatch, tmp_path):
+    class Tagging:
+        name = "tagging"
+
+    monkeypatch.setattr(tune_speed, "load_model", lambda path: (Tagging, object()))
+    with pytest.raises(ConfigError, match="this is a model for tagging; only the speed of constituency parsers"):
+        tune_speed._parser(tmp_path / "model.tw")
+
+
+def test_settings(run):
+    options = ("--search", "agenda", "--tradeoff", 1e-5, "--print-config")
+    config = tomllib.loads(run("train", "constituency", *options).stdout)
+    assert (config["search"], config["tradeoff"]) == ("agenda", 1e-5)
+    assert tomllib.loads(run("train", "constituency", "--print-config").stdout)["tradeoff"] == 0

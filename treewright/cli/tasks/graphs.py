@@ -1,0 +1,150 @@
+"""Meaning graphs as text: how commands write them, and in which colours terminals show them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from io import StringIO
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from treewright.cli.tasks.base import page, sentence_values
+from treewright.errors import CorpusError
+
+if TYPE_CHECKING:
+    from treewright.amr.alignment import Alignment
+    from treewright.corpora import Graph, Sentence
+
+__all__ = ["GRAPH_FORMATS", "ansi", "graph_writer", "graphs_page", "palette", "sentence_id"]
+
+GRAPH_FORMATS = ("penman", "svg", "html", "json", "dot")
+_COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
+_INSTANCE = re.compile(r"\((\S+) / ([^\s()]+)")
+_SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S.*?)\s*")
+
+GraphWriter = Callable[["Sentence", "Alignment | None"], str]
+
+
+def graph_writer(format: str, *, colours: bool = False) -> GraphWriter:
+    """How sentences with graphs become text, in one of ``GRAPH_FORMATS``; where no alignment is given, the graph's."""
+    match format:
+        case "penman":
+            return _coloured if colours else lambda sentence, _: _penman(sentence)
+        case "svg":
+            return _svg
+        case "html":
+            return lambda sentence, alignment: f"<figure>\n{_svg(sentence, alignment)}</figure>\n"
+        case "dot":
+            return lambda sentence, _: _dot(sentence)
+    return _json
+
+
+def graphs_page(format: str) -> tuple[str, str]:
+    """What stands before the first graph and after the last one."""
+    return page("Meaning graphs") if format == "html" else ("", "")
+
+
+def sentence_id(sentence: Sentence) -> str | None:
+    """The id of a sentence, as files of graphs or of trees have it."""
+    from treewright.corpora.amr import metadata
+
+    named = [found[1] for comment in sentence.comments if (found := _SENT_ID.fullmatch(comment))]
+    return metadata(sentence).get("id") or next(iter(named), None)
+
+
+def palette(alignment: Alignment) -> dict[tuple[int, ...], str]:
+    """A colour for the words of each node; nodes that are there for the same words share it."""
+    return dict(zip(sorted(set(alignment.values())), cycle(_COLOURS), strict=False))
+
+
+def ansi(text: Text) -> str:
+    """A text with its colours, as a terminal takes it."""
+    console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100_000, highlight=False)
+    console.print(text, soft_wrap=True, end="")
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def _own(graph: Graph) -> dict[Any, tuple[int, ...]]:
+    return {node: at for node, at in graph.alignments.items() if isinstance(at, tuple)}
+
+
+def _graph(sentence: Sentence) -> Graph:
+    if sentence.graph is None:
+        raise CorpusError("this sentence has no graph", path=sentence.path, line=sentence.line)
+    return sentence.graph
+
+
+def _penman(sentence: Sentence) -> str:
+    """With metadata; a ``sent_id`` becomes an ``::id``."""
+    from treewright.corpora.amr import format_amr, metadata
+
+    name = sentence_id(sentence)
+    if name is not None and "id" not in metadata(sentence):
+        sentence = replace(sentence, comments=(f"# ::id {name}", *sentence.comments))
+    return format_amr(sentence)
+
+
+def _coloured(sentence: Sentence, alignment: Alignment | None) -> str:
+    """The words and the concepts that come from them in the same colour."""
+    aligned = _own(_graph(sentence)) if alignment is None else alignment
+    found: Alignment = {node: words for node, words in aligned.items() if isinstance(node, str)}
+    colours = palette(found)
+    of_words = {word: colours[words] for words in found.values() for word in words}
+    lines = _penman(sentence).rstrip("\n").split("\n")
+    known = [line for line in lines if line.startswith("#")]
+    text = Text()
+    for line in known:
+        if not line.startswith(("# ::snt", "# ::tok")):
+            text.append(f"{line}\n", style="dim")
+    if len(sentence):
+        text.append("# ::snt", style="dim")
+        for k, form in enumerate(sentence.forms):
+            text.append(" ").append(form, style=of_words.get(k))
+        text.append("\n")
+    text.append_text(_with_colours("\n".join(lines[len(known) :]), found, colours))
+    return ansi(text) + "\n\n"
+
+
+def _with_colours(penman: str, alignment: Alignment, colours: Mapping[tuple[int, ...], str]) -> Text:
+    text = Text(penman)
+    for found in _INSTANCE.finditer(penman):
+        if (words := alignment.get(found[1])) is not None:
+            text.stylize(colours[words], *found.span(2))
+    return text
+
+
+def _svg(sentence: Sentence, alignment: Alignment | None) -> str:
+    from treewright.reports import amr_svg
+
+    return amr_svg(sentence, alignment=alignment)
+
+
+def _dot(sentence: Sentence) -> str:
+    from treewright.reports import amr_dot
+
+    return amr_dot(sentence)
+
+
+def _json(sentence: Sentence, alignment: Alignment | None) -> str:
+    """An object on a line: the words, the graph in PENMAN notation, and its parts with their words, counted from 0."""
+    graph = _graph(sentence)
+    found = _own(graph) if alignment is None else alignment
+    values = {
+        "id": sentence_id(sentence),
+        **sentence_values(sentence, ()),
+        "graph": graph.to_penman(),
+        "top": graph.top,
+        "nodes": [
+            {"variable": variable, "concept": concept, "words": list(found.get(variable, ()))}
+            for variable, concept in graph.instances
+        ],
+        "edges": [list(edge) for edge in graph.edges],
+        "attributes": [list(attribute) for attribute in graph.attributes],
+    }
+    return json.dumps(values, ensure_ascii=False) + "\n"
