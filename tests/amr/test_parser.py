@@ -232,13 +232,30 @@ def test_bad_settings(settings, message):
     ("corpus", "message"),
     [
         ([], "nothing to learn from"),
-        ([Sentence.from_words(["a"])], "cannot be aligned without a graph"),
-        ([Sentence((), graph=Graph.from_penman("(d / dog)"))], "cannot be aligned without words"),
+        ([Sentence.from_words(["a"])], "a sentence without graph"),
+        ([Sentence((), graph=Graph.from_penman("(d / dog)"))], "a sentence without words"),
     ],
 )
 def test_bad_corpora(corpus, message):
     with pytest.raises(CorpusError, match=message):
         make_parser().fit(corpus)
+
+
+def test_a_folder_without_dictionaries(tmp_path):
+    with pytest.raises(ConfigError, match="has no dictionaries"):
+        make_parser(dictionaries=tmp_path).fit(SENTENCES)
+
+
+def test_given_alignments_must_be_there():
+    bare = [replace(sentence, graph=replace(sentence.graph, alignments={})) for sentence in SENTENCES]
+    with pytest.raises(ConfigError, match="needs graphs with alignments"):
+        make_parser(aligner="given").fit(bare)
+
+
+@pytest.mark.parametrize("learner", ["max-violation", "maxent"])
+def test_learners_of_other_kinds(learner):
+    with pytest.raises(ConfigError, match="is not for AMR"):
+        make_parser(learner=learner).fit(SENTENCES)
 
 
 def test_reentrance_is_true_or_false():

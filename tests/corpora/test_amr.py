@@ -125,3 +125,13 @@ def test_the_id_of_a_tree_becomes_that_of_its_graph():
     [again] = read_amr(io.StringIO(format_amr(sentence)))
     assert metadata(again) == {"id": "dogs-7", "snt": "Bark !"}
     assert format_amr(again) == format_amr(sentence)
+
+
+def test_metadata_without_a_graph_in_the_middle_of_a_file_is_an_error():
+    text = "# ::id 1\n# ::snt a b\n\n# ::id 2\n# ::snt c\n(c / cat)\n"
+    with pytest.raises(CorpusError, match="metadata without a graph") as raised:
+        list(read_amr(io.StringIO(text)))
+    assert raised.value.line == 3
+    header = "# a release of graphs\n\n# ::id 2\n\n(c / cat)\n"
+    [sentence] = read_amr(io.StringIO(header))
+    assert metadata(sentence)["id"] == "2"

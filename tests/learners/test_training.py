@@ -12,6 +12,7 @@ from tests.policies.naive import Example, as_examples, learn
 from tests.toys import Track, random_track, treacherous_track
 from treewright.errors import ConfigError
 from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, VDAgger, make_learner, train
+from treewright.learners.checkpoints import Judge
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
 from treewright.search.examples import Examples
 from treewright.search.task import ENGINE
@@ -308,6 +309,18 @@ def test_training_with_other_settings_or_data_cannot_be_resumed(packed, tmp_path
     bits, seed = BITS + (other == "bits"), int(other == "seed")
     with pytest.raises(ConfigError, match="belongs to a training with other data or settings"):
         train(learner, corpus, bits=bits, seed=seed, checkpoint=tmp_path, resume=True)
+
+
+def test_training_with_other_development_data_cannot_be_resumed(packed, tmp_path):
+    def trained(iterations, judge, **options):
+        return train(DAgger(iterations=iterations), packed, bits=BITS, evaluate=judge, checkpoint=tmp_path, **options)
+
+    first = Judge(accuracy(packed), "one")
+    trained(1, first)
+    for judge in (Judge(accuracy(packed), "another"), None):
+        with pytest.raises(ConfigError, match="the development data, or how they are parsed, are not the same"):
+            trained(2, judge, resume=True)
+    assert len(trained(2, first, resume=True).history) == 2
 
 
 def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_folder(packed, tmp_path):

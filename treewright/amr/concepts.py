@@ -73,6 +73,10 @@ class Forms:
         ]
         return cls(frames, read_verbalisations(Path(folder)))
 
+    def __bool__(self) -> bool:
+        """Is anything known from dictionaries?"""
+        return bool(self.frames or self.verbalisations)
+
     def bases(self, word: Word, particle: str | None) -> tuple[str | None, ...]:
         """What the forms are made of, in the order lemma, verb, adjective, verb with particle."""
         lemma = clean_concept(word.lemma)
@@ -117,7 +121,8 @@ class Forms:
             if concepts[first] is None:
                 continue
             senses = [k for k in range(first + 1, first + 1 + _SENSES) if concepts[k] in self.frames][:3]
-            found += [first, *(senses or [first + 1])]
+            guess = [first + 1] if any(map(str.isalpha, concepts[first] or "")) else []
+            found += [first, *(senses or guess)]
         return found
 
 

@@ -25,6 +25,7 @@ from treewright.corpora.graphs import Graph
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Learner, Pass, make_learner, train
+from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Estimator
 from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
@@ -120,7 +121,7 @@ class AMRParser(Estimator):
         if dev is not None:
             dev_sentences = _graphbank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = self._smatch_on(dev_sentences, jobs)
+            evaluate = Judge(self._smatch_on(dev_sentences, jobs), corpora["dev"])
         trained = train(
             learner,
             packed,
@@ -160,6 +161,8 @@ class AMRParser(Estimator):
 
     def _encoded(self, sentences: Sequence[Sentence]) -> tuple[Encoder, list[Example]]:
         """Numbers for all that occurs in sentences, and what the expert needs to know of each."""
+        if self.aligner == "given" and not any(graph_of(sentence).alignments for sentence in sentences):
+            raise ConfigError("aligner 'given' needs graphs with alignments, and there are none: take 'rules'")
         encoder = Encoder(Forms() if self.dictionaries is None else Forms.read(self.dictionaries))
         examples = [self._example(sentence, encoder.forms) for sentence in sentences]
         encoder.learn(examples)
@@ -225,6 +228,11 @@ class AMRParser(Estimator):
         self._check_fitted()
         batch: list[Sentence] = []
         for sentence in sentences:
+            if not isinstance(sentence, Sentence):
+                raise ConfigError(
+                    "what is parsed is a list of Sentence objects with dependency trees, as load_corpus gives them; "
+                    f"{sentence!r} is not a sentence"
+                )
             batch.append(sentence)
             if len(batch) == _BATCH:
                 yield from self._parse(batch, jobs)
@@ -251,8 +259,9 @@ class AMRParser(Estimator):
         if not isinstance(self.learner, (str, dict)):
             return make_learner(self.learner)
         settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        usual = {} if settings.get("name") in (*STRUCTURED, *IRL) else USUAL
-        return make_learner({**usual, **settings})
+        if (name := settings.get("name")) in (*STRUCTURED, *IRL):
+            raise ConfigError(f"learner {name!r} is not for AMR; take one of imitation, such as 'exploration'")
+        return make_learner({**USUAL, **settings})
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
@@ -270,6 +279,9 @@ class AMRParser(Estimator):
                 raise ConfigError(f"{name} must be True or False, not {getattr(self, name)!r}")
         if self.dictionaries is not None and not Path(self.dictionaries).is_dir():
             raise ConfigError(f"there is no folder {os.fspath(self.dictionaries)!r} with dictionaries")
+        if self.dictionaries is not None and not Forms.read(self.dictionaries):
+            names = "propbank…frames….txt or …verbalization-….txt"
+            raise ConfigError(f"the folder {os.fspath(self.dictionaries)!r} has no dictionaries: {names}")
 
     # ---- the model file
 
@@ -291,5 +303,9 @@ def _graphbank(corpus: Corpus) -> list[Sentence]:
     if not sentences:
         raise CorpusError("there is nothing to learn from or to score: no sentences")
     for sentence in sentences:
-        graph_of(sentence)
+        if not isinstance(sentence, Sentence):
+            raise ConfigError(f"a corpus is a file or a list of Sentence objects, not of {type(sentence).__name__}")
+        if sentence.graph is None or not len(sentence):
+            missing = "graph" if sentence.graph is None else "words: write them in a comment, # ::snt …"
+            raise CorpusError(f"a sentence without {missing}", path=sentence.path, line=sentence.line)
     return sentences

@@ -30,14 +30,14 @@ from treewright.amr.transitions import (
     param_of,
     sigma,
 )
-from treewright.errors import CorpusError, whole_number
+from treewright.corpora.types import Sentence
+from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.search.compiling import interpreted
 from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
 from treewright.search.hashing import seed_random
 
 if TYPE_CHECKING:
     from treewright.amr.parser import AMRParser
-    from treewright.corpora.types import Sentence
 
 __all__ = ["GraphStep", "trace_graph"]
 
@@ -64,6 +64,8 @@ class GraphStep:
 def trace_graph(parser: AMRParser, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
     """The steps of a parser on a sentence; the last one is the finished graph, with no action."""
     top = whole_number("top", top, 0)
+    if not isinstance(sentence, Sentence):
+        raise ConfigError(f"what is traced is a Sentence with a dependency tree, not {type(sentence).__name__}")
     example = parser._example(with_lemmas(sentence, parser.lemmas_), parser.encoder_.forms)
     if not example.words:
         raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)

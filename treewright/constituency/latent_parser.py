@@ -30,6 +30,7 @@ from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
 from treewright.learners import Pass
+from treewright.learners.checkpoints import Judge
 
 __all__ = ["LatentParser"]
 
@@ -124,9 +125,11 @@ class LatentParser(ConstituencyParser):
             corpora["dev"] = corpus_hash(dev_sentences)
             gold = _clean_trees(dev_sentences)
 
-            def evaluate(levels: Sequence[LatentGrammar]) -> float:
+            def f1(levels: Sequence[LatentGrammar]) -> float:
                 self._use_levels(levels)
                 return score_constituents(gold, self._trees(dev_sentences, jobs), seed=self.seed).f1
+
+            evaluate = Judge(f1, f"{corpora['dev']} {self.decoder} {self.prune}")
 
         trained = train_latent(
             binary,

@@ -619,6 +619,7 @@ def train_latent(
     kept: list[list[LatentGrammar]] = []  # the levels of each start, up to the best cycle
     starts = 1 if evaluate is None else learner.starts
     fingerprint = {} if checkpoint is None else _fingerprint(treebank_grammar, treebank, learner, starts, seed)
+    fingerprint = {**fingerprint, **checkpoints.judged_by(evaluate)}
     if checkpoint is not None and resume:
         levels, kept, history = _load(checkpoint, fingerprint)
     elif checkpoint is not None:

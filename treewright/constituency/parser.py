@@ -33,6 +33,7 @@ from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import LEARNERS, STRUCTURED, Learner, Pass, make_learner
+from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Estimator
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
@@ -267,7 +268,7 @@ class ConstituencyParser(Estimator):
         if dev is not None:
             dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = self._f1_on(dev_sentences, jobs)
+            evaluate = Judge(self._f1_on(dev_sentences, jobs), corpora["dev"])
         if learner is not None:
             planner = self._planner(binary, trees, sentences)
             trained = train_irl(

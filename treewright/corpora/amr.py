@@ -78,7 +78,7 @@ def parse_amr(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
     """The sentences in lines of a file of graphs (without line ends); ``path`` is for messages."""
     comments: list[str] = []
     graph: list[str] = []
-    number, begun, empty = 0, 0, True
+    number, begun, empty, apart = 0, 0, True, False
     for number, line in enumerate(lines, 1):
         start = line.lstrip()[:1]
         if start in ("", "#"):
@@ -86,7 +86,11 @@ def parse_amr(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
                 yield _sentence(comments, graph, path, begun)
                 comments, graph, empty = [], [], False
             if start == "#":
+                if apart and {"id", "snt", "tok"} & _metadata(comments).keys():
+                    message = "metadata without a graph after it; remove it, or write its graph"
+                    raise CorpusError(message, path=path, line=number - 1)
                 comments.append(line)
+            apart = not start
         else:
             if not graph:
                 begun = number

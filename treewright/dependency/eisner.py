@@ -43,6 +43,7 @@ from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
@@ -201,7 +202,7 @@ class EisnerParser(DependencyParser):
         if dev is not None:
             dev_sentences = _treebank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = self._las_of(dev_sentences, jobs)
+            evaluate = Judge(self._las_of(dev_sentences, jobs), corpora["dev"])
         trained = train_irl(
             learner,
             planner,

@@ -23,6 +23,7 @@ from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Learner, Pass, make_learner, train
+from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Estimator
 from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
@@ -137,7 +138,7 @@ class DependencyParser(Estimator):
         evaluate = None
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = self._las_on(dev_sentences, jobs)
+            evaluate = Judge(self._las_on(dev_sentences, jobs), corpora["dev"])
         del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
         trained = train(
             learner,

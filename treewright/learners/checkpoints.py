@@ -6,21 +6,54 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
 
-__all__ = ["Fingerprint", "clear", "differences", "history", "load_arrays", "load_state", "save_arrays", "save_state"]
+__all__ = [
+    "Fingerprint",
+    "Judge",
+    "clear",
+    "differences",
+    "history",
+    "judged_by",
+    "load_arrays",
+    "load_state",
+    "save_arrays",
+    "save_state",
+]
 
+Learned = TypeVar("Learned")
 Arrays = Mapping[str, npt.NDArray[Any]]
 Fingerprint = Mapping[str, Any]
 """What a checkpoint belongs to: settings by name, and a digest under ``data`` of all that is learned from."""
+
+
+@dataclass(frozen=True)
+class Judge(Generic[Learned]):
+    """A function that scores what was learned, and ``by`` what: a digest of development data.
+
+    Scores by other data cannot be compared, so training is resumed with the same ones only.
+    """
+
+    score: Callable[[Learned], float]
+    by: str
+
+    def __call__(self, learned: Learned) -> float:
+        """The score; higher is better."""
+        return self.score(learned)
+
+
+def judged_by(evaluate: Callable[..., float] | None) -> Fingerprint:
+    """What a checkpoint should know of the function that scores; of one that is no :class:`Judge`, nothing."""
+    return {"dev": getattr(evaluate, "by", None)}
 
 
 def clear(folder: Path) -> None:
@@ -99,6 +132,8 @@ def differences(then: Any, now: Any, name: str = "") -> list[str]:
         return []
     if name in ("", "data"):
         return ["the data are not the same"]
+    if name == "dev":
+        return ["the development data, or how they are parsed, are not the same"]
     return [f"{name} was {_said(then)} and is now {_said(now)}"]
 
 

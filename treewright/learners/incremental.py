@@ -60,7 +60,7 @@ def run_passes(
     the same ``fingerprint``.
     """
     history, best = list[Row](), None
-    known = {} if checkpoint is None else fingerprint()
+    known = {} if checkpoint is None else {**fingerprint(), **checkpoints.judged_by(evaluate)}
     found = checkpoints.load_state(checkpoint, known) if checkpoint is not None and resume else None
     if found is not None:
         history, arrays = [row(**fields) for fields in found[0]], found[1]

@@ -148,7 +148,7 @@ def train(
     rows, width = rows_for(bits), task.table_width
     fresh = new_model(learner.update, rows, width)
     run = _Run(fresh, no_examples(), [])
-    fingerprint = _fingerprint(learner, packed, bits, beam, seed)
+    fingerprint = {**_fingerprint(learner, packed, bits, beam, seed), **checkpoints.judged_by(evaluate)}
     if checkpoint is not None and resume:
         run = _load(checkpoint, fingerprint, learner, run)
     elif checkpoint is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from treewright.corpora import Sentence, corpus_hash, load_corpus
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Pass, make_learner, train
+from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Estimator
 from treewright.learners.imitation import Learner
 from treewright.models import pack_strings, unpack_strings
@@ -96,7 +97,10 @@ class Tagger(Estimator):
         self._table = WordTable(self.vocabulary_)
         packed = self._pack_gold(sentences)
         dev_sentences = None if dev is None else _sentences(dev, self.column)
-        evaluate = None if dev_sentences is None else self._accuracy_on(self._pack_gold(dev_sentences), jobs)
+        evaluate = None
+        if dev_sentences is not None:
+            accuracy = self._accuracy_on(self._pack_gold(dev_sentences), jobs)
+            evaluate = Judge(accuracy, corpus_hash(dev_sentences))
         trained = train(
             learner,
             packed,

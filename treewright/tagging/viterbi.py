@@ -24,6 +24,7 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import ConfigError, whole_number
 from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add
@@ -146,7 +147,7 @@ class ViterbiTagger(Tagger):
         if dev is not None:
             dev_sentences = _sentences(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = self._accuracy_of(dev_sentences, jobs)
+            evaluate = Judge(self._accuracy_of(dev_sentences, jobs), corpora["dev"])
         trained = train_irl(
             learner,
             self._planner([s.forms for s in sentences], [s.column(self.column) for s in sentences]),

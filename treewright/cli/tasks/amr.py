@@ -156,7 +156,10 @@ class AMR(Task):
         return plain, _show(plain)
 
 
-NO_TREES = "parse trees in CoNLL-U, or name models that make them: --tagger xpos.tw --parser parser.tw"
+NO_TREES = (
+    "give trees in CoNLL-U (beside a file of graphs: --trees), or, where that is possible, models that make them: "
+    "--tagger xpos.tw --parser parser.tw"
+)
 
 
 def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
