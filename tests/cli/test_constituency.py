@@ -101,7 +101,7 @@ class TestTraining:
         assert params == {
             "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
             "tags": "gold", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5, "beam": 30.0,
-            "max_length": 8, "memory": 0.5, "seed": 3,
+            "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
         }  # fmt: skip
         assert learner == {
             "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,

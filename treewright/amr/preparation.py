@@ -6,6 +6,7 @@ and dates in figures are three (*25-12-1943*).
 >>> from treewright.corpora import Graph, Sentence
 >>> sentence = Sentence.from_words("Two hundred stars shone .".split())
 >>> sentence = sentence.with_tree([2, 3, 4, 0, 4], ["compound", "nummod", "nsubj", "root", "punct"])
+>>> sentence = sentence.with_column("upos", ["NUM", "NUM", "NOUN", "VERB", "PUNCT"])
 >>> [(word.form, word.head, word.positions) for word in tree_words(sentence)]
 [('Two hundred', 1, (0, 1)), ('stars', 2, (2,)), ('shone', -1, (3,))]
 
