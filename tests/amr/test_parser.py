@@ -232,7 +232,7 @@ def test_bad_settings(settings, message):
     ("corpus", "message"),
     [
         ([], "nothing to learn from"),
-        ([Sentence.from_words(["a"])], "a sentence without graph"),
+        ([Sentence.from_words(["a"])], "a sentence without a graph"),
         ([Sentence((), graph=Graph.from_penman("(d / dog)"))], "a sentence without words"),
     ],
 )

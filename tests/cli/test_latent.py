@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -63,7 +64,8 @@ def test_speed_is_tuned(run, model, trees):
     said = run(
         "tune-speed", model, trees / "train.ptb", "--lambda", 0.01, "--lambda", 0.1, "--lose", 50, "-o", out
     ).stdout
-    assert "times faster" in said.splitlines()[-1]
+    # which is faster is measured, so either may be said
+    assert re.search("times faster|nothing that loses so little is faster", said.splitlines()[-1])
     assert "8 sentences" in said.splitlines()[-1]
     fast = LatentParser.load(out)
     assert fast.tradeoff in (None, 0.01, 0.1)

@@ -306,6 +306,6 @@ def _graphbank(corpus: Corpus) -> list[Sentence]:
         if not isinstance(sentence, Sentence):
             raise ConfigError(f"a corpus is a file or a list of Sentence objects, not of {type(sentence).__name__}")
         if sentence.graph is None or not len(sentence):
-            missing = "graph" if sentence.graph is None else "words: write them in a comment, # ::snt …"
+            missing = "a graph" if sentence.graph is None else "words: write them in a comment, # ::snt …"
             raise CorpusError(f"a sentence without {missing}", path=sentence.path, line=sentence.line)
     return sentences
