@@ -99,12 +99,14 @@ class Encoder:
         self.label_counts: Counter[str] = Counter()
         self.leaf_pairs: list[tuple[int, int]] = []
         self.parameters = Parameters()
+        self._tables: dict[str, Any] | None = None  # made once for all sentences, when they are first needed
 
     # ---- learning the numbers
 
     def learn(self, examples: Iterable[Example]) -> None:
         """Number everything that occurs in training data, and the leaves of gold graphs."""
         pairs: dict[tuple[int, int], None] = {}
+        self._tables = None
         for example in examples:
             gold = example.gold
             for word in example.words:
@@ -154,7 +156,7 @@ class Encoder:
             key: Counter({number[pair]: count for pair, count in leaves.items()})
             for key, leaves in found.leaves.items()
         }
-        self.parameters = found
+        self.parameters, self._tables = found, None
 
     # ---- the model file
 
@@ -219,8 +221,13 @@ class Encoder:
 
     def task(self, options: Sequence[int]) -> GraphParsing:
         """The task with the parameters learned so far."""
+        if self._tables is None:
+            self._tables = self._make_tables()
+        return GraphParsing({"options": np.array(options, np.int32), **self._tables})
+
+    def _make_tables(self) -> dict[str, Any]:
         keys = len(self.keys)
-        tables: dict[str, Any] = {"options": np.array(options, np.int32)}
+        tables: dict[str, Any] = {}
         for name in ("inserts", "leaves", "roles_out", "roles_in"):
             tables[name], tables[name + "_at"] = self.parameters.table(name, keys)
         tables["leaf_pairs"] = np.array(self.leaf_pairs, np.int32).reshape(-1)
@@ -231,15 +238,16 @@ class Encoder:
         sorts = [1 if _SENSE.search(label) else 2 if is_constant(label) else 0 for label in self.labels]
         tables["concept_sorts"] = np.array(sorts, np.int32)
         tables["concept_classes"] = np.searchsorted([1, 2, 5, 20], counts, side="right").astype(np.int32)
-        return GraphParsing(tables)
+        return tables
 
     def pack(self, examples: Sequence[Example], options: Sequence[int]) -> tuple[Packed, list[list[str]]]:
         """The arrays of sentences, and for each the concepts that have numbers of its own, from that of labels on."""
         own: list[list[str]] = []
+        names = list(self.labels)
         columns: dict[str, list[Any]] = {name: [] for name in GraphParsing.instance}
         for example in examples:
             local: dict[str, int] = {}
-            for name, values in self._arrays(example, local).items():
+            for name, values in self._arrays(example, local, names).items():
                 columns[name].append(np.asarray(values, np.int32))
             own.append(list(local))
         flat: dict[str, Any] = {}
@@ -249,7 +257,7 @@ class Encoder:
         lengths = np.array([len(example.words) for example in examples], np.int32)
         return self.task(options).packed(lengths, flat), own
 
-    def _arrays(self, example: Example, local: dict[str, int]) -> dict[str, Any]:
+    def _arrays(self, example: Example, local: dict[str, int], names: Sequence[str]) -> dict[str, Any]:
         words = example.words
 
         def label_number(label: str | None) -> int:
@@ -267,7 +275,7 @@ class Encoder:
             concepts = self.forms.realise(word, particles.get(k))
             known += self.forms.known(concepts)
             realised += map(label_number, concepts)
-            candidates += self._candidates(word, concepts)
+            candidates += self._candidates(word, concepts, names)
             firsts.append(len(candidates))
         return {
             "heads": [word.head for word in words],
@@ -287,12 +295,11 @@ class Encoder:
             **self._gold_arrays(example, label_number),
         }
 
-    def _candidates(self, word: Word, concepts: Sequence[str | None]) -> list[int]:
+    def _candidates(self, word: Word, concepts: Sequence[str | None], names: Sequence[str]) -> list[int]:
         """The forms to offer: those seen with the lemma, and the usual ones where it is rare; each concept once."""
         key = self.keys.get(_lemma(word), _UNSEEN)
         seen = [form for form, _ in self.parameters.forms.get(key, Counter()).most_common()]
         rare = self.lemma_counts[_lemma(word)] < _RARE
-        names = list(self.labels)
         found: dict[str, int] = {}
         for form in [*seen, *(self.forms.usual(word, concepts) if rare else [LEMMA])]:
             concept = concepts[form] if form < len(FORMS) else names[form - len(FORMS)]
