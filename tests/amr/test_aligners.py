@@ -58,6 +58,7 @@ WORDS = [
     "not",
 ]
 
+TRIPLES = ("edges", "attributes")
 NEW_ZEALAND = '(c / country :name (n / name :op1 "New" :op2 "Zealand"))'
 
 
@@ -102,7 +103,7 @@ def shown(sentence, alignment):
         ("Minus Polarity Affixes", "unhappy", "(h / happy-01 :polarity -)", ":polarity -: unhappy"),
         ("Degree", "the largest dog", "(d / dog :ARG1-of (h / have-degree-91 :ARG2 (l / large) :ARG3 (m / most)))",
          "most: largest"),
-        ("Shared Wording", "years ago", "(b / before :op1 (n / now) :quant (t / year))", "now: ago"),
+        ("Shared Wording", "years ago", "(b / before :op1 (n / now) :quant (t / year))", "before: ago"),
         ("Imperative", "Go !", "(g / go-02 :mode imperative :ARG0 (y / you))", ":mode imperative: Go"),
     ],
 )  # fmt: skip
@@ -134,6 +135,15 @@ def test_the_nearest_of_equal_words():
 def test_the_first_of_words_for_one_node():
     of = sentence("I think that I am", "(t / think-01 :ARG0 (i / i) :ARG1 (a / be :ARG1 i))")
     assert RuleAligner().align(of)["i"] == (0,)
+
+
+def test_of_two_nodes_the_nearer_one_gets_a_word():
+    of = sentence(
+        "no cats came , not dogs",
+        "(a / and :op1 (d / dog :polarity -) :op2 (c / cat :polarity -))",
+    )
+    found = RuleAligner().align(of)
+    assert (found["d", ":polarity", "-"], found["c", ":polarity", "-"]) == ((4,), (0,))
 
 
 def test_every_rule_is_tested():
@@ -251,6 +261,15 @@ def test_alignments_are_well_formed(of):
             assert list(words) == sorted(set(words))
             assert 0 <= words[0] <= words[-1] < len(of)
         assert aligner.align(of) == found
+
+
+@given(sentences(), st.randoms(use_true_random=False))
+@settings(max_examples=200)
+def test_the_order_of_triples_does_not_matter(of, random):
+    shuffled = {name: tuple(random.sample(getattr(of.graph, name), len(getattr(of.graph, name)))) for name in TRIPLES}
+    other = replace(of, graph=replace(of.graph, **shuffled))
+    for aligner in (RuleAligner(), ImprovedAligner()):
+        assert aligner.align(of) == aligner.align(other)
 
 
 @given(sentences())

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
+from tests.amr.perturbed import perturbed
 from treewright.amr import compare_smatch, score_smatch
-from treewright.corpora import Graph
+from treewright.corpora import Graph, read_amr
 from treewright.errors import CorpusError
 from treewright.metrics import bootstrap_interval
 
@@ -42,6 +45,15 @@ def test_by_hand():
         "roles": (2 + 2, 6, 6),
     }
     assert "matched" not in scores.to_dict()
+
+
+def test_the_breakdown_does_not_depend_on_the_order_of_triples(real_data):
+    gold = [sentence.graph for sentence in read_amr(real_data("amr-little-prince/dev.txt"))]
+    guessed = [perturbed(graph, seed, gold, 0.3) for seed, graph in enumerate(gold)]
+    names = ("instances", "edges", "attributes")
+    other = [replace(graph, **{name: getattr(graph, name)[::-1] for name in names}) for graph in guessed]
+    scores, others = (score_smatch(gold, graphs, breakdown=True).breakdown for graphs in (guessed, other))
+    assert scores == others
 
 
 def test_the_interval_is_that_of_the_statistics_room():

@@ -24,7 +24,8 @@ name ['New', 'Zealand']
 :op2 "Zealand" ['Zealand']
 
 Of several words that fit, a node gets one that no other node has, and of these the one nearest to the words of its
-neighbours in the graph. Lemmas are used where the sentence has them; else endings are cut off.
+neighbours in the graph; of several nodes that want the same words, the nearest gets them, or, if they are equally near,
+the one nearer to the top. Lemmas are used where the sentence has them; else endings are cut off.
 """
 
 from __future__ import annotations
@@ -57,7 +58,12 @@ class PartialAlignment:
         self.tokens = sentence.tokens
         self.forms = [form.lower() for form in sentence.forms]
         self.readings = [readings(token, verbalisations) for token in sentence]
-        self.nodes = nodes_of(self.graph)
+        # in which order a graph has its edges and attributes shall not matter
+        place = {variable: k for k, variable in enumerate(self.graph.variables)}
+        edges = sorted(self.graph.edges, key=lambda edge: (place[edge[0]], len(edge[1]), edge[1], place[edge[2]]))
+        attributes = [node for node in nodes_of(self.graph) if not isinstance(node, str)]
+        attributes.sort(key=lambda attribute: (place[attribute[0]], len(attribute[1]), *attribute[1:]))
+        self.nodes: list[Node] = [*self.graph.variables, *attributes]
         self.words: dict[Node, Span] = {}
         concepts = dict(self.graph.instances)
         # concepts without their senses, and constants without their quotes
@@ -67,8 +73,7 @@ class PartialAlignment:
         }
         self.children: dict[Node, list[tuple[str, Node]]] = {node: [] for node in self.nodes}
         self.parents: dict[Node, list[tuple[str, Node]]] = {node: [] for node in self.nodes}
-        links: list[tuple[str, str, Node]] = [*self.graph.edges]
-        links += [(node[0], node[1], node) for node in self.nodes if not isinstance(node, str)]
+        links: list[tuple[str, str, Node]] = [*edges, *((node[0], node[1], node) for node in attributes)]
         for source, role, target in links:
             self.children[source].append((role, target))
             self.parents[target].append((role, source))
@@ -93,18 +98,21 @@ class PartialAlignment:
         return {word for words in self.words.values() for word in words}
 
     def words_at(self, links: list[tuple[str, Node]], *roles: str) -> Span | None:
-        """The words of the first aligned one of children or parents on a role that begins in one of these ways."""
-        return next((self.words[node] for role, node in links if role.startswith(roles) and node in self.words), None)
+        """The words of children or parents on a role that begins in one of these ways: of the first in the sentence."""
+        return min(
+            (self.words[node] for role, node in links if role.startswith(roles) and node in self.words), default=None
+        )
 
     def nearest(self, node: Node, spans: Iterable[Span], *, shared: bool = False) -> Span | None:
         """Of spans that fit a node the one nearest to its neighbours' words; free ones only, unless ``shared``."""
         taken = set() if shared else self.taken()
+        free = [span for span in spans if taken.isdisjoint(span)]
+        return min(free, key=lambda span: (self.distance(node, span), span), default=None)
+
+    def distance(self, node: Node, span: Span) -> int:
+        """How far words are from those of a node's neighbours in the graph, added up."""
         near = [self.words[other] for other in self.neighbours(node) if other in self.words]
-
-        def distance(span: Span) -> tuple[int, int]:
-            return sum(min(abs(span[0] - word) for word in words) for words in near), span[0]
-
-        return min((span for span in spans if taken.isdisjoint(span)), key=distance, default=None)
+        return sum(min(abs(span[0] - word) for word in words) for words in near)
 
     def where(self, fits: Callable[[str], object]) -> Iterator[Span]:
         """The words whose form fits."""
@@ -330,9 +338,9 @@ RULES: dict[str, Rule] = {
     "Clock Time": clock_time,
     "Month": month,
     "Number": number,
-    "Minus Polarity Tokens": minus_polarity_token,
     "Only Concept": only_concept,
     "Single Concept": single_concept,
+    "Minus Polarity Tokens": minus_polarity_token,
     "Particle Verb": particle_verb,
     "Wording": wording,
     "Fuzzy Single Concept": fuzzy_single_concept,
@@ -359,7 +367,7 @@ class RuleAligner:
     verbalisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def align(self, sentence: Sentence) -> dict[Node, Span]:
-        """The alignment that the rules find, in the order of the nodes."""
+        """The alignment that the rules find: first variables, then attributes."""
         return {node: words for node, (words, _) in self.explain(sentence).items()}
 
     def explain(self, sentence: Sentence) -> dict[Node, tuple[Span, str]]:
@@ -370,10 +378,16 @@ class RuleAligner:
 
 
 def apply_rules(at: PartialAlignment, rules: Mapping[str, Rule]) -> dict[Node, str]:
-    """Give words to nodes that have none, by rules in their order; says which rule it was."""
+    """Give words to nodes that have none, by rules in their order; says which rule it was.
+
+    Where a rule wants to give the same words to several nodes, the nearest gets them, and the others try again.
+    """
     found: dict[Node, str] = {}
     for name, rule in rules.items():
-        for node in at.nodes:
-            if node not in at.words and (span := rule(at, node)):
-                at.words[node], found[node] = span, name
+        while wanted := {node: span for node in at.nodes if node not in at.words and (span := rule(at, node))}:
+            given: set[int] = set()
+            for node in sorted(wanted, key=lambda node: (at.distance(node, wanted[node]), at.depth.get(node, 0))):
+                if given.isdisjoint(wanted[node]):
+                    at.words[node], found[node] = wanted[node], name
+                    given.update(wanted[node])
     return found
