@@ -103,7 +103,7 @@ def shown(sentence, alignment):
         ("Minus Polarity Affixes", "unhappy", "(h / happy-01 :polarity -)", ":polarity -: unhappy"),
         ("Degree", "the largest dog", "(d / dog :ARG1-of (h / have-degree-91 :ARG2 (l / large) :ARG3 (m / most)))",
          "most: largest"),
-        ("Shared Wording", "years ago", "(b / before :op1 (n / now) :quant (t / year))", "before: ago"),
+        ("Shared Wording", "years ago", "(b / before :op1 (n / now) :quant (t / year))", "now: ago"),
         ("Imperative", "Go !", "(g / go-02 :mode imperative :ARG0 (y / you))", ":mode imperative: Go"),
     ],
 )  # fmt: skip
@@ -137,7 +137,7 @@ def test_the_first_of_words_for_one_node():
     assert RuleAligner().align(of)["i"] == (0,)
 
 
-def test_of_two_nodes_the_nearer_one_gets_a_word():
+def test_the_nearest_of_two_negations():
     of = sentence(
         "no cats came , not dogs",
         "(a / and :op1 (d / dog :polarity -) :op2 (c / cat :polarity -))",

@@ -24,8 +24,7 @@ name ['New', 'Zealand']
 :op2 "Zealand" ['Zealand']
 
 Of several words that fit, a node gets one that no other node has, and of these the one nearest to the words of its
-neighbours in the graph; of several nodes that want the same words, the nearest gets them, or, if they are equally near,
-the one nearer to the top. Lemmas are used where the sentence has them; else endings are cut off.
+neighbours in the graph. Lemmas are used where the sentence has them; else endings are cut off.
 """
 
 from __future__ import annotations
@@ -98,21 +97,18 @@ class PartialAlignment:
         return {word for words in self.words.values() for word in words}
 
     def words_at(self, links: list[tuple[str, Node]], *roles: str) -> Span | None:
-        """The words of children or parents on a role that begins in one of these ways: of the first in the sentence."""
-        return min(
-            (self.words[node] for role, node in links if role.startswith(roles) and node in self.words), default=None
-        )
+        """The words of the first aligned one of children or parents on a role that begins in one of these ways."""
+        return next((self.words[node] for role, node in links if role.startswith(roles) and node in self.words), None)
 
     def nearest(self, node: Node, spans: Iterable[Span], *, shared: bool = False) -> Span | None:
         """Of spans that fit a node the one nearest to its neighbours' words; free ones only, unless ``shared``."""
         taken = set() if shared else self.taken()
-        free = [span for span in spans if taken.isdisjoint(span)]
-        return min(free, key=lambda span: (self.distance(node, span), span), default=None)
-
-    def distance(self, node: Node, span: Span) -> int:
-        """How far words are from those of a node's neighbours in the graph, added up."""
         near = [self.words[other] for other in self.neighbours(node) if other in self.words]
-        return sum(min(abs(span[0] - word) for word in words) for words in near)
+
+        def distance(span: Span) -> tuple[int, int]:
+            return sum(min(abs(span[0] - word) for word in words) for words in near), span[0]
+
+        return min((span for span in spans if taken.isdisjoint(span)), key=distance, default=None)
 
     def where(self, fits: Callable[[str], object]) -> Iterator[Span]:
         """The words whose form fits."""
@@ -378,16 +374,10 @@ class RuleAligner:
 
 
 def apply_rules(at: PartialAlignment, rules: Mapping[str, Rule]) -> dict[Node, str]:
-    """Give words to nodes that have none, by rules in their order; says which rule it was.
-
-    Where a rule wants to give the same words to several nodes, the nearest gets them, and the others try again.
-    """
+    """Give words to nodes that have none, by rules in their order; says which rule it was."""
     found: dict[Node, str] = {}
     for name, rule in rules.items():
-        while wanted := {node: span for node in at.nodes if node not in at.words and (span := rule(at, node))}:
-            given: set[int] = set()
-            for node in sorted(wanted, key=lambda node: (at.distance(node, wanted[node]), at.depth.get(node, 0))):
-                if given.isdisjoint(wanted[node]):
-                    at.words[node], found[node] = wanted[node], name
-                    given.update(wanted[node])
+        for node in at.nodes:
+            if node not in at.words and (span := rule(at, node)):
+                at.words[node], found[node] = span, name
     return found
