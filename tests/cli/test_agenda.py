@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -26,7 +27,8 @@ def trees(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(run, trees):
     files = (trees / "train.ptb", "--dev", trees / "dev.ptb", "--out", trees / "model.tw")
-    run("train", "constituency", *files, *ML, "--search", "agenda", "--tradeoff", 1e-3)
+    said = run("train", "constituency", *files, *ML, "--search", "agenda", "--tradeoff", 1e-3).stdout
+    assert re.search(r"model.tw: an agenda with learned priorities, \d+ pops a sentence, dev F1 \d+", said)
     return trees / "model.tw"
 
 
@@ -67,9 +69,17 @@ def test_speed_is_tuned(run, trees):
     assert found["rows"][0]["pops"] is None
     assert found["rows"][2]["pops"] < found["rows"][1]["pops"]
     assert ConstituencyParser.load(out).search in ("cky", "agenda")
-    said = run("tune-speed", plain, trees / "dev.ptb", *options).stdout
-    assert "pops/sentence" in said.splitlines()[0]
-    assert "8 sentences" in said.splitlines()[-1]
+    tuned = run("tune-speed", plain, trees / "dev.ptb", *options)
+    assert "pops/sentence" in tuned.stdout.splitlines()[0]
+    assert "8 sentences" in tuned.stdout.splitlines()[-1]
+    assert "warning: 8 sentences to measure with" in tuned.stderr
+
+
+def test_little_was_measured(capsys):
+    tune_speed._warn_of_chance(0.5, 200)
+    assert capsys.readouterr().err == ""
+    tune_speed._warn_of_chance(0.1, 200)
+    assert capsys.readouterr().err.startswith("warning: 0.10 seconds of parsing")
 
 
 def test_what_tuning_buys():
@@ -95,3 +105,13 @@ def test_settings(run):
     config = tomllib.loads(run("train", "constituency", *options).stdout)
     assert (config["search"], config["tradeoff"]) == ("agenda", 1e-5)
     assert tomllib.loads(run("train", "constituency", "--print-config").stdout)["tradeoff"] == 0
+
+
+def test_settings_that_do_not_fit(run, trees):
+    train = ("train", "constituency", trees / "train.ptb", "--out", trees / "no.tw")
+    said = run(*train, "--tradeoff", 1e-5, code=2).stderr
+    assert "tradeoff is about an agenda: set --search agenda, or leave it out" in said
+    assert "tradeoff must be at most 1, not 3" in run(*train, "--search", "agenda", "--tradeoff", 3, code=2).stderr
+    config = trees / "config.toml"
+    config.write_text("tradeoff = 1e-5\n")
+    assert "config.toml: tradeoff is about an agenda: set search='agenda'" in run(*train, "-c", config, code=2).stderr

@@ -47,7 +47,7 @@ def test_words_and_nodes_side_by_side(run, files):
         ["2", "dogs", "dog"],
         [],
     ]
-    assert result.stderr == "2 graphs; 5 of 6 nodes have words\n"
+    assert result.stderr == "2 graphs; words for 5 of 6 nodes\n"
 
 
 def test_standard_input_and_json(run, files):
@@ -59,6 +59,9 @@ def test_standard_input_and_json(run, files):
     assert first["nodes"][2] == {"node": "z", "label": "zzz", "words": []}
     assert first["nodes"][3] == {"node": ["g", ":polarity", "-"], "label": ":polarity -", "words": [3]}
     assert second["id"] is None
+    assert run("align", "-", "--format", "json", input=AMR).stdout.splitlines() == lines
+    assert (first["top"], first["edges"][0]) == ("g", ["g", ":ARG0", "b"])
+    assert first["graph"].startswith("(g / go-02")
 
 
 @pytest.mark.parametrize("aligner", ["rules", "improved"])
@@ -69,6 +72,11 @@ def test_with_trees(run, files, aligner):
         [[4], [1], [], [3]],
         [[1], [0]],
     ]
+
+
+def test_one_is_no_plural(run):
+    said = run("align", "-", input="# ::snt dog\n(d / dog)\n").stderr
+    assert said == "1 graph; words for 1 of 1 node\n"
 
 
 def test_dictionaries(run, files, tmp_path, monkeypatch):
@@ -110,6 +118,7 @@ def test_bad_commands(run, files, tmp_path):
         "there is no aligner 'best'; choose one of rules, improved"
         in run("align", files[0], "--aligner", "best", code=2).stderr
     )
+    assert "--json is --format json" in run("align", files[0], "--json", "-f", "dot", code=2).stderr
     assert "needs dependency trees" in run("align", files[0], "--aligner", "improved", code=2).stderr
     assert "only one of the two" in run("align", "-", "--trees", "-", code=2).stderr
     assert "there is no such folder" in run("align", files[0], "--dictionaries", tmp_path / "nix", code=2).stderr

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from xml.etree import ElementTree
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from tests.cli.trees import SMALL
 from treewright.corpora.amr import read_amr
 
+pytestmark = pytest.mark.filterwarnings("ignore:the words have no tags")
 AMR = """# ::id a.1
 # ::snt The boy does n't go .
 (g / go-02 :polarity - :ARG0 (b / boy))
@@ -132,15 +135,18 @@ def test_compare(run, files, tmp_path):
 def test_trace(run, amr, files):
     gold, trees = files / "gold.amr", files / "trees.conllu"
     table = run("trace", "--model", amr, trees, "-n", 1).stdout.splitlines()
-    assert table[0].split()[:4] == ["step", "σ", "β", "action"]
+    assert table[0].split()[:6] == ["step", "σ", "(stack)", "β", "(buffer)", "action"]
     assert "[go, n't, does, boy, The]" in table[1]
     traced = json.loads(run("trace", "--model", amr, gold, "--trees", trees, "-n", "a.3", "-f", "json").stdout)
     assert traced["text"] == "The boy wants to go"
     assert {"stack", "buffer", "action", "expert", "scores", "graph"} == traced["steps"][0].keys()
     assert traced["steps"][0]["expert"] is not None
     slides = run("trace", "--model", amr, trees, "-n", "a.2", "--style", "graphs").stdout
-    assert slides.startswith("0.  σ [bark, dogs, Two]  β []\n    (")
+    assert slides.startswith("0.  σ (stack) [bark, dogs, Two]  β (buffer) []\n    (")
+    assert "\n1.  σ [" in slides
     assert slides.count("Next action: ") == slides.count(".  σ ")
+    judged = run("trace", "--model", amr, gold, "--trees", trees).stdout
+    assert ("any: nothing can be saved" in judged) == bool(re.search(r"  any\b", judged))
     tsv = run("trace", "--model", amr, trees, "-n", 2, "--columns", "action,graph", "-f", "tsv").stdout
     assert tsv.startswith("action\tgraph\n")
 
@@ -170,6 +176,35 @@ def test_from_words(run, amr, files, taggers, tree_parser):
     assert "σ" in run("trace", "--model", amr, "--text", "Two dogs bark", *row).stdout
     tagged = run("parse", tree_parser, "-", "--tagger", taggers / "xpos.tw", "-f", "conllu", input="Two dogs bark\n")
     assert "\tCD\t" in tagged.stdout or "\tNNS\t" in tagged.stdout
+
+
+def test_compare_from_words(run, amr, files, taggers, tree_parser):
+    gold = files / "gold.amr"
+    row = ("--tagger", taggers / "upos.tw", "--tagger", taggers / "xpos.tw", "--parser", tree_parser)
+    values = json.loads(run("compare", amr, gold, gold, *row, "--json").stdout)
+    assert values["a"] == json.loads(run("evaluate", amr, gold, *row, "--json").stdout)["f1"]
+    assert values["b"] == 1.0
+    with_trees = json.loads(run("compare", amr, amr, gold, "--trees", files / "trees.conllu", "--json").stdout)
+    assert with_trees["difference"] == 0.0
+    assert "a graph is made from a dependency tree" in run("compare", amr, gold, gold, code=2).stderr
+    trees = files / "trees.conllu"
+    said = run("compare", tree_parser, trees, trees, "--parser", tree_parser, code=2).stderr
+    assert "--parser has no meaning for dependency" in said
+    said = run("compare", tree_parser, trees, trees, "--trees", trees, code=2).stderr
+    assert "--trees has no meaning for dependency" in said
+
+
+def test_missing_tags(run, amr, taggers, tree_parser):
+    """A model that was trained with tags says so where words have none."""
+    with pytest.warns(UserWarning, match=r"no tags \(upos and xpos\).*--tagger upos.tw --tagger xpos.tw"):
+        run("parse", tree_parser, "-", input="Two dogs bark\n")
+    with pytest.warns(UserWarning, match=r"no tags \(upos\)"):
+        run("parse", amr, "-", "--tagger", taggers / "xpos.tw", "--parser", tree_parser, input="Two dogs bark\n")
+    both = ("--tagger", taggers / "xpos.tw", "--tagger", taggers / "upos.tw")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run("parse", tree_parser, "-", *both, input="Two dogs bark\n")
+        run("parse", taggers / "xpos.tw", "-", input="Two dogs bark\n")
 
 
 def test_models_that_make_something_else(run, amr, taggers, tree_parser):
@@ -263,6 +298,46 @@ def test_no_trees_and_no_gold(run, amr, files, tmp_path):
     assert "are for models, which parse" in said
 
 
+def test_an_id_that_two_graphs_have(run, files, tmp_path):
+    """Where ids say which tree is whose, that is an error; elsewhere it deserves a warning."""
+    twice, trees = tmp_path / "twice.amr", tmp_path / "trees.conllu"
+    twice.write_text(AMR.replace("a.3", "a.1"))
+    trees.write_text(TREES)
+    message = "twice.amr:11: the graph in line 3 has the id 'a.1', too"
+    for command in (("smatch", twice, files / "gold.amr"), ("evaluate", twice, twice), ("align", twice)):
+        with pytest.warns(UserWarning, match=message):
+            run(*command)
+    command = ("train", "amr", twice, "--trees", trees, "-o", tmp_path / "x.tw")
+    assert message in run(*command, code=2).stderr
+    assert message in run("align", twice, "--trees", trees, code=2).stderr
+    trees.write_text(TREES.replace("# sent_id", "# id"))
+    with pytest.warns(UserWarning, match=message):
+        run("align", twice, "--trees", trees)
+
+
+def test_trees_with_several_roots(run, files, tmp_path):
+    trees = tmp_path / "trees.conllu"
+    trees.write_text(TREES.replace("1\tTwo\ttwo\tNUM\tCD\t_\t2\tnummod", "1\tTwo\ttwo\tNUM\tCD\t_\t0\troot"))
+    command = ("train", "amr", files / "gold.amr", "--trees", trees, "-o", tmp_path / "x.tw", *QUICK)
+    with pytest.warns(UserWarning, match=r"gold.amr:7: the tree of this sentence has several roots.*1 such sentence"):
+        run(*command)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(*command, "--quiet")
+
+
+def test_parts_that_nobody_has(run, files):
+    """Neither graph has entities with names, so that there is no score for them."""
+    text = run("evaluate", files / "gold.amr", files / "gold.amr").stdout
+    rows = {words[0]: words[1:] for line in text.splitlines() if (words := line.split())}
+    assert rows["named-entities"] == ["–", "–", "–", "0"]
+    assert rows["negation"] == ["100.00", "100.00", "100.00", "1"]
+    text = run("smatch", files / "gold.amr", files / "gold.amr", "--breakdown").stdout
+    rows = {words[0]: words[1:] for line in text.splitlines() if (words := line.split())}
+    assert rows["named-entities"] == ["–", "–", "–", "0"]
+    assert rows["negation"] == ["1.00", "1.00", "1.00", "1"]
+
+
 def test_other_sentences(run, files, tmp_path):
     other = tmp_path / "other.amr"
     other.write_text(AMR.replace("a.2", "b"))
@@ -295,8 +370,12 @@ def test_a_long_sentence(run, amr, tmp_path):
 def test_options_of_other_tasks(run, amr, files):
     trees = files / "trees.conllu"
     assert "leave them out" in run("trace", "--model", amr, trees, "--style", "edges", code=2).stderr
-    assert "are for AMR parsers" in run("trace", trees, "--style", "graphs", code=2).stderr
+    assert "are for AMR parsers; add --model" in run("trace", trees, "--style", "graphs", code=2).stderr
     assert "--k-best has no meaning for amr" in run("parse", amr, trees, "--k-best", 2, code=2).stderr
-    assert (
-        "--trees has no meaning for dependency" in run("compare", trees, trees, trees, "--trees", trees, code=2).stderr
-    )
+    assert "are for models, which parse" in run("compare", trees, trees, trees, "--trees", trees, code=2).stderr
+
+
+def test_a_graph_alone_cannot_be_followed(run, files):
+    said = run("trace", files / "gold.amr", code=2).stderr
+    assert "gold.amr:3: this is a meaning graph" in said
+    assert "add --model with an AMR parser" in said

@@ -80,7 +80,7 @@ def test_align_draws_too(run, files, tmp_path):
     assert svg.count('class="tw-thread"') == 3
     assert run("align", gold, "--format", "penman").stdout.startswith("# ::id a.1\n# ::snt The boy wants to go .\n(w")
     values = json.loads(run("align", gold, "--format", "json").stdout)
-    assert values["nodes"][1] == {"variable": "b", "concept": "boy", "words": [1]}
+    assert values["nodes"][1] == {"node": "b", "label": "boy", "words": [1]}
     run("align", gold, "--format", "html", "--out", tmp_path / "page.html")
     assert "<figure>" in (tmp_path / "page.html").read_text()
     assert "there is no format 'png'" in run("align", gold, "--format", "png", code=2).stderr
@@ -93,5 +93,6 @@ def test_bad_commands(run, files, tmp_path):
     assert "there is no sentence '3'" in run("diff", *files, "-n", 3, code=2).stderr
     files[1].write_text("(a / b)\n")
     assert "has 2 graphs, and" in run("diff", *files, code=2).stderr
+    assert "has 1 graph, and" in run("diff", *reversed(files), code=2).stderr
     several = run("diff", files[0], files[0], "-f", "svg", code=2).stderr
     assert "a file holds one sentence as svg" in several

@@ -40,7 +40,7 @@ def test_labels_that_training_never_saw(run, model, data, tmp_path):
     assert scores["unseen_label_tokens"] > 0
     assert scores["accuracy"] < before["accuracy"]
     text = run("evaluate", model, file).stdout
-    assert f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw" in text
+    assert f"gold labels that training never saw, of {scores['unseen_label_tokens']:,} word" in text
     assert "[b]ODD" in text
 
 

@@ -31,6 +31,21 @@ def model(run, trees):
 
 
 @pytest.mark.jit
+def test_the_last_line_says_what_the_score_is_of(run, trees):
+    files = (trees / "train.ptb", "--dev", trees / "dev.ptb", "--out", trees / "product.tw")
+    small = ("--cycles", 1, "--starts", 2, "--split", 2, "--merge", 1, "--smooth", 1)
+    said = run("train", "latent", *files, *small, "--products", 2, "--tradeoff", 0.01).stdout
+    last = said.splitlines()[-1]
+    assert re.search(r"pass \d of 2, then a product of 2 grammars and learned pruning, dev F1 ", last)
+    assert re.search(r"scores.dev F1 +\d+\.\d\d ", run("info", trees / "product.tw").stdout)
+
+
+def test_nothing_is_split_without_cycles(run, trees):
+    said = run("train", "latent", trees / "train.ptb", "--cycles", 0, "-o", trees / "no.tw", code=2).stderr
+    assert "cycles must be 1 or more" in said
+
+
+@pytest.mark.jit
 def test_scores_and_says_what_it_is(run, model, trees):
     scores = json.loads(run("evaluate", model, trees / "test.ptb", "--json").stdout)
     assert scores["f1"] == LatentParser.load(model).evaluate(trees / "test.ptb").f1

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from treewright.cli.console import print_json, stdout
+from treewright.cli.console import several, stdout
 from treewright.cli.outcomes import note
 from treewright.cli.output import write_all, write_one_a_file
-from treewright.cli.streams import load
-from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, palette, sentence_id
+from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, load_graphs, palette, sentence_id
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -58,21 +58,22 @@ def align(
         ),
     ] = None,
     format: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--format",
             "-f",
             help="table: words and nodes side by side; penman: the graphs, in colours; svg (one graph) and html (a "
-            "page with all): drawings; dot, for Graphviz; json.",
+            "page with all): drawings; dot, for Graphviz; json: an object a sentence.",
+            show_default="table",
         ),
-    ] = "table",
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", help="Write to this file; with svg, to this folder, a file a graph.", metavar="FILE"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a sentence.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json: an object a sentence.")] = False,
 ) -> None:
     """Align the words of sentences with the nodes of their meaning graphs (AMR), or draw them.
 
@@ -91,18 +92,17 @@ def align(
         raise ConfigError(f"there is no aligner {aligner!r}; choose one of {', '.join(_ALIGNERS)}")
     if aligner == "improved" and trees is None:
         raise ConfigError("the improved aligner needs dependency trees: give them with --trees, or choose rules")
+    if as_json and format not in (None, "json"):
+        raise ConfigError(f"--json is --format json: leave it out, or --format {format}")
+    format = format or ("json" if as_json else "table")
     if format not in _FORMATS:
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
     if out is not None and format == "table":
         raise ConfigError(f"--out needs a format: choose one of {', '.join(GRAPH_FORMATS)}")
-    if corpus == trees == "-":
-        raise ConfigError("standard input (-) can be only one of the two")
-    shown = not as_json and format in ("table", "penman")
-    sentences = load(corpus, "amr", shown=shown)
-    from treewright.amr.alignment import join_trees, nodes_of
+    shown = format in ("table", "penman")
+    sentences = load_graphs(corpus, trees=trees, shown=shown)
+    from treewright.amr.alignment import nodes_of
 
-    if trees is not None:
-        sentences = join_trees(sentences, load(trees, "conllu", shown=shown))
     chosen = _aligner(aligner, dictionaries)
     if format != "table":
         _write(sentences, chosen, format, out)
@@ -113,12 +113,8 @@ def align(
         assert sentence.graph is not None
         nodes += len(nodes_of(sentence.graph))
         aligned += len(found)
-        if as_json:
-            print_json(_as_json(sentence, found))
-        else:
-            _show(sentence, found)
-    if shown:
-        note(f"{len(sentences):,} graphs; {aligned:,} of {nodes:,} nodes have words")
+        _show(sentence, found)
+    note(f"{several(len(sentences), 'graph')}; words for {aligned:,} of {several(nodes, 'node')}")
 
 
 def _aligner(name: str, dictionaries: Path | None) -> Aligner:
@@ -136,7 +132,7 @@ def _aligner(name: str, dictionaries: Path | None) -> Aligner:
 
 def _write(sentences: list[Sentence], aligner: Aligner, format: str, out: Path | None) -> None:
     """Write the graphs with their alignments."""
-    writer = graph_writer(format, colours=out is None and sys.stdout.isatty())
+    writer = _json if format == "json" else graph_writer(format, colours=out is None and sys.stdout.isatty())
 
     def text(sentence: Sentence) -> str:
         return writer(sentence, aligner.align(sentence))
@@ -147,15 +143,25 @@ def _write(sentences: list[Sentence], aligner: Aligner, format: str, out: Path |
         write_all([sentences], text, graphs_page(format), out)
 
 
-def _as_json(sentence: Sentence, alignment: Alignment) -> dict[str, Any]:
+def _json(sentence: Sentence, alignment: Alignment) -> str:
+    """An object on a line: the words, the graph, and its nodes, constants too, with their words, counted from 0."""
     from treewright.amr.alignment import node_label, nodes_of
 
-    assert sentence.graph is not None
+    graph = sentence.graph
+    assert graph is not None
     nodes = [
-        {"node": node, "label": node_label(sentence.graph, node), "words": alignment.get(node, ())}
-        for node in nodes_of(sentence.graph)
+        {"node": node, "label": node_label(graph, node), "words": alignment.get(node, ())} for node in nodes_of(graph)
     ]
-    return {"id": sentence_id(sentence), "words": sentence.forms, "nodes": nodes}
+    values = {
+        "id": sentence_id(sentence),
+        "words": sentence.forms,
+        "graph": graph.to_penman(),
+        "top": graph.top,
+        "nodes": nodes,
+        "edges": graph.edges,
+        "attributes": graph.attributes,
+    }
+    return json.dumps(values, ensure_ascii=False) + "\n"
 
 
 def _show(sentence: Sentence, alignment: Alignment) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from treewright.cli.console import make_table, print_json, stdout
+from treewright.cli.console import make_table, print_json, several, stdout
 from treewright.cli.evaluate import annotation_kind, is_annotation, parse_all, scoring_options
-from treewright.cli.preparing import Trees
+from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.base import percent
@@ -52,6 +53,8 @@ def compare(
         int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
     ] = None,
     trees: Trees = None,
+    tagger: Tagger = None,
+    parser: Parser = None,
     samples: Annotated[int, typer.Option(help="Samples of the tests; more make smaller p possible.", min=1)] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same samples.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
@@ -70,11 +73,14 @@ def compare(
       treewright compare frequencies.tw max-margin.tw test.ptb
       treewright compare ours.amr theirs.amr gold.amr
       treewright compare supervised.tw v-dagger.tw test.amr --trees test.conllu
+      treewright compare supervised.tw v-dagger.tw test.amr --tagger xpos.tw --parser parser.tw
     """
     if [a, b, gold].count("-") > 1:
         raise ConfigError("standard input (-) can be only one of the three")
     sides = [_side(path) for path in (a, b)]
     task = _common_task(sides, gold)
+    if all(side.task is None for side in sides):
+        check_for_models(trees, tagger, parser)
     measure = measure or task.measures[0]
     if measure not in task.measures:
         raise ConfigError(f"there is no measure {measure!r} for {task.name}; choose {' or '.join(task.measures)}")
@@ -90,7 +96,7 @@ def compare(
     task.check_gold(right, "deprel")
     if all(side.task is not None for side in sides):  # a file has the other sentences too
         right = task.chosen(right, options)
-    first, second = (_annotation(side, right, jobs, shown=shown) for side in sides)
+    first, second = (_annotation(side, right, tagger, parser, jobs, shown=shown) for side in sides)
     values = task.compare(right, first, second, measure, **options, samples=samples, seed=seed)
     if as_json:
         print_json({"a_name": a, "b_name": b, "gold": gold, **values})
@@ -129,11 +135,20 @@ def _common_task(sides: list[_Side], gold: str) -> Task:
     return TASKS[kind]
 
 
-def _annotation(side: _Side, gold: list[Sentence], jobs: int, *, shown: bool) -> list[Sentence]:
+def _annotation(
+    side: _Side,
+    gold: list[Sentence],
+    taggers: list[Path] | None,
+    parser: Path | None,
+    jobs: int,
+    *,
+    shown: bool,
+) -> list[Sentence]:
     """The annotation in a file, or a model's annotation of the gold sentences."""
     if side.task is None:
         return load(side.path, shown=shown)
-    return parse_all(side.task, side.estimator, gold, jobs, shown=shown)
+    prepare = preparation(side.task, side.estimator, taggers, parser)
+    return parse_all(side.task, side.estimator, prepare(gold, jobs), jobs, shown=shown)
 
 
 def _show(a: str, b: str, values: dict[str, Any]) -> None:
@@ -141,12 +156,12 @@ def _show(a: str, b: str, values: dict[str, Any]) -> None:
     if "interval" in values:
         low, high = values["interval"]
         within = f"95% interval {_signed(low)} to {_signed(high)}"
-    fewer = values["error_reduction"]
+    fewer, words = values["error_reduction"], values["tokens"] if "tokens" in values else values["words"]
     rows = [
         (
             f"A  {a}",
             percent(values["a"]),
-            f"{values.get('tokens', values.get('words')):,} words in {values['sentences']:,} sentences",
+            f"{several(words, 'word')} in {several(values['sentences'], 'sentence')}",
         ),
         (f"B  {b}", percent(values["b"]), ""),
         ("B − A", _signed(values["difference"]), within),

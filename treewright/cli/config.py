@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from treewright.errors import ConfigError
 __all__ = ["Config", "blame", "dump_toml", "params_toml", "read_config", "resolve"]
 
 _TRAIN = Setting("train", Path, "The corpus to learn from.")
+_ASSIGNED = re.compile(r"\b(\w+)='(\w+)'")
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ def resolve(
 
 
 def blame(error: ConfigError, file: Path | None, given: Mapping[str, Any], task: Task) -> ConfigError:
-    """An error that only training found; where its message begins with a setting from the file, it names the file."""
+    """An error that only training found; where its message begins with a setting from the file, it names the file.
+
+    Elsewhere settings are written as options: ``search='agenda'`` is ``--search agenda``.
+    """
     word = str(error).partition(" ")[0]
     parameter = next((setting.parameter for setting in task.settings if setting.name == word), word)
     if file is not None and word in read_config(file, task) and given.get(parameter) is None:
         return ConfigError(f"{file}: {error}")
-    return error
+    flags = {setting.name: setting.flags[0] for setting in task.settings}
+    return ConfigError(_ASSIGNED.sub(lambda found: f"{flags.get(found[1], found[1])} {found[2]}", str(error)))
 
 
 def _mistake(task: Task, given: Mapping[str, Any], values: dict[str, Any], file: Path | None) -> str | None:

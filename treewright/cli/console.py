@@ -8,9 +8,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
@@ -19,19 +19,24 @@ from rich.text import Text
 
 from treewright.cli.outcomes import note
 
+if TYPE_CHECKING:
+    from treewright.cli.compilation import Compilation
+
 __all__ = [
     "COMPILING",
     "Bar",
     "make_table",
     "patience_while_compiling",
     "print_json",
+    "several",
     "size_text",
     "stdout",
     "wide_stdout",
 ]
 
-_PATIENCE = 2.0  # seconds before a progress bar appears
-COMPILING = "compiling: a minute or two, once"
+_PATIENCE = 2.0  # seconds before a progress bar appears, or somebody asks why nothing happens
+_TICK = 0.25
+COMPILING = "compiling, once: this may take a minute or two"
 
 
 class _Console(Console):
@@ -89,30 +94,62 @@ def size_text(size: int) -> str:
     return f"{size / 1e3:,.0f} kB" if size < 1e5 else f"{size / 1e6:,.1f} MB"
 
 
+def several(number: int, noun: str) -> str:
+    """A number of things, whose plural ends in s.
+
+    >>> several(1, "graph"), several(1024, "graph")
+    ('1 graph', '1,024 graphs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _compiles() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
 
 @contextmanager
 def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
-    """Say why nothing happens while code runs for the first time."""
+    """Say why nothing happens while code is compiled that runs for the first time."""
     if not shown or not _compiles():
         yield
         return
-    timer = threading.Timer(_PATIENCE, note, [COMPILING])
-    timer.daemon = True
-    timer.start()
+    from treewright.cli.compilation import watching
+
+    with watching() as compilation:
+
+        def remind() -> bool:
+            if compilation.seconds < _PATIENCE:
+                return True
+            note(COMPILING)
+            return False
+
+        with _now_and_then(remind):
+            yield
+
+
+@contextmanager
+def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
+    """Do something several times a second, in a thread of its own, as long as it says that it is worth while."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.wait(_TICK) and action():
+            pass
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()
+        thread.join()  # what it began must not end up on the screen later
 
 
 class Bar:
     """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
 
-    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done after
-    two seconds, that is Numba compiling: the bar says so, and without a terminal a line says it once.
+    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done yet because
+    Numba compiles, the bar says so, and without a terminal a line says it once.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -122,30 +159,33 @@ class Bar:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task = TaskID(0)
-        self._asked: float | None = None  # when it was first asked how far the work is
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
-        self._timer: threading.Timer | None = None
-        self._lock = threading.RLock()  # the timer is another thread
+        self._compilation: Compilation | None = None
+        self._until_the_end = ExitStack()
+        self._lock = threading.RLock()  # who reminds is another thread
 
     def __enter__(self) -> Bar:
+        if self._shown and _compiles() and "numba" in sys.modules:  # who only reads files has no need of it
+            from treewright.cli.compilation import watching
+
+            self._compilation = self._until_the_end.enter_context(watching())
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._until_the_end.close()
         self.hide()
 
     def begin(self, stage: str, total: float) -> None:
         """Say that work begins which may not tell how far it is before much of it is done, or compiled."""
         self.update(stage, 0, total)
 
-        def remind() -> None:
-            if self._first is None:
-                self.update(stage, 0, total)
+        def remind() -> bool:
+            with self._lock:
+                if self._first is None:
+                    self._update(stage, 0, total)
+                return self._first is None
 
-        self._timer = threading.Timer(_PATIENCE + 0.1, remind)
-        self._timer.daemon = True
-        self._timer.start()
+        self._until_the_end.enter_context(_now_and_then(remind))
 
     def update(self, stage: str, done: float, total: float) -> None:
         """Say how far the work is."""
@@ -156,8 +196,8 @@ class Bar:
         now = time.monotonic()
         if self._first is None and done > 0:
             self._first = now, done
-        self._asked = self._asked or now
-        compiling = self._first is None and now - self._asked > _PATIENCE and _compiles()
+        watched = self._compilation
+        compiling = self._first is None and watched is not None and watched.goes_on and watched.seconds > _PATIENCE
         if compiling and self._shown and not self._drawn:
             note(COMPILING)
             self._shown = False

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from rich.text import Text
 
-from treewright.cli.console import patience_while_compiling
+from treewright.cli.console import patience_while_compiling, several
 from treewright.cli.output import write_all, write_one_a_file
-from treewright.cli.streams import load
-from treewright.cli.tasks.graphs import ansi, graphs_page, sentence_id
+from treewright.cli.tasks.graphs import ansi, graphs_page, load_graphs, sentence_id
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,10 +88,11 @@ def diff(
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
     if gold == predicted == "-":
         raise ConfigError("standard input (-) can be only one of the two")
-    right, guessed = load(gold, "amr"), load(predicted, "amr")
+    right, guessed = load_graphs(gold), load_graphs(predicted)
     if len(right) != len(guessed):
         raise ConfigError(
-            f"{gold} has {len(right):,} graphs, and {predicted} has {len(guessed):,}: give one for each sentence"
+            f"{gold} has {several(len(right), 'graph')}, and {predicted} has {len(guessed):,}: give one for each "
+            "sentence"
         )
     pairs = _pairs(right, guessed, _chosen(right, sentence, gold), jobs)
     if brief:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
-from treewright.cli.preparing import Parser, Tagger, Trees, preparation
+from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
 from treewright.cli.streams import batched
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.errors import ConfigError
@@ -108,8 +108,7 @@ def evaluate(
     if is_annotation(model) or (task is not None and Path(model).suffix.lower() == ".txt"):
         if model == test == "-":
             raise ConfigError("standard input (-) can be only one of the two")
-        if trees or tagger or parser:
-            raise ConfigError("--trees, --tagger and --parser are for models, which parse; leave them out")
+        check_for_models(trees, tagger, parser)
         known = _task(task or annotation_kind(model) or annotation_kind(test) or "dependency")
         options = scoring_options(known, given)
         compared = options.get("column", "upos")

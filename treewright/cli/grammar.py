@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from treewright.cli.console import make_table, print_json, stdout
+from treewright.cli.console import make_table, print_json, several, stdout
 from treewright.cli.evaluate import annotation_kind
 from treewright.cli.outcomes import note
 from treewright.cli.streams import load
@@ -149,7 +149,7 @@ def _export(grammar: Grammar, target: Path) -> None:
         if printed:
             sys.stdout.buffer.flush()
             return
-    note(f"{target}: {len(grammar):,} rules")
+    note(f"{target}: {several(len(grammar), 'rule')}")
 
 
 def _show(

@@ -12,6 +12,7 @@ import typer
 from treewright.cli.config import params_toml
 from treewright.cli.console import make_table, print_json, stdout
 from treewright.cli.tasks import TASKS
+from treewright.cli.tasks.base import percent
 
 __all__ = ["info"]
 
@@ -73,4 +74,11 @@ def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
         if isinstance(value, Mapping):
             yield from _rows(value, f"{prefix}{name}.")
         elif value is not None:
-            yield f"  {prefix}{name}", f"{value:,}" if name in _COUNTED else str(value)
+            yield f"  {prefix}{name}", _text(value, name in _COUNTED, prefix.startswith("scores."))
+
+
+def _text(value: Any, is_count: bool, is_score: bool) -> str:
+    """A value as people read it: scores in per cent."""
+    if is_score and isinstance(value, float):
+        return percent(value)
+    return f"{value:,}" if is_count else str(value)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,9 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["Parser", "Tagger", "Trees", "preparation"]
+__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "preparation", "tag_columns"]
+
+_TAGS = ("upos", "xpos")
 
 Tagger = Annotated[
     list[Path] | None,
@@ -45,21 +48,51 @@ Trees = Annotated[
 ]
 
 
+def check_for_models(trees: str | None, taggers: Sequence[Path] | None, parser: Path | None) -> None:
+    """Raise :class:`ConfigError` if any of them is given, where nothing is parsed."""
+    if trees or taggers or parser:
+        raise ConfigError("--trees, --tagger and --parser are for models, which parse; leave them out")
+
+
 def preparation(
     task: Task, estimator: Any, taggers: Sequence[Path] | None, parser: Path | None
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """How sentences get what the estimator needs, in some threads; without other models they stay as they are."""
+    """How sentences get what the estimator needs, in some threads; without other models they stay as they are.
+
+    Where tags are still missing that it was trained with, there is a warning.
+    """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
+    expected = getattr(estimator, "card_", {}).get("columns", [])
     if not taggers and parser is None:
-        return lambda sentences, jobs: list(sentences)
+        return lambda sentences, jobs: _warn_of_missing(expected, list(sentences))
     from treewright.pipeline import Pipeline
 
     models = [_load(path, ("tagging", "viterbi"), "a tagger") for path in taggers or ()]
     trees = None if parser is None else _load(parser, ("dependency", "eisner"), "a dependency parser")
     row = Pipeline(models, trees, getattr(estimator, "lemmas_", None))
-    return lambda sentences, jobs: row.annotate(sentences, jobs=jobs)
+    return lambda sentences, jobs: _warn_of_missing(expected, row.annotate(sentences, jobs=jobs))
+
+
+def tag_columns(sentences: Sequence[Sentence]) -> list[str]:
+    """The columns with tags in which any word has one: what a model that learns from them will expect."""
+    return [
+        column for column in _TAGS if any(getattr(token, column) != "_" for sentence in sentences for token in sentence)
+    ]
+
+
+def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list[Sentence]:
+    """The sentences, after a warning if they have none of the tags in a column that the model expects."""
+    missing = [column for column in expected if column not in tag_columns(sentences)]
+    if missing and any(map(len, sentences)):
+        columns, models = " and ".join(missing), " ".join(f"--tagger {column}.tw" for column in missing)
+        warnings.warn(
+            f"the words have no tags ({columns}), and the model was trained with them: what it makes of such words is "
+            f"poor; tag them first, with {models}",
+            stacklevel=2,
+        )
+    return sentences
 
 
 def _load(path: Path, tasks: tuple[str, ...], wanted: str) -> Any:

@@ -54,10 +54,15 @@ class Setting:
         """The name of the command's parameter; ``name`` itself is taken where tables share it."""
         return self.key or self.name
 
+    @property
+    def flags(self) -> list[str]:
+        """What the option is called, its long name first."""
+        return (self.flag or f"--{self.name.replace('_', '-')}").split(" ")
+
     def option(self, panel: str) -> inspect.Parameter:
         """The setting as an option of a command, None where it was not given."""
         info = typer.Option(
-            *(self.flag or f"--{self.name.replace('_', '-')}").split(" "),
+            *self.flags,
             help=self.help,
             show_default=self.default or False,
             rich_help_panel=panel,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treewright.cli.console import make_table, patience_while_compiling, print_json, stdout
+from treewright.cli.console import make_table, patience_while_compiling, print_json, several, stdout
 from treewright.cli.outcomes import note
-from treewright.cli.streams import load
+from treewright.cli.tasks.graphs import load_graphs
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,10 +74,11 @@ def smatch(
     if gold == predicted == "-":
         raise ConfigError("standard input (-) can be only one of the two")
     shown = not as_json
-    right, guessed = load(gold, "amr", shown=shown), load(predicted, "amr", shown=shown)
+    right, guessed = load_graphs(gold, shown=shown), load_graphs(predicted, shown=shown)
     if len(right) != len(guessed):
         raise ConfigError(
-            f"{gold} has {len(right):,} graphs, and {predicted} has {len(guessed):,}: give one for each sentence"
+            f"{gold} has {several(len(right), 'graph')}, and {predicted} has {len(guessed):,}: give one for each "
+            "sentence"
         )
     from treewright.amr import HillClimbing, score_smatch
 
@@ -98,14 +99,15 @@ def smatch(
         _show_breakdown(scores, significant)
     if scores.proved is not None and scores.proved < 1:
         unproved = round((1 - scores.proved) * scores.sentences)
-        note(f"{unproved:,} of {scores.sentences:,} pairs were too hard to prove; more may match there")
+        were = "was" if unproved == 1 else "were"
+        note(f"{unproved:,} of {several(scores.sentences, 'pair')} {were} too hard to prove; more may match there")
 
 
 def _show_breakdown(scores: SmatchScores, digits: int) -> None:
-    rows = [
-        (part.name, *(f"{value:.{digits}f}" for value in (part.precision, part.recall, part.f1)), f"{part.gold:,}")
-        for part in scores.breakdown
-    ]
+    rows = []
+    for part in scores.breakdown:
+        values = (f"{value:.{digits}f}" for value in (part.precision, part.recall, part.f1))
+        rows.append((part.name, *(values if part.gold or part.predicted else ("–", "–", "–")), f"{part.gold:,}"))
     console = stdout()
     console.print()
     console.print(make_table(None, ("", "precision", "recall", "F", "gold"), rows))

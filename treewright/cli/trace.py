@@ -183,9 +183,10 @@ def trace(
     that has an agenda builds it from the words up: each row is a constituent popped, its
     priority, and what that is made of.
 
-    An AMR parser (--model) makes a graph of a dependency tree: each row has the stack σ,
-    the children β of its top node, the action, and if there is a gold graph what the
-    expert would do. --style graphs shows the graph at every step.
+    An AMR parser (--model) makes a graph of a dependency tree: each row has σ (the stack),
+    β (the buffer: the children of the top node), the action, and if there is a gold graph
+    what the expert would do, or "any" where nothing can be saved any more. --style graphs
+    shows the graph at every step.
 
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
@@ -235,7 +236,8 @@ def trace(
         trace_graphs(parser, numbered, names, format, style=style, top=top)
         return
     if trees or tagger or tree_parser or style not in _STYLES:
-        raise ConfigError("--trees, --tagger, --parser and --style graphs are for AMR parsers; leave them out")
+        remedy = "add --model with one" if model is None else "leave them out"
+        raise ConfigError(f"--trees, --tagger, --parser and --style graphs are for AMR parsers; {remedy}")
     if task is not None and task.name != "dependency":
         raise ConfigError(
             f"{model}: this is a model for {task.name}; only dependency parsers (with transitions), constituency "
@@ -303,14 +305,19 @@ def _sentences(
 
 
 def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
-    """Constituency trees cannot be followed without a parser: there is no grammar."""
+    """Neither constituency trees nor graphs can be followed without a parser: only heads tell the way."""
     for _, sentence in sentences:
-        if sentence.tree is not None and all(token.head is None for token in sentence):
-            raise CorpusError(
-                "this is a constituency tree, which has no heads: add --model with a constituency parser",
-                path=sentence.path,
-                line=sentence.line,
+        if any(token.head is not None for token in sentence):
+            continue
+        if sentence.tree is not None:
+            message = "this is a constituency tree, which has no heads: add --model with a constituency parser"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+        if sentence.graph is not None:
+            message = (
+                "this is a meaning graph, which is made from a dependency tree: add --model with an AMR parser, and "
+                "--trees with the trees in CoNLL-U, or --tagger and --parser with models that make them"
             )
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
 
 
 def _gold_follower(system: str, oracle: str, moves: list[str], labelled: bool) -> Callable[[Sentence], list[Step]]:

@@ -50,7 +50,8 @@ GRAPH_COLUMNS: dict[str, Callable[[_Row], str]] = {
     "scores": lambda row: ", ".join(f"{action} {score:.2f}" for action, score in row.step.scores.items()),
     "graph": lambda row: " ".join(row.step.graph.split()),
 }
-_TITLES = {"stack": "σ", "buffer": "β"}
+_TITLES = {"stack": "σ (stack)", "buffer": "β (buffer)"}
+_ANY = "any: nothing can be saved any more here, so that every action is as good to the expert"
 _USUAL = ("step", "stack", "buffer", "action", "correct", "expert", "scores")
 
 
@@ -65,6 +66,7 @@ def trace_graphs(
 ) -> None:
     """Print the steps of numbered sentences, with these columns or the usual ones; or a slide a step."""
     check_trees([sentence for _, sentence in sentences], NO_TREES)
+    lost = False
     for k, (number, sentence) in enumerate(sentences):
         with patience_while_compiling():
             steps = parser.trace(sentence, top=top)
@@ -76,15 +78,19 @@ def trace_graphs(
         if len(sentences) > 1 and format == "table":
             print(f"{number}: {sentence}\n")
         rows = [_Row(place, step) for place, step in enumerate(steps)]
+        lost = lost or any(_expert(row) == "any" for row in rows)
         if style == "graphs" and columns is None and format == "table":
             _print_slides(rows)
         else:
             _print(rows, columns, format)
+    if lost and format == "table" and (columns is None or "expert" in columns):
+        print(f"\n{_ANY}")
 
 
 def _print(rows: Sequence[_Row], columns: Sequence[str] | None, format: str) -> None:
     made = [row for row in rows if row.step.action]
-    table = {_TITLES.get(name, name): [GRAPH_COLUMNS[name](row) for row in made] for name in columns or _USUAL}
+    titles = {} if format == "tsv" else _TITLES
+    table = {titles.get(name, name): [GRAPH_COLUMNS[name](row) for row in made] for name in columns or _USUAL}
     if columns is None:
         table = {title: cells for title, cells in table.items() if any(cells)}
     lines = list(zip(*table.values(), strict=True))
@@ -94,13 +100,18 @@ def _print(rows: Sequence[_Row], columns: Sequence[str] | None, format: str) -> 
     wide_stdout().print(make_table(None, list(table), lines, left=len(table)))
 
 
+def _title(name: str, row: _Row) -> str:
+    """The first slide says what σ and β are; then their letters do."""
+    return _TITLES[name] if row.number == 0 else _TITLES[name].split()[0]
+
+
 def _print_slides(rows: Sequence[_Row]) -> None:
     """σ and β, the graph so far, and what comes next."""
     for row in rows:
         if row.number:
             print()
         if row.step.action:
-            print(f"{row.number}.  σ {_list(row.step.stack)}  β {_list(row.step.buffer)}")
+            print(f"{row.number}.  " + "  ".join(f"{_title(name, row)} {GRAPH_COLUMNS[name](row)}" for name in _TITLES))
         print("\n".join(f"    {line}" for line in row.step.graph.splitlines()))
         if row.step.action:
             print(f"Next action: {row.step.action}")

@@ -23,8 +23,10 @@ import typer
 from treewright.cli.config import Config, blame, resolve
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.preparing import tag_columns
 from treewright.cli.settings import RUNNING, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
+from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -139,9 +141,12 @@ def train(
             note(_how_to_resume(report, checkpoint))
             raise typer.Exit(INTERRUPTED) from None
         estimator.card_ |= task.origin(settings.params)
+        if "tagger" in task.made_from:
+            estimator.card_["columns"] = tag_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
-    _summarise(task, estimator, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
+    learned = task.afterwards(estimator, dev)
+    _summarise(estimator, learned, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 
 
 def _check_files(settings: Config) -> tuple[Path, Path]:
@@ -285,7 +290,7 @@ def _saying_so_on_interrupt(say: Callable[[str], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _summarise(task: Task, estimator: Any, out: Path, seconds: float, *, quiet: bool, as_json: bool) -> None:
+def _summarise(estimator: Any, learned: str, out: Path, seconds: float, *, quiet: bool, as_json: bool) -> None:
     history: list[Pass] = estimator.history_
     best = next((row.iteration for row in reversed(history) if row.best), len(history))
     scores = estimator.card_["scores"]
@@ -301,10 +306,10 @@ def _summarise(task: Task, estimator: Any, out: Path, seconds: float, *, quiet: 
         }
         print_json({**done, "config": estimator.resolved_config()})
     elif not quiet:
-        said = "".join(f", {name} {100 * value:.2f}" for name, value in scores.items())
-        passes = f" pass {best} of {len(history)}" if history else ""
-        text = ",".join(part for part in (passes, said.removeprefix(","), f" {size_text(size)}") if part)
-        stdout().print(f"{out}:{text}", markup=False)
+        passes = f"pass {best} of {len(history)}" if history else ""
+        said = [f"{name} {percent(value)}" for name, value in scores.items()]
+        parts = [passes, f"then {learned}" if passes and learned else learned, *said, size_text(size)]
+        stdout().print(f"{out}: {', '.join(filter(None, parts))}", markup=False)
 
 
 for _task in TASKS.values():

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from treewright.cli.console import Bar, make_table, print_json, stdout
+from treewright.cli.console import Bar, make_table, print_json, several, stdout
+from treewright.cli.outcomes import note
 from treewright.cli.streams import load
 from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
@@ -25,6 +26,8 @@ _LAMBDAS = {"latent": (0.0001, 0.0003, 0.001, 0.003, 0.01), "constituency": (1e-
 _HELD_OUT = 5  # one sentence in so many is for measuring
 _FEWEST = 10
 _REPEATS = 3
+_ENOUGH = 200  # sentences to measure with: fewer say little of F1,
+_LONG_ENOUGH = 0.5  # and a shorter time, in seconds, little of speed
 
 
 class Outcome(NamedTuple):
@@ -98,6 +101,18 @@ def tune_speed(
     if out is not None:
         chosen.parser.save(out)
     _show(outcomes, chosen, len(measure), out, as_json)
+    _warn_of_chance(outcomes[0].seconds, len(measure))
+
+
+def _warn_of_chance(seconds: float, sentences: int) -> None:
+    """Say so where little was measured."""
+    if sentences < _ENOUGH:
+        few = f"{several(sentences, 'sentence')} to measure with"
+    elif seconds < _LONG_ENOUGH:
+        few = f"{seconds:.2f} seconds of parsing"
+    else:
+        return
+    note(f"warning: {few}: other sentences may tell another story; give --test with {_ENOUGH} or more")
 
 
 def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sentence]]:
@@ -107,8 +122,8 @@ def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sente
         return sentences, [sentence for sentence in load(str(test)) if len(sentence)]
     if len(sentences) < _FEWEST:
         raise CorpusError(
-            f"{len(sentences)} sentences are too few to learn from and to measure with; give {_FEWEST} or more, or "
-            "--test",
+            f"there are too few sentences to learn from and to measure with ({len(sentences)}); give {_FEWEST} or "
+            "more, or --test",
             path=str(dev),
         )
     held_out = sentences[_HELD_OUT - 1 :: _HELD_OUT]
@@ -171,7 +186,7 @@ def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | 
     console = stdout()
     console.print(make_table(None, tuple(columns), list(zip(*columns.values(), strict=True))))
     where = f"; {out} is written" if out is not None else "; with --out it would be written"
-    console.print(f"\n{_what_it_buys(outcomes, chosen)} on {sentences:,} sentences{where}", markup=False)
+    console.print(f"\n{_what_it_buys(outcomes, chosen)} on {several(sentences, 'sentence')}{where}", markup=False)
 
 
 def _what_it_buys(outcomes: list[Outcome], chosen: Outcome) -> str:

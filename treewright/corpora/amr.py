@@ -53,7 +53,6 @@ _PIECE = re.compile(
     r"|(\))"
     r"|([^ \t\r\n\v\f]))"
 )
-_BRACKET = re.compile(rf"{_STRING}|[()]")
 _SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S+)")
 _KEY = re.compile(r"(?:^|\s)::(\S+)")
 
@@ -154,18 +153,7 @@ def _through_penman(text: str, path: str | None, line: int) -> Graph:
     try:
         graph = Graph.from_penman(text)
     except CorpusError as error:
-        at = getattr(error.__cause__, "lineno", None) or 1
-        raise CorpusError(str(error), path=path, line=line + at - 1) from None
-    depth = 0
-    for bracket in _BRACKET.finditer(text):
-        depth += {"(": 1, ")": -1}.get(bracket[0], 0)
-        if depth == 0:
-            break
-    if rest := text[bracket.end() :].strip():
-        at = text.count("\n", 0, len(text.rstrip()) - len(rest))
-        shown = rest if len(rest) <= 40 else rest[:40] + "…"
-        message = f"{shown!r} follows the end of the graph; remove it, or put an empty line between two graphs"
-        raise CorpusError(message, path=path, line=line + at)
+        raise CorpusError(str(error), path=path, line=line + (error.line or 1) - 1) from None
     if twice := graph.named_twice():
         raise CorpusError(f"the variable {twice!r} has more than one concept; rename one", path=path, line=line)
     return graph

@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from treewright.corpora.notation import problem, shortened, what_follows
 from treewright.errors import CorpusError
 
 __all__ = ["NOT_INVERSE", "Alignment", "Graph", "Triple"]
@@ -104,21 +105,29 @@ class Graph:
     def from_penman(cls, text: str) -> Graph:
         """Read one graph in PENMAN notation. Alignments on concepts (``boy~e.1``) are kept.
 
+        The error of a text that is no graph, or more than one, has the line in which that shows.
+
         >>> graph = Graph.from_penman('(d / dog~e.1 :ARG0-of (b / bark-01~e.3) :quant 2)')
         >>> graph.edges, graph.attributes, dict(graph.alignments)
         ((('b', ':ARG0', 'd'),), (('d', ':quant', '2'),), {'d': (1,), 'b': (3,)})
         """
         import penman
-        from penman.exceptions import PenmanError
+        from penman.exceptions import DecodeError, PenmanError
         from penman.models import amr
         from penman.surface import alignments
 
         try:
             with _silent("penman"):  # what it warns of is an error here
                 graph = penman.decode(text, model=amr.model)
+        except DecodeError as error:
+            what, line = problem(text, error.message or "", error.lineno or 1, error.offset or 0)
+            raise CorpusError(f"not a graph in PENMAN notation: {what}", line=line) from None
         except PenmanError as error:
-            what = getattr(error, "message", None) or error
-            raise CorpusError(f"not a graph in PENMAN notation: {what}") from error
+            raise CorpusError(f"not a graph in PENMAN notation: {error}") from None
+        rest, line = what_follows(text)
+        if rest:
+            message = f"{shortened(rest)} follows the end of the graph; remove it"
+            raise CorpusError(f"{message}; in a file, an empty line stands between two graphs", line=line)
         if graph.top is None:
             raise CorpusError("a graph without a top: write (variable / concept)")
         for source, role, target in graph.triples:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.cli.console import make_table
+from treewright.cli.console import make_table, several
 from treewright.cli.settings import Setting
-from treewright.cli.streams import load
 from treewright.cli.tasks.base import Task, percent
-from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, sentence_id
-from treewright.errors import ConfigError, CorpusError
+from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, load_graphs, sentence_id
+from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,16 +99,12 @@ class AMR(Task):
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:
         """Graphs, whatever the name of their file, with the trees of their sentences if there are any."""
-        from treewright.amr import join_trees
-
-        if path == trees == "-":
-            raise ConfigError("standard input (-) can be only one of the two")
-        graphs = load(path, "amr" if format == "auto" else format, shown=shown)
-        return graphs if trees is None else join_trees(graphs, load(trees, "conllu", shown=shown))
+        return load_graphs(path, format="amr" if format == "auto" else format, trees=trees, shown=shown)
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
         """There must be trees to learn from, too."""
         check_trees(corpus, "add --trees (and --dev-trees) with the trees of these sentences in CoNLL-U")
+        _warn_of_roots(corpus)
 
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
@@ -173,6 +169,19 @@ def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
             raise CorpusError(message, path=sentence.path, line=sentence.line)
 
 
+def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
+    """Say where trees have several roots: a graph has one top."""
+    several_roots = [sentence for sentence in corpus if sum(token.head == 0 for token in sentence) > 1]
+    if several_roots:
+        first = several_roots[0]
+        where = f"{first.path}:{first.line}: " if first.path is not None else ""
+        warnings.warn(
+            f"{where}the tree of this sentence has several roots: all but the first hang below it from now on "
+            f"({several(len(several_roots), 'such sentence')})",
+            stacklevel=2,
+        )
+
+
 def _check_same_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> None:
     """Say where two files that should have the same sentences have others, as far as ids tell."""
     for number, (right, guess) in enumerate(zip(gold, parsed, strict=False), 1):
@@ -189,12 +198,19 @@ def _show(scores: dict[str, Any]) -> list[RenderableType]:
     matched = f"{scores['total_matched']:,}"
     rows = [
         ("Smatch F1", percent(scores["f1"]), f"95% interval {percent(low)} to {percent(high)}"),
-        ("precision", percent(scores["precision"]), f"{matched} of {scores['total_predicted']:,} triples"),
-        ("recall", percent(scores["recall"]), f"{matched} of {scores['total_gold']:,} triples"),
-        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+        ("precision", percent(scores["precision"]), f"{matched} of {several(scores['total_predicted'], 'triple')}"),
+        ("recall", percent(scores["recall"]), f"{matched} of {several(scores['total_gold'], 'triple')}"),
+        ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
     ]
     parts = [
-        (part["name"], *(percent(part[name]) for name in ("f1", "precision", "recall")), f"{part['gold']:,}")
+        (
+            part["name"],
+            *(
+                percent(part[name] if part["gold"] or part["predicted"] else None)
+                for name in ("f1", "precision", "recall")
+            ),
+            f"{part['gold']:,}",
+        )
         for part in scores["breakdown"]
     ]
     return [

@@ -107,6 +107,10 @@ class Task(ABC):
         """What a model's card says of other files that it comes from."""
         return {}
 
+    def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
+        """What was learned after the passes that training has told of, and what the scores are of then, in words."""
+        return ""
+
     @abstractmethod
     def estimator(self) -> type[Any]:
         """The estimator's class; it is imported here and not earlier."""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.cli.console import make_table
+from treewright.cli.console import make_table, several
 from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Candidate, Task, page, percent, sentence_values
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -103,6 +103,11 @@ class Constituency(Task):
 
     def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """A grammar may be a file, whose rules and weights are taken as they are."""
+        if (values.get("tradeoff") or 0.0) > 1.0:
+            raise ConfigError(
+                f"tradeoff must be at most 1, not {values['tradeoff']:g}: it is the price of a pop, and a constituent "
+                "that is found is worth 1"
+            )
         if is_grammar_file(values.get("grammar")):
             return {**values, "grammar": read_grammar(str(values["grammar"]))}
         return dict(values)
@@ -115,6 +120,14 @@ class Constituency(Task):
     def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The file that the grammar came from."""
         return {"grammar_file": params["grammar"]} if is_grammar_file(params["grammar"]) else {}
+
+    def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
+        """What has the highest priority comes first in an agenda; fewer pops are what learning is for."""
+        if estimator.priority_ is None:
+            return ""
+        told = "an agenda" if estimator.tradeoff is None else "an agenda with learned priorities"
+        parsed = [one for one in dev or () if estimator.max_length is None or len(one) <= estimator.max_length]
+        return f"{told}, {estimator.pops_ / len(parsed):,.0f} pops a sentence" if parsed else told
 
     def estimator(self) -> type[Any]:
         """The parser."""
@@ -294,6 +307,11 @@ class Latent(Constituency):
         from treewright.constituency.latent_training import make_split_merge
 
         learner = make_split_merge(dict(settings))
+        if learner.cycles < 1:
+            raise ConfigError(
+                "cycles must be 1 or more: without any, no symbol is split; for the grammar as the treebank has it, "
+                "treewright train constituency --learner maximum-likelihood"
+            )
         return learner if has_dev else replace(learner, starts=1)
 
     def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -303,6 +321,11 @@ class Latent(Constituency):
     def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """There are no other files."""
         return {}
+
+    def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
+        """The table is about single grammars."""
+        learned = [f"a product of {1 + len(estimator.others_)} grammars"] if estimator.others_ else []
+        return " and ".join([*learned, *(["learned pruning"] if estimator.policy_ is not None else [])])
 
     def describe(self, layout: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
         """The size of the grammar."""
@@ -394,13 +417,13 @@ def _k_best_json(trees: list[Candidate]) -> str:
 def _show(scores: dict[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = [make_table(None, ("score", "%", ""), _main_rows(scores))]
     if scores["skipped"]:
-        parts.append(f"{scores['skipped']:,} sentences of nothing but punctuation are left out")
+        parts.append(f"left out: {several(scores['skipped'], 'sentence')} of nothing but punctuation")
     if scores["unparsed"]:
-        parts.append(f"{scores['unparsed']:,} sentences have no tree; they count as trees without constituents")
+        parts.append(f"without a tree, which counts as no constituents: {several(scores['unparsed'], 'sentence')}")
     if scores["tag_conflicts"]:
         parts.append(
-            f"in {scores['tag_conflicts']:,} sentences the tags disagree on what is punctuation: the gold ones count "
-            "(EVALB would leave such sentences out)"
+            f"in {several(scores['tag_conflicts'], 'sentence')} the tags disagree on what is punctuation: the gold "
+            "ones count (EVALB would leave such sentences out)"
         )
     labels = [
         (
@@ -438,20 +461,30 @@ def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
         (
             "precision",
             percent(scores["lp"]),
-            f"{scores['total_matched']:,} of {scores['total_predicted']:,} constituents",
+            f"{scores['total_matched']:,} of {several(scores['total_predicted'], 'constituent')}",
         ),
-        ("recall", percent(scores["lr"]), f"{scores['total_matched']:,} of {scores['total_gold']:,} constituents"),
-        ("exact match", percent(scores["exact"]), f"of {sentences:,} sentences"),
-        ("tags", percent(scores["tagging"]), f"of {scores['words']:,} words"),
+        (
+            "recall",
+            percent(scores["lr"]),
+            f"{scores['total_matched']:,} of {several(scores['total_gold'], 'constituent')}",
+        ),
+        ("exact match", percent(scores["exact"]), f"of {several(sentences, 'sentence')}"),
+        ("tags", percent(scores["tagging"]), f"of {several(scores['words'], 'word')}"),
         ("no crossing brackets", percent(scores["no_crossing"]), f"{scores['crossing']:.2f} a sentence on average"),
         ("two or fewer", percent(scores["two_crossing"]), ""),
     ]
     if (short := scores["up_to_40"]) is not None:
-        rows.append(("F1 up to 40 words", percent(short["f1"]), f"{short['sentences']:,} of {sentences:,} sentences"))
+        rows.append(
+            ("F1 up to 40 words", percent(short["f1"]), f"{short['sentences']:,} of {several(sentences, 'sentence')}")
+        )
         rows.append(("exact match up to 40 words", percent(short["exact"]), ""))
     if "covered" in scores:
         share = scores["covered"] / max(sentences + scores["skipped"], 1)
         rows.append(
-            ("no tree in the grammar", percent(share), f"{scores['covered']:,} sentences, or too long for the memory")
+            (
+                "no tree in the grammar",
+                percent(share),
+                f"{several(scores['covered'], 'sentence')}, or too long for the memory",
+            )
         )
     return rows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.cli.console import make_table
+from treewright.cli.console import make_table, several
 from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, page, percent, sentence_json
 from treewright.errors import CorpusError
@@ -206,8 +206,8 @@ def _show(scores: dict[str, Any]) -> list[RenderableType]:
     if scores.get("unseen_label_tokens"):
         labels = ", ".join(scores["unseen_labels"][:10]) + (", …" if len(scores["unseen_labels"]) > 10 else "")
         parts.append(
-            f"{scores['unseen_label_tokens']:,} words have gold relations that training never saw; "
-            f"they count as errors: {labels}"
+            f"gold relations that training never saw, of {several(scores['unseen_label_tokens'], 'word')}, count as "
+            f"errors: {labels}"
         )
     relations = [
         (s["relation"], *(percent(s[name]) for name in ("precision", "recall", "f1", "uas")), f"{s['gold']:,}")
@@ -238,12 +238,12 @@ def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows += [
         ("label accuracy", percent(scores["label_accuracy"]), "whatever the head"),
         ("CLAS", percent(scores["content"]), "F1 of content words"),
-        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+        ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
         ("exact match, heads only", percent(scores["exact_unlabelled"]), ""),
     ]
     if scores["punctuation"]:
         rest = scores["without_punctuation"]
-        words = f"{rest['tokens']:,} of {scores['tokens']:,} words"
+        words = f"{rest['tokens']:,} of {several(scores['tokens'], 'word')}"
         rows.append(("LAS without punctuation", percent(rest["las"]), words))
         rows.append(("UAS without punctuation", percent(rest["uas"]), ""))
     return rows

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 from itertools import cycle
@@ -13,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from treewright.cli.streams import load
 from treewright.cli.tasks.base import page, sentence_values
-from treewright.errors import CorpusError
+from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from treewright.amr.alignment import Alignment
     from treewright.corpora import Graph, Sentence
 
-__all__ = ["GRAPH_FORMATS", "ansi", "graph_writer", "graphs_page", "palette", "sentence_id"]
+__all__ = [
+    "GRAPH_FORMATS",
+    "ansi",
+    "graph_writer",
+    "graphs_page",
+    "load_graphs",
+    "palette",
+    "sentence_id",
+]
 
 GRAPH_FORMATS = ("penman", "svg", "html", "json", "dot")
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "red")
@@ -55,6 +65,39 @@ def sentence_id(sentence: Sentence) -> str | None:
 
     named = [found[1] for comment in sentence.comments if (found := _SENT_ID.fullmatch(comment))]
     return metadata(sentence).get("id") or next(iter(named), None)
+
+
+def load_graphs(path: str, *, format: str = "amr", trees: str | None = None, shown: bool = True) -> list[Sentence]:
+    """The graphs of a file, with the trees of their sentences if there are any.
+
+    An id that two graphs have is an error where it says which tree is whose; elsewhere it deserves a warning.
+    """
+    if path == trees == "-":
+        raise ConfigError("standard input (-) can be only one of the two")
+    graphs = load(path, format, shown=shown)
+    others = [] if trees is None else load(trees, "conllu", shown=shown)
+    if twice := _same_id(graphs):
+        if others and all(sentence_id(sentence) for sentence in (*graphs, *others)):
+            raise twice
+        warnings.warn(str(twice), stacklevel=2)
+    if trees is None:
+        return graphs
+    from treewright.amr import join_trees
+
+    return join_trees(graphs, others)
+
+
+def _same_id(graphs: Sequence[Sentence]) -> CorpusError | None:
+    """What to say of the first id that is not the first of its name."""
+    lines: dict[str, int | None] = {}
+    for sentence in graphs:
+        if (name := sentence_id(sentence)) is None:
+            continue
+        if name in lines:
+            message = f"the graph in line {lines[name]} has the id {name!r}, too; give each graph an id of its own"
+            return CorpusError(message, path=sentence.path, line=sentence.line)
+        lines[name] = sentence.line
+    return None
 
 
 def palette(alignment: Alignment) -> dict[tuple[int, ...], str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.cli.console import make_table
+from treewright.cli.console import make_table, several
 from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, percent, sentence_json
 from treewright.errors import CorpusError
@@ -168,9 +168,9 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
         (
             "unknown words",
             percent(scores["unknown_accuracy"]),
-            f"{scores['unknown']:,} of {scores['tokens']:,} words",
+            f"{scores['unknown']:,} of {several(scores['tokens'], 'word')}",
         ),
-        ("exact match", percent(scores["exact"]), f"of {scores['sentences']:,} sentences"),
+        ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
     ]
     if "unseen_labels" not in scores:  # nobody knows what training saw
         del rows[1]
@@ -178,8 +178,8 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
     if scores.get("unseen_label_tokens"):
         labels = ", ".join(scores["unseen_labels"][:10]) + (", …" if len(scores["unseen_labels"]) > 10 else "")
         parts.append(
-            f"{scores['unseen_label_tokens']:,} words have gold labels that training never saw; "
-            f"they count as errors: {labels}"
+            f"gold labels that training never saw, of {several(scores['unseen_label_tokens'], 'word')}, count as "
+            f"errors: {labels}"
         )
     by_label = [
         (s["label"], percent(s["precision"]), percent(s["recall"]), percent(s["f1"]), f"{s['gold']:,}")

@@ -1,0 +1,78 @@
+"""Who waits is told that something is being compiled, and only then."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from numba import njit
+
+from treewright.cli import console
+from treewright.cli.compilation import Compilation, watching
+
+
+@pytest.fixture
+def said(monkeypatch):
+    notes = []
+    monkeypatch.setattr(console, "note", notes.append)
+    monkeypatch.setattr(console, "_compiles", lambda: True)
+    monkeypatch.setattr(console, "_PATIENCE", 0.05)
+    monkeypatch.setattr(console, "_TICK", 0.01)
+    return notes
+
+
+def compile_until(said, compilation):
+    compilation.on_start(None)
+    for _ in range(1000):
+        if said:
+            break
+        time.sleep(0.01)
+    compilation.on_end(None)
+
+
+@pytest.mark.jit
+def test_numba_tells():
+    def double(n):
+        return n + n
+
+    double = njit(double)
+    with watching() as compilation:
+        assert (compilation.goes_on, compilation.seconds) == (False, 0.0)
+        double(2)
+        first = compilation.seconds
+        assert first > 0.0
+        double(3)
+        assert compilation.seconds == first
+
+
+def test_functions_inside_functions_count_once():
+    compilation = Compilation()
+    compilation.on_start(None)
+    compilation.on_start(None)
+    compilation.on_end(None)
+    assert compilation.goes_on
+    compilation.on_end(None)
+    assert not compilation.goes_on
+
+
+def test_patience(said, monkeypatch):
+    compilation = Compilation()
+    monkeypatch.setattr("treewright.cli.compilation.Compilation", lambda: compilation)
+    with console.patience_while_compiling():
+        time.sleep(0.1)
+    assert said == []
+    with console.patience_while_compiling():
+        compile_until(said, compilation)
+    assert said == [console.COMPILING]
+
+
+def test_a_bar_without_a_terminal(said, monkeypatch):
+    compilation = Compilation()
+    monkeypatch.setattr("treewright.cli.compilation.Compilation", lambda: compilation)
+    with console.Bar() as bar:
+        bar.begin("learning", 3)
+        time.sleep(0.1)
+        assert said == []
+        compile_until(said, compilation)
+        bar.update("learning", 1, 3)
+    assert said == [console.COMPILING]
