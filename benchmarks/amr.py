@@ -5,7 +5,7 @@
 * ``effects``: one thing changed at a time: β, samples, the loss, C, features, the aligner, what the thesis proposes next; dev only.
 * ``best``: the system with the best dev score of a few seeds; Smatch on test, once; speed; and from raw words, through taggers and a dependency
   parser of ours, which learn from English EWT and the training trees.
-* ``figure``: naive Smatch against Smatch of parsed sentences (Figure 5.3).
+* ``draw``: pictures of Smatch over iterations, and of naive Smatch against Smatch of parsed sentences (Figure 5.3).
 
 Results are kept after each row, so that an interrupted run goes on where it was; delete the file of results to begin anew.
 """
@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import RESULTS, corpus_folder, keep, median_of, peak_memory, say
+from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, peak_memory, say
 from treewright.amr import AMRParser, join_trees, naive_smatch, score_smatch
 from treewright.corpora import Sentence, read_amr, read_conllu
 from treewright.dependency import DependencyParser
 from treewright.pipeline import Pipeline
+from treewright.policies import LinearPolicy
 from treewright.tagging import Tagger
 
 ITERATIONS = 5
 SOME = 300  # training sentences that training scores are of
-SMALL = 400  # training sentences where roll-outs are compared, as the thesis has a small training set for that
 #: roll-outs for every action; the rows of Table 5.1, then those without roll-outs
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "simple imitation": {"name": "supervised"},
@@ -85,18 +86,36 @@ def sentences(part: str) -> list[Sentence]:
     return join_trees(list(graphs), list(trees))
 
 
+class WatchedParser(AMRParser):
+    """One whose policies are scored on some of the training data, too."""
+
+    def watch(self, some: list[Sentence]) -> WatchedParser:
+        self.some, self.training = some, list[float]()
+        return self
+
+    def _smatch_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
+        on_dev, on_train = super()._smatch_on(sentences, jobs), super()._smatch_on(self.some, jobs)
+
+        def smatch(policy: LinearPolicy) -> float:
+            self.training.append(on_train(policy))
+            return on_dev(policy)
+
+        return smatch
+
+
 def fitted(
     learner: dict[str, Any], parts: dict[str, list[Sentence]], **settings: Any
 ) -> tuple[AMRParser, dict[str, Any]]:
     """A parser, and what became of it iteration by iteration."""
-    parser = AMRParser(learner=learner, **{"dictionaries": corpus_folder("amr-dictionaries"), **settings})
+    parser = WatchedParser(learner=learner, **{"dictionaries": corpus_folder("amr-dictionaries"), **settings})
+    parser.watch(parts["train"][:SOME])
     wall, cpu = time.perf_counter(), time.process_time()
     parser.fit(parts["train"], parts["dev"], jobs=2)
     return parser, {
         "dev": [p.score for p in parser.history_],
+        "train": parser.training,
         "seconds": [p.seconds for p in parser.history_],
         "examples": [p.examples for p in parser.history_],
-        "train": score_smatch(parts["train"][:SOME], parser.parse(parts["train"][:SOME])).f1,
         "wall seconds": time.perf_counter() - wall,
         "CPU seconds": time.process_time() - cpu,
     }
@@ -124,27 +143,17 @@ def algorithms(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     """Figures 6.4 and 6.5, in spirit."""
     for name, learner in ALGORITHMS.items():
         if name not in kept["algorithms"]:
-            few = {**parts, "train": parts["train"][:SMALL]}
-            _, row = fitted({**learner, "iterations": ITERATIONS}, few, loss="absolute")
+            _, row = fitted({**learner, "iterations": ITERATIONS}, parts, loss="absolute")
             kept["algorithms"][name] = {**row, "peak memory": peak_memory()}
             keep("amr", kept)
             say(name, json.dumps(row))
-
-
-def whole(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
-    """V-DAgger with roll-outs for every action, on all of the training data."""
-    if "whole" not in kept:
-        _, row = fitted({"name": "v-dagger", "iterations": 3}, parts, loss="absolute")
-        kept["whole"] = {**row, "peak memory": peak_memory()}
-        keep("amr", kept)
 
 
 def effects(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     """One thing at a time."""
     for name, (learner, settings) in EFFECTS.items():
         if name not in kept["effects"]:
-            small = {**parts, "train": parts["train"][:SMALL]} if "focus" in name or "V-DAgger" in name else parts
-            _, kept["effects"][name] = fitted(learner, small, **settings)
+            _, kept["effects"][name] = fitted(learner, parts, **settings)
             keep("amr", kept)
             say(name, max(kept["effects"][name]["dev"]))
 
@@ -201,13 +210,43 @@ def main() -> None:
     path = RESULTS / "amr.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
     kept: dict[str, Any] = {name: before.get(name, {}) for name in ("expert", "algorithms", "effects")}
-    kept |= {name: before[name] for name in ("best", "whole") if name in before}
+    kept |= {name: before[name] for name in ("best",) if name in before}
     parts = {part: sentences(part) for part in ("train", "dev")}
     expert(kept, parts)
     effects(kept, parts)
     algorithms(kept, parts)
-    whole(kept, parts)
     best(kept, parts)
+    draw(kept)
+
+
+def draw(kept: dict[str, Any]) -> None:
+    """Figures 6.4 and 6.5 in spirit, Smatch over iterations; and Figure 5.3 of parsed sentences."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams["svg.hashsalt"] = "treewright"
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 5))
+    colours = pyplot.get_cmap("tab20").colors
+    for colour, (name, row) in zip(colours, kept["algorithms"].items(), strict=False):
+        for axis, part in zip(axes, ("dev", "train"), strict=True):
+            numbers = range(1, len(row[part]) + 1)
+            axis.plot(numbers, [100 * f for f in row[part]], marker="o", markersize=3, label=name, color=colour)
+    for axis, part in zip(axes, ("development", "training"), strict=True):
+        axis.set(xlabel="iteration", ylabel=f"Smatch on {part} sentences", xticks=range(1, ITERATIONS + 1))
+        axis.grid(alpha=0.3)
+    axes[1].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(ROOT / "docs" / "images" / "amr-iterations.svg", metadata={"Date": None})
+    pyplot.close(figure)
+    figure, axis = pyplot.subplots(figsize=(5, 5))
+    axis.plot([0, 1], [0, 1], color="lightgrey", linewidth=1)
+    axis.plot(*zip(*kept["best"]["points"], strict=True), ".", markersize=4, alpha=0.6)
+    axis.set(xlabel="Smatch", ylabel="naive Smatch")
+    figure.tight_layout()
+    figure.savefig(ROOT / "docs" / "images" / "amr-naive-smatch.svg", metadata={"Date": None})
+    pyplot.close(figure)
 
 
 # ---- the page
@@ -239,37 +278,37 @@ def report(results: dict[str, Any]) -> list[str]:
         text += [
             "### Algorithms",
             "",
-            f"Smatch on dev after each of {ITERATIONS} iterations on the first {SMALL} training sentences, and in the end (the policy best on dev) on the first {SOME} of them. Losses of roll-outs are",
-            "mistakes in naive Smatch (*absolute*), one sample an action, β = 0.7^(i−1) unless the algorithm says otherwise; AROW, averaged.",
+            f"Smatch on dev after each of {ITERATIONS} iterations, and on the first {SOME} training sentences after the iteration that is best on dev; CPU seconds in two threads. Losses of roll-outs,",
+            "made for every action, are mistakes in naive Smatch (*absolute*), one sample an action, β = 0.7^(i−1) unless the algorithm says otherwise; AROW, averaged.",
             "",
         ]
         body = [
-            [name, *(percent(f) for f in row["dev"]), percent(row["train"]), number(row["CPU seconds"])]
+            [name, *(percent(f) for f in row["dev"]), percent(row["train"][_best(row)]), number(row["CPU seconds"])]
             for name, row in rows.items()
         ]
         text += table(["", *(str(k + 1) for k in range(ITERATIONS)), "train", "CPU s"], body)
-        plain = max(max(rows[name]["dev"]) for name in ("simple imitation", "exploration"))
+        plain = max(max(rows[name]["dev"]) for name in ("simple imitation", "exploration", "DAgger, expert loss"))
         rolled = max((max(row["dev"]), name) for name, row in rows.items() if name in ROLLED_OUT)
+        slowest = rows["V-DAgger"]
         text += [
+            "![Smatch over iterations](images/amr-iterations.svg)",
+            "",
             f"The best of those with roll-outs is {rolled[1]} with {percent(rolled[0])}; imitation without roll-outs reaches {percent(plain)}. The thesis found the same order on newswire (.68 for simple",
             "imitation, .63 for DI-DLO), and blames the variance of long roll-outs.",
             "",
-        ]
-    if row := results.get("whole"):
-        text += [
-            f"On all {1274:,} training sentences, V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in row['seconds'])} s of wall time for its first iterations, in two threads on a machine",
-            f"that had other work to do, and reaches {percent(max(row['dev']))}; memory stays within {number(row['peak memory'], 1)} GB.",
+            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads; all algorithms",
+            f"together stay within {number(max(row['peak memory'] for row in rows.values()), 1)} GB of memory.",
             "",
         ]
     if rows := results.get("effects"):
         text += [
             "### One thing at a time",
             "",
-            f"The best Smatch on dev over the iterations; those of V-DAgger on the first {SMALL} training sentences, the others on all.",
+            "The best Smatch on dev over the iterations, and that on training sentences after the same iteration.",
             "",
         ]
         body = [
-            [name, percent(max(row["dev"])), str(1 + int(np.argmax(row["dev"]))), percent(row["train"])]
+            [name, percent(max(row["dev"])), str(1 + _best(row)), percent(row["train"][_best(row)])]
             for name, row in rows.items()
         ]
         text += table(["", "dev", "iteration", "train"], body)
@@ -306,5 +345,12 @@ def report(results: dict[str, Any]) -> list[str]:
             "",
             f"Naive Smatch against Smatch of the parsed test sentences (Figure 5.3): the correlation is {best['correlation of naive Smatch']:.2f} (the thesis: .97).",
             "",
+            "![naive Smatch against Smatch of parsed sentences](images/amr-naive-smatch.svg)",
+            "",
         ]
     return text
+
+
+def _best(row: dict[str, Any]) -> int:
+    """The iteration that was best on dev, from 0."""
+    return int(np.argmax(row["dev"]))

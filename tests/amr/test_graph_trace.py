@@ -12,7 +12,6 @@ from tests.amr.little_corpus import SENTENCES, read
 from tests.amr.transition_twin import expert_trajectory
 from treewright.amr import AMRParser
 from treewright.amr.alignment import with_alignment
-from treewright.amr.lemmas import learn_lemmas
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.trace import trace_graph
 from treewright.corpora import Graph, Sentence
@@ -24,8 +23,7 @@ from treewright.policies import LinearPolicy
 def parser():
     """One that has seen the expert at work, but learned nothing from it: so nothing needs to be compiled."""
     found = AMRParser(aligner="given")
-    found.lemmas_ = learn_lemmas(SENTENCES)
-    found.encoder_, examples = found._encoded([aligned(sentence) for sentence in SENTENCES])
+    found.lemmas_, found.encoder_, examples = found._encoded([aligned(sentence) for sentence in SENTENCES])
     packed, _ = found.encoder_.pack(examples, found._options(open_to_gold=True))
     found.encoder_.collect(packed, (expert_trajectory(packed, i) for i in range(len(examples))))
     weights = np.random.default_rng(0).normal(size=(1, 256, 1)).astype(np.float32)

@@ -113,6 +113,15 @@ def test_what_punctuation_says_is_kept(words, signs):
     assert signs_of(Sentence.from_words(words.split())) == signs
 
 
+@pytest.mark.parametrize(
+    ("misc", "entity"),
+    [("_", ""), ("NER=B-PER", "PER"), ("start_char=0|ner=S-GPE|end_char=3", "GPE"), ("ner=O", ""), ("Winner=ORG", "")],
+)
+def test_named_entities_that_the_file_says(misc, entity):
+    of = Sentence((Token("Paris", "Paris", "PROPN", head=0, deprel="root", misc=misc),))
+    assert [word.entity for word in tree_words(of)] == [entity]
+
+
 def test_without_a_tree_each_word_hangs_on_the_one_before():
     assert shown(Sentence.from_words(["a", "b", "c"])) == [("a", -1), ("b", 0), ("c", 1)]
     assert tree_words(Sentence(())) == []

@@ -284,7 +284,7 @@ class Encoder:
             "words": [string_hash(word.form.lower()) for word in words],
             "tags": [string_hash(word.xpos if word.xpos != "_" else word.upos) for word in words],
             "relations": [string_hash(word.relation) for word in words],
-            "shapes": [string_hash(_shape(word.form)) for word in words],
+            "entities": [string_hash(word.entity or _shape(word.form)) for word in words],
             "suffixes": [string_hash(word.lemma[-3:]) for word in words],
             "keys": [self.keys.get(_lemma(word), _UNSEEN) for word in words],
             "sentence": [example.signs, example.number],

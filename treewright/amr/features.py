@@ -74,9 +74,9 @@ def relation_of(x: Any, node: int) -> int:
 
 
 @lean
-def shape_of(x: Any, node: int) -> int:
-    """What the letters look like: the place of Table 4.2's named entities, which no file of ours has."""
-    return _attribute(x, x.shapes, node)
+def entity_of(x: Any, node: int) -> int:
+    """The kind of named entity (ner) that the file says a word is part of; else what its letters look like."""
+    return _attribute(x, x.entities, node)
 
 
 @lean
@@ -123,23 +123,35 @@ def _sort_of(x: Any, state: Any, node: int) -> int:
 
 
 @lean
-def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
-    """A node by itself: lemma, dl, shape, POS, inserted; and its concept once it has one."""
-    lemma, pos, relation = lemma_of(x, state, node), pos_of(x, node), relation_of(x, node)
+def _plain_node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
+    """A node by itself: lemma, dl, ner, POS, each alone; its word, if that is not its lemma."""
+    lemma = lemma_of(x, state, node)
     out[n] = cross2(t, 0, lemma)
-    out[n + 1] = cross2(t, 1, pos)
-    out[n + 2] = cross2(t, 2, relation)
-    out[n + 3] = cross3(t, 3, pos, relation)
-    out[n + 4] = cross3(t, 4, lemma, relation)
-    out[n + 5] = cross3(t, 5, lemma, pos)
-    out[n + 6] = cross2(t, 6, shape_of(x, node))
-    out[n + 7] = cross2(t, 7, state.concept[node] if node >= 0 else -2)
-    return n + 8
+    out[n + 1] = cross2(t, 1, pos_of(x, node))
+    out[n + 2] = cross2(t, 2, relation_of(x, node))
+    out[n + 3] = cross2(t, 3, entity_of(x, node))
+    word = _attribute(x, x.words, node)
+    if word == lemma or node >= x.n:
+        return n + 4
+    out[n + 4] = cross2(t, 4, word)
+    return n + 5
+
+
+@lean
+def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
+    """The same, and pairs of them; and its concept, once it has one."""
+    n = _plain_node(x, state, node, t, out, n)
+    lemma, pos, relation = lemma_of(x, state, node), pos_of(x, node), relation_of(x, node)
+    out[n] = cross3(t, 5, pos, relation)
+    out[n + 1] = cross3(t, 6, lemma, relation)
+    out[n + 2] = cross3(t, 7, lemma, pos)
+    out[n + 3] = cross2(t, 8, state.concept[node] if node >= 0 else -2)
+    return n + 4
 
 
 @lean
 def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> int:
-    """Two nodes together: pairs of lemmas, POS and dl, distance and path."""
+    """Two nodes together: pairs of lemmas, POS, dl and ner, distance and path."""
     lemma, pos, relation = lemma_of(x, state, one), pos_of(x, one), relation_of(x, one)
     lemma2, pos2, relation2 = lemma_of(x, state, two), pos_of(x, two), relation_of(x, two)
     gap, path = _gap(state, one, two), _path(x, one, two)
@@ -164,7 +176,8 @@ def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> i
     out[n + 17] = cross3(t, 17, sort, path)
     out[n + 18] = cross3(t, 18, sort, lemma)
     out[n + 19] = cross3(t, 19, sort, pos)
-    return n + 20
+    out[n + 20] = cross3(t, 20, entity_of(x, one), entity_of(x, two))
+    return n + 21
 
 
 @lean
@@ -216,39 +229,40 @@ def state_features(x: Any, state: Any, out: Any) -> int:
     t = np.int64(100) * (np.int64(1) + situation)
     out[0] = cross2(t, 0, 0)
     out[1] = cross2(t, 1, history % 16)
-    out[2] = cross2(t, 2, history % 256)
-    out[3] = cross2(t, 3, history)
-    out[4] = cross2(t, 4, x.sentence[0])
-    out[5] = cross3(t, 5, x.sentence[0], relation_of(x, top))
-    n = 6
-    n = _node(x, state, top, t + 10, out, n)
+    out[2] = cross2(t, 2, history // 16 % 16)
+    out[3] = cross2(t, 3, history // 256 % 16)
+    out[4] = cross2(t, 4, history // 4096)
+    out[5] = cross2(t, 5, history % 256)
+    out[6] = cross2(t, 6, history % 4096)
+    out[7] = cross2(t, 7, x.sentence[0])
+    out[8] = cross3(t, 8, x.sentence[0], relation_of(x, top))
+    n = _node(x, state, top, t + 10, out, 9)
     lemma, pos, relation = lemma_of(x, state, top), pos_of(x, top), relation_of(x, top)
     n = _family(x, state, top, other, lemma, t + 20, out, n)
+    n = _plain_node(x, state, parent, t + 80, out, n)
     above, pos_above = lemma_of(x, state, parent), pos_of(x, parent)
-    out[n] = cross2(t, 6, above)
-    out[n + 1] = cross2(t, 7, pos_above)
-    out[n + 2] = cross3(t, 8, lemma, pos_above)
-    out[n + 3] = cross3(t, 9, pos, above)
-    out[n + 4] = cross3(t, 30, relation, above)
-    out[n + 5] = cross3(t, 31, lemma, above)
-    out[n + 6] = cross3(t, 32, pos, pos_above)
-    out[n + 7] = cross3(t, 33, lemma, relation_of(x, parent))
-    out[n + 8] = cross3(t, 34, cross2(0, pos, pos_above), relation)
-    out[n + 9] = cross2(t, 35, _attribute(x, x.suffixes, top))
-    out[n + 10] = cross3(t, 36, _attribute(x, x.suffixes, top), pos)
+    out[n] = cross3(t, 30, relation, above)
+    out[n + 1] = cross3(t, 31, lemma, above)
+    out[n + 2] = cross3(t, 32, pos, pos_above)
+    out[n + 3] = cross3(t, 33, lemma, relation_of(x, parent))
+    out[n + 4] = cross3(t, 34, cross2(0, pos, pos_above), relation)
+    out[n + 5] = cross3(t, 35, lemma, pos_above)
+    out[n + 6] = cross3(t, 36, pos, above)
+    out[n + 7] = cross3(t, 37, entity_of(x, top), entity_of(x, parent))
+    out[n + 8] = cross2(t, 38, state.role[top])
+    out[n + 9] = cross2(t, 39, _attribute(x, x.suffixes, top))
+    out[n + 10] = cross3(t, 40, _attribute(x, x.suffixes, top), pos)
     n += 11
     if other >= 0:
         n = _node(x, state, other, t + 40, out, n)
         n = _pair(x, state, top, other, t + 50, out, n)
         n = _family(x, state, other, np.int64(-1), lemma, t + 70, out, n)
     elif top < x.n:
-        word = np.int64(x.words[top])
-        out[n] = cross2(t, 37, word)
-        out[n + 1] = cross3(t, 38, lemma, _attribute(x, x.lemmas, top - 1))
-        out[n + 2] = cross3(t, 39, lemma, _attribute(x, x.lemmas, top + 1 if top + 1 < x.n else -1))
-        n += 3
+        out[n] = cross3(t, 41, lemma, _attribute(x, x.lemmas, top - 1))
+        out[n + 1] = cross3(t, 42, lemma, _attribute(x, x.lemmas, top + 1 if top + 1 < x.n else -1))
+        n += 2
     if x.sentence[1] != 0:  # a "Shenanigan" feature (§4.5): no other state will ever have it
-        out[n] = cross3(t, 40, x.sentence[1], state.registers[STEPS])
+        out[n] = cross3(t, 43, x.sentence[1], state.registers[STEPS])
         n += 1
     return n
 

@@ -111,8 +111,7 @@ class AMRParser(Estimator):
         learner = self._make_learner()
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}
-        self.lemmas_ = learn_lemmas(sentences)
-        self.encoder_, examples = self._encoded([with_lemmas(sentence, self.lemmas_) for sentence in sentences])
+        self.lemmas_, self.encoder_, examples = self._encoded(sentences)
         self._collect(examples)
         if self.shenanigans:
             examples = [example._replace(number=number) for number, example in enumerate(examples, 1)]
@@ -151,7 +150,7 @@ class AMRParser(Estimator):
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
         self._check_settings()
         sentences = _graphbank(corpus)
-        encoder, examples = self._encoded(sentences)
+        _, encoder, examples = self._encoded(sentences)
         packed, own = encoder.pack(examples, self._options(open_to_gold=True))
         decoded = decode(packed, np.zeros((1, 1), np.float32), who=EXPERT, jobs=jobs)
         return [
@@ -159,14 +158,15 @@ class AMRParser(Estimator):
             for i, sentence in enumerate(sentences)
         ]
 
-    def _encoded(self, sentences: Sequence[Sentence]) -> tuple[Encoder, list[Example]]:
-        """Numbers for all that occurs in sentences, and what the expert needs to know of each."""
+    def _encoded(self, sentences: Sequence[Sentence]) -> tuple[dict[str, str], Encoder, list[Example]]:
+        """Lemmas of words, numbers for all that occurs in sentences, and what the expert needs to know of each."""
         if self.aligner == "given" and not any(graph_of(sentence).alignments for sentence in sentences):
             raise ConfigError("aligner 'given' needs graphs with alignments, and there are none: take 'rules'")
         encoder = Encoder(Forms() if self.dictionaries is None else Forms.read(self.dictionaries))
-        examples = [self._example(sentence, encoder.forms) for sentence in sentences]
+        lemmas = learn_lemmas(sentences)
+        examples = [self._example(with_lemmas(sentence, lemmas), encoder.forms) for sentence in sentences]
         encoder.learn(examples)
-        return encoder, examples
+        return lemmas, encoder, examples
 
     def _collect(self, examples: Sequence[Example]) -> None:
         """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""

@@ -39,11 +39,16 @@ from treewright.errors import CorpusError
 __all__ = ["GoldTree", "Word", "gold_tree", "inverse", "map_words", "signs_of", "tree_words"]
 
 _DATE = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})|(\d{2})(\d{2})(\d{2})")
+# in the last column, as Stanza writes it
+_ENTITY = re.compile(r"(?:^|\|)ner=(?!O(?:\||$))(?:[BIES]-)?([^|]+)", re.IGNORECASE)
 _LONGEST_NUMBER = 6
 
 
 class Word(NamedTuple):
-    """A node of the tree to start from; ``head`` is another's place in the list (−1: the root)."""
+    """A node of the tree to start from; ``head`` is another's place in the list (−1: the root).
+
+    ``number`` is the value of a number; ``entity`` the kind of named entity, where the file says it (``NER=…``).
+    """
 
     form: str
     lemma: str
@@ -53,6 +58,7 @@ class Word(NamedTuple):
     head: int
     positions: tuple[int, ...]
     number: str | None = None
+    entity: str = ""
 
 
 def tree_words(sentence: Sentence) -> list[Word]:
@@ -88,6 +94,7 @@ def tree_words(sentence: Sentence) -> list[Word]:
                 place.get(above, -1) if above >= 0 else -1,
                 span,
                 None if value is None else f"{value:.9f}".rstrip("0").rstrip("."),
+                match[1] if (match := _ENTITY.search(token.misc)) else "",
             )
         )
     return _with_dates(_one_root(words))

@@ -224,7 +224,7 @@ class GraphParsing(Task):
         "words",
         "tags",
         "relations",
-        "shapes",
+        "entities",
         "suffixes",
         "keys",
         "sentence",

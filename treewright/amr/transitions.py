@@ -118,7 +118,7 @@ _KIND_BITS = 4
 
 #: the fields of a state and their sizes
 STATE: dict[str, int | str] = {
-    "registers": 12,
+    "registers": 11,
     "stack": "3*n + 4",
     "parent": "3*n + 4",  # −1: the root
     "role": "3*n + 4",  # of the edge from the parent; −1: none yet
@@ -131,8 +131,9 @@ STATE: dict[str, int | str] = {
 BOUND = "81*n + 120"  # 27·(3n + 4), and a few
 
 # The registers: how many nodes are on the stack, have been made, are still there; the phase; which part of an action is
-# to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; and κ.
-DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST, BEFORE = range(12)
+# to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; κ; and the last
+# four kinds of actions, in base 16.
+DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST = range(11)
 #: what compiled code is told: how many forms depend on the word; the loss; whether the gold action is always offered,
 #: and whether there is a second phase; how far Reattach reaches, and Reentrance
 FORMS, LOSS, OPEN, REENTRANT, REACH, RANGE = range(6)
@@ -148,7 +149,7 @@ MOST_EXTRA = 60
 #: the form of NextNode for a node that has its concept already, and that of the lemma
 KEEP, LEMMA = 0, 3
 
-_HISTORY = 4096  # the last three kinds of actions, in base 16
+_HISTORY = 16**4
 
 
 @lean
