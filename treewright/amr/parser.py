@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Learner, Pass, make_learner, train
+from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Estimator
+from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
@@ -36,7 +36,6 @@ from treewright.search.engine import EXPERT
 
 __all__ = ["AMRParser"]
 
-Corpus = str | os.PathLike[str] | Iterable[Sentence]
 
 #: what learners do where nothing else is said
 USUAL: dict[str, Any] = {"update": {"name": "arow", "averaged": True}}
@@ -93,21 +92,8 @@ class AMRParser(Estimator):
     encoder_: Encoder
     lemmas_: dict[str, str]
     policy_: LinearPolicy
-    history_: list[Pass]
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from sentences with trees and graphs. With ``dev``, the iteration with the best Smatch is kept."""
-        self._check_settings()
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}
@@ -120,23 +106,10 @@ class AMRParser(Estimator):
         if dev is not None:
             dev_sentences = _graphbank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = Judge(self._smatch_on(dev_sentences, jobs), corpora["dev"])
-        trained = train(
-            learner,
-            packed,
-            bits=self.bits,
-            seed=self.seed,
-            jobs=jobs,
-            evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+            evaluate = Judge(self._smatch_on(dev_sentences, running["jobs"]), corpora["dev"])
+        trained = train(learner, packed, bits=self.bits, seed=self.seed, evaluate=evaluate, **running)
         self.policy_, self.history_ = trained.policy, trained.history
-        best = max((p.score for p in self.history_ if p.score is not None), default=None)
-        self.card_ = self._make_card(corpora, {} if best is None else {"dev Smatch": best})
-        return self
+        self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
     def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
         """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from treewright.constituency.latent_parsing import DECODERS, CoarseToFine, Produ
 from treewright.constituency.latent_training import SplitMerge, make_split_merge, train_latent
 from treewright.constituency.parser import (
     ConstituencyParser,
-    Corpus,
     Input,
     KBest,
     _as_in_treebank,
@@ -29,8 +27,8 @@ from treewright.constituency.pruning import PruningPolicy
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
-from treewright.learners import Pass
 from treewright.learners.checkpoints import Judge
+from treewright.learners.estimator import Corpus, Running
 
 __all__ = ["LatentParser"]
 
@@ -100,22 +98,8 @@ class LatentParser(ConstituencyParser):
 
     # ---- learning
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a treebank: sentences with trees, or the path of a file. With ``dev``, the best start and
-        cycle are kept.
-        """
-        self._check_settings()
-        jobs, learner = whole_number("jobs", jobs, 1), make_split_merge(self.learner)
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        learner = make_split_merge(self.learner)
         sentences, _, binary = self._read_treebank(corpus)
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
         self.policy_, self.others_ = None, ()
@@ -127,21 +111,11 @@ class LatentParser(ConstituencyParser):
 
             def f1(levels: Sequence[LatentGrammar]) -> float:
                 self._use_levels(levels)
-                return score_constituents(gold, self._trees(dev_sentences, jobs), seed=self.seed).f1
+                return score_constituents(gold, self._trees(dev_sentences, running["jobs"]), seed=self.seed).f1
 
             evaluate = Judge(f1, f"{corpora['dev']} {self.decoder} {self.prune}")
 
-        trained = train_latent(
-            binary,
-            learner,
-            seed=self.seed,
-            jobs=jobs,
-            evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+        trained = train_latent(binary, learner, seed=self.seed, evaluate=evaluate, **running)
         self.history_ = trained.history
         scores = {} if trained.score is None else {"dev F1": trained.score}
         self.others_ = trained.hierarchies[1 : self.products]
@@ -151,7 +125,6 @@ class LatentParser(ConstituencyParser):
         if evaluate is not None and (self.others_ or self.policy_ is not None):
             scores = {"dev F1": evaluate(self.levels_)}
         self.card_ = self._make_card(corpora, scores)
-        return self
 
     def tune_speed(self, corpus: Corpus, tradeoff: float, *, method: str = "dagger") -> Self:  # type: ignore[override]
         """Learn pruning for a parser that is there: λ = ``tradeoff``; trees that its grammar lacks are left out."""

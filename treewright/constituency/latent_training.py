@@ -34,6 +34,7 @@ from treewright.constituency.latent import SMOOTHING, LatentGrammar, hierarchy_f
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, whole_number
 from treewright.learners import Pass, checkpoints
+from treewright.learners.training import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
 
@@ -587,7 +588,7 @@ class TrainedLatent:
     @property
     def score(self) -> float | None:
         """That of the best cycle on development data."""
-        return max((row.score for row in self.history if row.score is not None), default=None)
+        return best_score(self.history)
 
 
 def train_latent(

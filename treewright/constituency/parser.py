@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise, zip_longest
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,9 +31,9 @@ from treewright.constituency.scores import ConstituencyScores, score_constituent
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import LEARNERS, STRUCTURED, Learner, Pass, make_learner
+from treewright.learners import LEARNERS, STRUCTURED, Learner, make_learner
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Estimator
+from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
@@ -42,7 +41,6 @@ from treewright.search.running import run_shards
 
 __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 
-Corpus = str | os.PathLike[str] | Iterable[Sentence]
 Input = Iterable[Sentence | Sequence[str]]
 
 ML = "maximum-likelihood"  # the learner that learns nothing more than relative frequencies
@@ -221,7 +219,6 @@ class ConstituencyParser(Estimator):
     """The label above whole trees in the treebank, which parsed trees get too; None if there is none."""
     cover_: str
     """The label over the pieces of a sentence without a tree."""
-    history_: list[Pass]
     covered_: int = 0
     """How many of the sentences parsed last had no tree in the grammar, or were parsed in parts."""
     priority_: AgendaPolicy | None = None
@@ -233,20 +230,7 @@ class ConstituencyParser(Estimator):
 
     # ---- learning
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a treebank: sentences with trees, or the path of a file. With ``dev``, the best pass is kept."""
-        self._check_settings()
-        jobs = whole_number("jobs", jobs, 1)
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
         self.priority_ = None
         corpus, held_out = self._for_priorities(corpus, dev)
@@ -268,32 +252,27 @@ class ConstituencyParser(Estimator):
         if dev is not None:
             dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = Judge(self._f1_on(dev_sentences, jobs), corpora["dev"])
+            evaluate = Judge(self._f1_on(dev_sentences, running["jobs"]), corpora["dev"])
         if learner is not None:
             planner = self._planner(binary, trees, sentences)
             trained = train_irl(
                 learner,
                 planner,
-                jobs=jobs,
                 seed=self.seed,
                 evaluate=None if evaluate is None else lambda θ: evaluate(planner.weights(θ)),
-                report=report,
-                progress=progress,
-                checkpoint=checkpoint,
-                resume=resume,
+                **running,
             )
             self.history_ = trained.history
             self._use(planner.weights(trained.weights))
-            best = max((p.score for p in self.history_ if p.score is not None), default=None)
-            scores = {} if best is None else {"dev F1": best}
+            scores = self._dev_score("dev F1")
         elif evaluate is not None:
             scores = {"dev F1": evaluate(self.grammar_.weights)}
         if self.search == "agenda":
-            self._learn_priorities(self._features_of(binary, sentences), dev_sentences or held_out, jobs, progress)
+            features = self._features_of(binary, sentences)
+            self._learn_priorities(features, dev_sentences or held_out, running["jobs"], running["progress"])
             if evaluate is not None:
                 scores = {"dev F1": evaluate(self.grammar_.weights)}
         self.card_ = self._make_card(corpora, scores)
-        return self
 
     def tune_speed(
         self,

@@ -21,8 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,6 @@ from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass, 
 from treewright.dependency.parser import (
     _LIFTED_COUNT,
     _MOST_WORDS,
-    Corpus,
     DependencyParser,
     _batches,
     _framed,
@@ -42,8 +40,9 @@ from treewright.dependency.parser import (
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
+from treewright.learners.estimator import Corpus, Running
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
@@ -180,19 +179,7 @@ class EisnerParser(DependencyParser):
         self.min_count = min_count
         self.seed = seed
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a treebank: sentences, or the path of a file. With ``dev``, the pass with the best LAS is kept."""
-        self._check_settings()
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
         sentences = _treebank(corpus)
         _check_lengths(sentences)
@@ -202,23 +189,11 @@ class EisnerParser(DependencyParser):
         if dev is not None:
             dev_sentences = _treebank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = Judge(self._las_of(dev_sentences, jobs), corpora["dev"])
-        trained = train_irl(
-            learner,
-            planner,
-            jobs=jobs,
-            seed=self.seed,
-            evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+            evaluate = Judge(self._las_of(dev_sentences, running["jobs"]), corpora["dev"])
+        trained = train_irl(learner, planner, seed=self.seed, evaluate=evaluate, **running)
         self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
         self.history_ = trained.history
-        best = max((row.score for row in self.history_ if row.score is not None), default=None)
-        self.card_ = self._make_card(corpora, {} if best is None else {"dev LAS": best})
-        return self
+        self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _parse(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int

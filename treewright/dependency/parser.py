@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,9 @@ from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Learner, Pass, make_learner, train
+from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Estimator
+from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
@@ -33,7 +32,6 @@ from treewright.search import Decoded, Packed, TransitionEnvironment
 
 __all__ = ["DependencyParser"]
 
-Corpus = str | os.PathLike[str] | Iterable[Sentence]
 Features = str | Sequence[str] | dict[str, Sequence[str]]
 
 _BATCH = 20_000  # tokens decoded at a time when streaming
@@ -113,22 +111,9 @@ class DependencyParser(Estimator):
     vocabulary_: set[str]
     templates_: Templates
     policy_: LinearPolicy
-    history_: list[Pass]
     _table: WordTable
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a treebank: sentences, or the path of a file. With ``dev``, the pass with the best LAS is kept."""
-        self._check_settings()
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
         sentences = _treebank(corpus)
         dev_sentences = None if dev is None else _treebank(dev)
@@ -138,7 +123,7 @@ class DependencyParser(Estimator):
         evaluate = None
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = Judge(self._las_on(dev_sentences, jobs), corpora["dev"])
+            evaluate = Judge(self._las_on(dev_sentences, running["jobs"]), corpora["dev"])
         del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
         trained = train(
             learner,
@@ -146,18 +131,11 @@ class DependencyParser(Estimator):
             bits=BITS[self.mode] if self.bits is None else self.bits,
             beam=self.beam,
             seed=self.seed,
-            jobs=jobs,
             evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
+            **running,
         )
         self.policy_, self.history_ = trained.policy.compressed(MOST_WEIGHTS[self.mode]), trained.history
-        best = max((p.score for p in self.history_ if p.score is not None), default=None)
-        scores = {} if best is None else {"dev LAS": best}
-        self.card_ = self._make_card(corpora, scores)
-        return self
+        self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def predict(
         self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1

@@ -8,30 +8,47 @@ from __future__ import annotations
 import datetime
 import inspect
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
-from treewright.errors import ConfigError, ModelError, TreewrightError
+from treewright.corpora import Sentence
+from treewright.errors import ConfigError, ModelError, TreewrightError, whole_number
 from treewright.learners.imitation import Learner, make_learner
+from treewright.learners.training import Pass, best_score
 from treewright.models import ModelFile, library_versions, read_model, write_model
 
-__all__ = ["Estimator", "NotFittedError"]
+__all__ = ["Corpus", "Estimator", "NotFittedError", "Running"]
+
+Corpus = str | os.PathLike[str] | Iterable[Sentence]
+"""Sentences, or the path of a file of them."""
 
 
 class NotFittedError(TreewrightError):
     """The estimator has learned nothing yet."""
 
 
+class Running(TypedDict):
+    """How learning is run and watched: the arguments of ``fit`` that are passed on to training."""
+
+    jobs: int
+    report: Callable[[Pass], None] | None
+    progress: Callable[[str, int, int], None] | None
+    checkpoint: Path | None
+    resume: bool
+
+
 class Estimator:
     """Base class of :class:`~treewright.tagging.Tagger` and the parsers.
 
-    A subclass says its ``task``, and how what it learned becomes arrays and settings and is restored from them
-    (``_learned`` and ``_restore``).
+    A subclass says its ``task``, how it learns (``_check_settings`` and ``_fit``), and how what it learned becomes
+    arrays and settings and is restored from them (``_learned`` and ``_restore``).
     """
 
     task: ClassVar[str] = ""
     learner: str | Learner | dict[str, Any]
     card_: dict[str, Any]
+    history_: list[Pass]
 
     @classmethod
     def _param_names(cls) -> list[str]:
@@ -58,6 +75,40 @@ class Estimator:
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
         return {**self.get_params(), "learner": make_learner(self.learner).params()}
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept.
+
+        ``report`` receives each pass, ``progress`` (stage, done, total) all along. ``checkpoint`` is a folder for what
+        must survive an interruption, and ``resume`` goes on from what is there. The result depends on neither, and not
+        on ``jobs``, the number of threads.
+        """
+        self._check_settings()
+        jobs = whole_number("jobs", jobs, 1)
+        running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
+        self._fit(corpus, dev, running)
+        return self
+
+    def _check_settings(self) -> None:
+        raise NotImplementedError
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        raise NotImplementedError
+
+    def _dev_score(self, name: str) -> dict[str, float]:
+        """The best score on development data, by its name; nothing where there are none."""
+        best = best_score(self.history_)
+        return {} if best is None else {name: best}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "card_"):

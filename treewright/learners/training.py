@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from treewright.search.examples import Examples, join_examples, no_examples
 from treewright.search.running import check_steps, run_shards, shape_of
 from treewright.search.task import ENGINE, Packed
 
-__all__ = ["Pass", "Trained", "train"]
+__all__ = ["Pass", "Trained", "best_score", "train"]
 
 _WHO = {
     "expert": EXPERT,
@@ -65,6 +65,11 @@ class Pass:
     seconds: float
     score: float | None = None
     best: bool = False
+
+
+def best_score(history: Iterable[Pass]) -> float | None:
+    """The best score of an iteration; None where none has one."""
+    return max((row.score for row in history if row.score is not None), default=None)
 
 
 @dataclass
@@ -98,9 +103,6 @@ class _Run:
     @property
     def finished(self) -> int:
         return len(self.history)
-
-    def best_score(self) -> float | None:
-        return max((p.score for p in self.history if p.score is not None), default=None)
 
 
 def train(
@@ -162,7 +164,7 @@ def train(
             policy, done, new_examples = _iterate(learner, packed, run, iteration, seed, jobs, rows, width, progress)
         seconds = time.perf_counter() - started
         score = None if evaluate is None else float(evaluate(policy))
-        best_before = run.best_score()
+        best_before = best_score(run.history)
         best = score is None or best_before is None or score > best_before
         if best:
             run.keep(policy)

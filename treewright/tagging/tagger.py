@@ -6,16 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash, load_corpus
 from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Pass, make_learner, train
+from treewright.learners import make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Estimator
+from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.imitation import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -26,7 +25,6 @@ from treewright.tagging.words import WordTable
 
 __all__ = ["Tagger"]
 
-Corpus = str | os.PathLike[str] | Iterable[Sentence]
 
 _BATCH = 20_000  # tokens decoded at a time when streaming
 _MOST_FORMS = 500_000  # forms kept in the table while streaming
@@ -73,55 +71,24 @@ class Tagger(Estimator):
     labels_: list[str]
     vocabulary_: dict[str, int]
     policy_: LinearPolicy
-    history_: list[Pass]
     _table: WordTable
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept."""
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = make_learner(self.learner)
-        self._check_settings()
         sentences = _sentences(corpus, self.column)
         self.labels_ = self._collect_labels(sentences)
         counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
         self.vocabulary_ = {word: count for word, count in counts.items() if count >= self.min_count}
         self._table = WordTable(self.vocabulary_)
         packed = self._pack_gold(sentences)
-        dev_sentences = None if dev is None else _sentences(dev, self.column)
-        evaluate = None
-        if dev_sentences is not None:
-            accuracy = self._accuracy_on(self._pack_gold(dev_sentences), jobs)
-            evaluate = Judge(accuracy, corpus_hash(dev_sentences))
-        trained = train(
-            learner,
-            packed,
-            bits=self.bits,
-            beam=self.beam,
-            seed=self.seed,
-            jobs=jobs,
-            evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
-        self.policy_, self.history_ = trained.policy, trained.history
-        corpora = {"train": corpus_hash(sentences)}
-        scores = {}
-        if dev_sentences is not None:
+        corpora, evaluate = {"train": corpus_hash(sentences)}, None
+        if dev is not None:
+            dev_sentences = _sentences(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
-            scores["dev accuracy"] = max(p.score for p in self.history_ if p.score is not None)
-        self.card_ = self._make_card(corpora, scores)
-        return self
+            evaluate = Judge(self._accuracy_on(self._pack_gold(dev_sentences), running["jobs"]), corpora["dev"])
+        trained = train(learner, packed, bits=self.bits, beam=self.beam, seed=self.seed, evaluate=evaluate, **running)
+        self.policy_, self.history_ = trained.policy, trained.history
+        self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
     def predict(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[list[str]]:
         """The labels of sentences (or lists of words), and nothing else: the fastest way to have them."""

@@ -15,16 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import ConfigError, whole_number
-from treewright.learners import InverseRL, Pass, make_learner, train_irl
+from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
+from treewright.learners.estimator import Corpus, Running
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add
@@ -32,7 +32,7 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
-from treewright.tagging.tagger import _MOST_FORMS, Corpus, Tagger, _batches, _sentences
+from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
 from treewright.tagging.words import ATTRIBUTES, WordTable
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
@@ -124,20 +124,8 @@ class ViterbiTagger(Tagger):
         self.min_count = min_count
         self.seed = seed
 
-    def fit(
-        self,
-        corpus: Corpus,
-        dev: Corpus | None = None,
-        *,
-        jobs: int = 1,
-        report: Callable[[Pass], None] | None = None,
-        progress: Callable[[str, int, int], None] | None = None,
-        checkpoint: Path | None = None,
-        resume: bool = False,
-    ) -> Self:
-        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept."""
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        self._check_settings()
         sentences = _sentences(corpus, self.column)
         self.labels_ = self._collect_labels(sentences)
         counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
@@ -147,23 +135,17 @@ class ViterbiTagger(Tagger):
         if dev is not None:
             dev_sentences = _sentences(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
-            evaluate = Judge(self._accuracy_of(dev_sentences, jobs), corpora["dev"])
+            evaluate = Judge(self._accuracy_of(dev_sentences, running["jobs"]), corpora["dev"])
         trained = train_irl(
             learner,
             self._planner([s.forms for s in sentences], [s.column(self.column) for s in sentences]),
-            jobs=jobs,
             seed=self.seed,
             evaluate=evaluate,
-            report=report,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
+            **running,
         )
         self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
         self.history_ = trained.history
-        best = max((row.score for row in self.history_ if row.score is not None), default=None)
-        self.card_ = self._make_card(corpora, {} if best is None else {"dev accuracy": best})
-        return self
+        self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
     def _label(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
