@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.cli.trees import SMALL
+from treewright.cli.preparing import preparation
+from treewright.cli.tasks import TASKS
+from treewright.corpora import Sentence
 from treewright.corpora.amr import read_amr
 
 pytestmark = pytest.mark.filterwarnings("ignore:the words have no tags")
@@ -205,6 +209,15 @@ def test_missing_tags(run, amr, taggers, tree_parser):
         warnings.simplefilter("error")
         run("parse", tree_parser, "-", *both, input="Two dogs bark\n")
         run("parse", taggers / "xpos.tw", "-", input="Two dogs bark\n")
+
+
+def test_missing_features(taggers):
+    """Words that get tags, but not the features that a model was trained with."""
+    trained = SimpleNamespace(card_={"columns": ["upos", "xpos", "feats"]})
+    models = [taggers / "xpos.tw", taggers / "upos.tw"]
+    prepare = preparation(TASKS["dependency"], trained, models, None)
+    with pytest.warns(UserWarning, match=r"no tags \(feats\).*--tagger feats.tw"):
+        prepare([Sentence.from_words(["Two", "dogs"])], 1)
 
 
 def test_models_that_make_something_else(run, amr, taggers, tree_parser):

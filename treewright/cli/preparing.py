@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Parser", "Tagger", "Trees", "check_for_models", "preparation", "tag_columns"]
 
-_TAGS = ("upos", "xpos")
+_TAGS = ("upos", "xpos", "feats")
 
 Tagger = Annotated[
     list[Path] | None,
@@ -66,13 +66,15 @@ def preparation(
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
     expected = getattr(estimator, "card_", {}).get("columns", [])
     if not taggers and parser is None:
-        return lambda sentences, jobs: _warn_of_missing(expected, list(sentences))
+        tags = [column for column in expected if column != "feats"]  # many a tagged word has none of these
+        return lambda sentences, jobs: _warn_of_missing(tags, list(sentences))
     from treewright.pipeline import Pipeline
 
     models = [_load(path, ("tagging", "viterbi"), "a tagger") for path in taggers or ()]
     trees = None if parser is None else _load(parser, ("dependency", "eisner"), "a dependency parser")
     row = Pipeline(models, trees, getattr(estimator, "lemmas_", None))
-    return lambda sentences, jobs: _warn_of_missing(expected, row.annotate(sentences, jobs=jobs))
+    others = [column for column in expected if column not in {model.column for model in models}]
+    return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
 
 
 def tag_columns(sentences: Sequence[Sentence]) -> list[str]:
