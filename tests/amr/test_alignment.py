@@ -135,6 +135,7 @@ def test_trees_are_found_by_id():
     joined = join_trees(graphs(), trees())
     assert [sentence.column("lemma")[0] for sentence in joined] == ["I", "go"]
     assert joined[0].graph == graphs()[0].graph
+    assert join_trees(iter(graphs()), iter(trees())) == joined
 
 
 def test_trees_without_ids_are_in_order():
@@ -151,6 +152,7 @@ def test_trees_without_ids_are_in_order():
         (TREES.replace("a.2", "a.1"), "a.conllu:6: another tree has the id 'a.1'"),
         (TREES.replace("\tChina\tChina", "\tchina\tChina"), "a.conllu:6: .* word 5 is 'china', and 'China' in"),
         (TREES.replace("6\t.\t.\tPUNCT\t.\t_\t4\tpunct\t_\t_\n", ""), "a.conllu:6: .* has 5 words, .* 6"),
+        (TREES.replace("\t4\tpunct", "\t6\tpunct"), "a.conllu:6: word 6 hangs on itself"),
     ],
 )
 def test_trees_of_other_sentences(text, message):

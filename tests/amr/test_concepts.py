@@ -85,6 +85,7 @@ def test_candidates_for_words_that_were_never_seen():
     assert usual(DICTIONARY, word("meditation"))[:4] == ["meditation", "meditation-01", "meditate", "meditate-01"]
     assert usual(DICTIONARY, word("Zorg", upos="PROPN"))[0] == '"Zorg"'
     assert usual(DICTIONARY, word("seven", upos="NUM", number="7"))[0] == "7"
+    assert usual(DICTIONARY, word("1.5e-3", upos="NUM")) == ["1.5e-3"]
     assert usual(DICTIONARY, word("woke", "wake", "VERB"), "up")[-2:] == ["wake-up", "wake-up-02"]
 
 
@@ -105,7 +106,10 @@ def test_lemmas_can_be_written_as_concepts(lemma):
     assert Graph.from_penman(f"(n / {concept})").instances == (("n", concept),)
 
 
-@pytest.mark.parametrize("label", ['"Tom"', '""', "42", "-1.5", "1,000", "16:00", "-", "+", "imperative", "expressive"])
+@pytest.mark.parametrize(
+    "label",
+    ['"Tom"', '""', "42", "-1.5", "1,000", "16:00", "1.5e-3", "1E6", ".5", "-", "+", "imperative", "expressive"],
+)
 def test_constants(label):
     assert is_constant(label)
 

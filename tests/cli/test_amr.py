@@ -16,7 +16,7 @@ from treewright.cli.tasks import TASKS
 from treewright.corpora import Sentence
 from treewright.corpora.amr import read_amr
 
-pytestmark = pytest.mark.filterwarnings("ignore:the words have no tags")
+pytestmark = pytest.mark.filterwarnings("ignore:the words have no")
 AMR = """# ::id a.1
 # ::snt The boy does n't go .
 (g / go-02 :polarity - :ARG0 (b / boy))
@@ -207,6 +207,7 @@ def test_missing_tags(run, amr, taggers, tree_parser):
     both = ("--tagger", taggers / "xpos.tw", "--tagger", taggers / "upos.tw")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "the words have no lemmas")
         run("parse", tree_parser, "-", *both, input="Two dogs bark\n")
         run("parse", taggers / "xpos.tw", "-", input="Two dogs bark\n")
 
@@ -218,6 +219,17 @@ def test_missing_features(taggers):
     prepare = preparation(TASKS["dependency"], trained, models, None)
     with pytest.warns(UserWarning, match=r"no tags \(feats\).*--tagger feats.tw"):
         prepare([Sentence.from_words(["Two", "dogs"])], 1)
+
+
+def test_missing_lemmas():
+    """A model that has a table of lemmas does not need them."""
+    words = [Sentence.from_words(["Two", "dogs"]).with_column("upos", ["NUM", "NOUN"])]
+    for table, warned in (({}, True), ({"lemmas_": {}}, False)):
+        trained = SimpleNamespace(card_={"columns": ["upos", "feats", "lemma"]}, **table)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            preparation(TASKS["dependency"], trained, None, None)(words, 1)
+        assert [str(warning.message).startswith("the words have no lemmas") for warning in found] == [True] * warned
 
 
 def test_models_that_make_something_else(run, amr, taggers, tree_parser):

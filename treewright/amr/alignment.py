@@ -17,7 +17,7 @@ AlignmentScores(right=1, exact=1, predicted=2, gold=3)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -33,6 +33,7 @@ __all__ = [
     "AlignmentScores",
     "Node",
     "graph_of",
+    "heads_of",
     "join_trees",
     "node_label",
     "nodes_of",
@@ -142,11 +143,12 @@ def score_alignments(gold: Iterable[Alignment], predicted: Iterable[Alignment]) 
 # ---- trees of the same sentences
 
 
-def join_trees(graphs: Sequence[Sentence], trees: Sequence[Sentence]) -> list[Sentence]:
+def join_trees(graphs: Iterable[Sentence], trees: Iterable[Sentence]) -> list[Sentence]:
     """Sentences with graphs, their words replaced by those of their trees: with lemmas, tags and heads.
 
     They belong together by ``::id`` and ``sent_id`` where all have them, and else by their order.
     """
+    graphs, trees = list(graphs), list(trees)
     names, tree_names = [metadata(sentence).get("id") for sentence in graphs], [_sent_id(tree) for tree in trees]
     if None in names or None in tree_names:
         if len(graphs) != len(trees):
@@ -184,7 +186,27 @@ def _joined(sentence: Sentence, tree: Sentence) -> Sentence:
             else f"word {at + 1} is {others[at]!r}, and {words[at]!r} in the sentence of its graph"
         )
         raise CorpusError(f"not the tree of the same sentence: {what}", path=tree.path, line=tree.line)
+    heads_of(tree)  # says what is wrong with them in the file where they are
     return replace(sentence, tokens=tree.tokens)
+
+
+def heads_of(sentence: Sentence) -> list[int]:
+    """The heads, counted from 0; −1 for the root. Without a tree, each word hangs on the one before it."""
+    if any(token.head is None for token in sentence.tokens):
+        return list(range(-1, len(sentence) - 1))
+    heads = [int(token.head or 0) - 1 for token in sentence.tokens]
+    for k, head in enumerate(heads):
+        if head >= len(heads):
+            message = f"word {k + 1} hangs on word {head + 1}, and there are {len(heads)}"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+    for k, head in enumerate(heads):
+        steps = 0
+        while head >= 0 and steps <= len(heads):
+            head, steps = heads[head], steps + 1
+        if steps > len(heads):
+            message = f"word {k + 1} hangs on itself, by way of others: not a tree"
+            raise CorpusError(message, path=sentence.path, line=sentence.line)
+    return heads
 
 
 # ---- alignments made by people

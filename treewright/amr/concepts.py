@@ -35,13 +35,17 @@ FORMS = (
 _NOT_QUOTED = str.maketrans("", "", '"\\')
 _AT = {name: k for k, name in enumerate(FORMS)}
 _FRAME = re.compile(r"(\S+)-(\d\d+)\b")
-_NUMBER = re.compile(r"[+-]?\d[\d.,:]*")
+_NUMBER = re.compile(r"[+-]?\.?\d[\d.,:]*(?:[eE][+-]?\d+)?")
 _SYMBOLS = frozenset(["-", "+", "imperative", "expressive", "interrogative"])
 _ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), ("ly", ""))
 
 
 def is_number(label: str) -> bool:
-    """Is it written as a number?"""
+    """Is it written as a number?
+
+    >>> [is_number(label) for label in ("7", "-1,000.5", "16:00", ".5", "1.5e-3", "e3", "3-d")]
+    [True, True, True, True, True, False, False]
+    """
     return _NUMBER.fullmatch(label) is not None
 
 
@@ -121,7 +125,8 @@ class Forms:
             if concepts[first] is None:
                 continue
             senses = [k for k in range(first + 1, first + 1 + _SENSES) if concepts[k] in self.frames][:3]
-            guess = [first + 1] if any(map(str.isalpha, concepts[first] or "")) else []
+            lemma = concepts[first] or ""
+            guess = [first + 1] if any(map(str.isalpha, lemma)) and not is_number(lemma) else []
             found += [first, *(senses or guess)]
         return found
 

@@ -31,6 +31,9 @@ Ints = npt.NDArray[np.int32]
 _FORBIDDEN = -1e6
 _ROUNDING = 1e-6
 _FIRST_ROUNDS, _ROUNDS = 300, 40  # of the subgradient method: at the root, and at other nodes of the search
+# A round takes time as the third power of the size of the graphs. Larger ones than these get fewer rounds at the root,
+# and fewer nodes, so that no pair takes longer than a moment.
+_MANY_ROUNDS, _MANY_NODES = 60, 30
 
 
 class Relaxation(NamedTuple):
@@ -258,15 +261,23 @@ def _branching_pair(space: Any, relaxation: Any) -> int:
 
 
 @lean
+def _less(number: int, side: int, usual: int) -> int:
+    """So much less that larger graphs than usual take the same time as usual ones."""
+    return max(np.int64(1), np.int64(number) * usual**3 // max(np.int64(side), np.int64(usual)) ** 3)
+
+
+@lean
 def _search(space: Any, relaxation: Any, best: int, limit: int) -> tuple[bool, int]:
     """Branch and bound, depth first, up to ``limit`` nodes: is the best mapping proved to be it, and its score."""
     rows, columns = space.shape[0], space.shape[1]
     for at in range(space.link_at[rows * columns]):
         relaxation.share[at] = 0.5
+    side = max(rows, columns)
+    rounds, nodes = _less(_FIRST_ROUNDS, side, _MANY_ROUNDS), _less(limit, side, _MANY_NODES)
     depth = np.int64(0)
-    for node in range(limit):
+    for node in range(nodes):
         _forbid(space, relaxation, depth)
-        closed, best = _lower(space, relaxation, best, _FIRST_ROUNDS if node == 0 else _ROUNDS)
+        closed, best = _lower(space, relaxation, best, rounds if node == 0 else _ROUNDS)
         if best == space.shape[2]:
             return True, best
         pair = -1 if closed else _branching_pair(space, relaxation)
@@ -300,7 +311,7 @@ def proving_pass(
     """Prove the mappings of the pairs of graphs from ``first`` to ``last`` to be the best, or find better ones.
 
     ``matched`` and ``mappings`` come from hill climbing. ``proved`` says where at most ``limit`` nodes of the search
-    were enough.
+    were enough, or fewer where the graphs are large.
     """
     for g in range(first, last):
         if control[0]:

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from treewright.amr.alignment import Alignment, Node, node_label
+from treewright.amr.alignment import Alignment, Node, heads_of, node_label
 from treewright.amr.graphs import listed
 from treewright.amr.improved_aligner import jaro
 from treewright.amr.wording import number_of, plain
@@ -64,7 +64,7 @@ class Word(NamedTuple):
 def tree_words(sentence: Sentence) -> list[Word]:
     """The words of a sentence with its dependency tree, as the parser starts from them."""
     tokens = sentence.tokens
-    heads = _heads(sentence)
+    heads = heads_of(sentence)
     spans = _spans(tokens, heads)
     kept: list[tuple[tuple[int, ...], int]] = []  # the words of a node, and the one that has its place in the tree
     for span in spans:
@@ -104,25 +104,6 @@ def signs_of(sentence: Sentence) -> int:
     """What punctuation says of a sentence, before it is left out: 1 asked, 2 exclaimed, 4 quoted."""
     forms = set(sentence.forms)
     return 1 * ("?" in forms) + 2 * ("!" in forms) + 4 * bool(forms & {'"', "``", "''", "“", "”"})
-
-
-def _heads(sentence: Sentence) -> list[int]:
-    """The heads, counted from 0; −1 for the root. Without a tree, each word hangs on the one before it."""
-    if any(token.head is None for token in sentence.tokens):
-        return list(range(-1, len(sentence) - 1))
-    heads = [int(token.head or 0) - 1 for token in sentence.tokens]
-    for k, head in enumerate(heads):
-        if head >= len(heads):
-            message = f"word {k + 1} hangs on word {head + 1}, and there are {len(heads)}"
-            raise CorpusError(message, path=sentence.path, line=sentence.line)
-    for k, head in enumerate(heads):
-        steps = 0
-        while head >= 0 and steps <= len(heads):
-            head, steps = heads[head], steps + 1
-        if steps > len(heads):
-            message = f"word {k + 1} hangs on itself, by way of others: not a tree"
-            raise CorpusError(message, path=sentence.path, line=sentence.line)
-    return heads
 
 
 def _one_root(words: list[Word]) -> list[Word]:

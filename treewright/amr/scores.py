@@ -4,7 +4,7 @@ Precision is the part of the predicted triples that match, recall the part of th
 counts all triples together, as everybody reports it.
 
 The breakdown shows what a parser is good at. The parts are those of Damonte, Cohen and Satta (2017). Each is a score by
-itself, with its own best mapping where it needs one; branch and bound looks for it, whatever ``exact`` says:
+itself, with its own best mapping where it needs one:
 
 ``unlabelled``
     Smatch with all roles taken for equal.
@@ -151,7 +151,7 @@ def score_smatch(
         total_predicted=of_predicted,
         sentences=len(right),
         proved=None if found.proved is None else float(found.proved.mean()),
-        breakdown=_breakdown(right, guessed, seed, jobs) if breakdown else (),
+        breakdown=_breakdown(right, guessed, how) if breakdown else (),
         matched=counts[0],
         gold=counts[1],
         predicted=counts[2],
@@ -224,12 +224,12 @@ def _ratios(matched: int, gold: int, predicted: int) -> tuple[float, float, floa
     return precision, recall, 2 * matched / max(gold + predicted, 1)
 
 
-def _breakdown(gold: list[Graph], predicted: list[Graph], seed: int, jobs: int) -> tuple[PartScore, ...]:
+def _breakdown(gold: list[Graph], predicted: list[Graph], how: dict[str, Any]) -> tuple[PartScore, ...]:
     parts = []
     for name, (simplified, tops) in _MATCHED.items():
         packer = Packer()
         sides = [packer.pack(map(simplified, graphs), tops=tops) for graphs in (gold, predicted)]
-        found = match_packed(*sides, exact=True, seed=seed, jobs=jobs)
+        found = match_packed(*sides, **how)
         parts.append((name, int(found.matched.sum()), int(found.gold.sum()), int(found.predicted.sum())))
     for name, listed in _LISTED.items():
         matched = of_gold = of_predicted = 0

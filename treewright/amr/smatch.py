@@ -118,8 +118,9 @@ def match(
 ) -> Matches:
     """The best mapping between each gold graph and the predicted one that is as far down the list.
 
-    With ``exact``, branch and bound goes on from what hill climbing found, for at most ``limit`` nodes a pair; then
-    ``proved`` says where the mapping is known to be the best. The result depends on the seed, and not on ``jobs``.
+    With ``exact``, branch and bound goes on from what hill climbing found, for at most ``limit`` nodes a pair, fewer
+    where graphs have more than thirty nodes, so that no pair takes longer than a moment. Then ``proved`` says where the
+    mapping is known to be the best. The result depends on the seed, and not on ``jobs``.
     """
     right, guessed = graphs_of(gold, "gold"), graphs_of(predicted, "predicted")
     if len(right) != len(guessed):

@@ -15,9 +15,9 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "preparation", "tag_columns"]
+__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "filled_columns", "preparation"]
 
-_TAGS = ("upos", "xpos", "feats")
+_COLUMNS = ("upos", "xpos", "feats", "lemma")
 
 Tagger = Annotated[
     list[Path] | None,
@@ -65,6 +65,8 @@ def preparation(
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
     expected = getattr(estimator, "card_", {}).get("columns", [])
+    if hasattr(estimator, "lemmas_"):  # it can do without those of the words
+        expected = [column for column in expected if column != "lemma"]
     if not taggers and parser is None:
         tags = [column for column in expected if column != "feats"]  # many a tagged word has none of these
         return lambda sentences, jobs: _warn_of_missing(tags, list(sentences))
@@ -77,17 +79,27 @@ def preparation(
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
 
 
-def tag_columns(sentences: Sequence[Sentence]) -> list[str]:
-    """The columns with tags in which any word has one: what a model that learns from them will expect."""
+def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
+    """The columns in which any word has something: what a model that learns from them will expect."""
     return [
-        column for column in _TAGS if any(getattr(token, column) != "_" for sentence in sentences for token in sentence)
+        column
+        for column in _COLUMNS
+        if any(getattr(token, column) != "_" for sentence in sentences for token in sentence)
     ]
 
 
 def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list[Sentence]:
-    """The sentences, after a warning if they have none of the tags in a column that the model expects."""
-    missing = [column for column in expected if column not in tag_columns(sentences)]
-    if missing and any(map(len, sentences)):
+    """The sentences, after a warning if they have nothing in a column that the model expects."""
+    filled = filled_columns(sentences)
+    missing = [column for column in expected if column not in filled] if any(map(len, sentences)) else []
+    if "lemma" in missing:
+        missing.remove("lemma")
+        warnings.warn(
+            "the words have no lemmas, and the model was trained with them: it is worse without; give lemmas, or train "
+            "a model on words without any",
+            stacklevel=2,
+        )
+    if missing:
         columns, models = " and ".join(missing), " ".join(f"--tagger {column}.tw" for column in missing)
         warnings.warn(
             f"the words have no tags ({columns}), and the model was trained with them: what it makes of such words is "

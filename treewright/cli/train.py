@@ -23,7 +23,7 @@ import typer
 from treewright.cli.config import Config, blame, resolve
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
-from treewright.cli.preparing import tag_columns
+from treewright.cli.preparing import filled_columns
 from treewright.cli.settings import RUNNING, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
@@ -142,7 +142,7 @@ def train(
             raise typer.Exit(INTERRUPTED) from None
         estimator.card_ |= task.origin(settings.params)
         if "tagger" in task.made_from:
-            estimator.card_["columns"] = tag_columns(corpus)
+            estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
     learned = task.afterwards(estimator, dev)

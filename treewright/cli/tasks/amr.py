@@ -103,7 +103,7 @@ class AMR(Task):
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
         """There must be trees to learn from, too."""
-        check_trees(corpus, "add --trees (and --dev-trees) with the trees of these sentences in CoNLL-U")
+        check_trees(corpus, "add --trees (and --dev-trees), files in CoNLL-U that have a HEAD for every word")
         _warn_of_roots(corpus)
 
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
