@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.amr.little_corpus import SENTENCES, read
-from tests.amr.transition_twin import generous_encoder, offered, options, trees, words_of, world
-from treewright.amr import RuleAligner, naive_loss
+from tests.amr.transition_twin import expert_trajectory, generous_encoder, offered, options, trees, words_of, world
+from treewright.amr import AMRParser, RuleAligner, naive_loss
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
 from treewright.amr.expert import expert_action
@@ -257,3 +257,29 @@ def test_the_loss_is_that_of_the_finished_graphs(case, chance, kind):
     steps = int(state.registers[STEPS])
     wanted = naive_loss(graph, graph_of(state), LOSSES[kind], steps=steps)
     assert task.loss(x, state) == pytest.approx(wanted)
+
+
+PERSONS = """
+Tom Tom PROPN 2 nsubj
+sees see VERB 0 root
+Ann Ann PROPN 2 obj
+who who PRON 5 nsubj
+knows know VERB 3 acl:relcl
+Tim Tim PROPN 5 obj
+= (s / see-01 :ARG0 (p / person :name (n / name :op1 "Tom")) :ARG1 (p2 / person :name (n2 / name :op1 "Ann") :ARG0-of (k / know-01 :ARG1 (p3 / person :name (n3 / name :op1 "Tim")))))
+"""  # fmt: skip # noqa: E501
+
+
+def test_what_the_expert_does_is_offered_when_parsing():
+    """Also where a concept is inserted for several words near each other: else it teaches what cannot be done."""
+    parser = AMRParser()
+    sentences = [*SENTENCES, *read(PERSONS)]
+    _, encoder, examples = parser._encoded(sentences)
+    packed, own = encoder.pack(examples, parser._options(open_to_gold=True))
+    openly = [expert_trajectory(packed, i) for i in range(len(examples))]
+    graphs = [encoder.graph(openly[i].states[-1], examples[i].words, own[i]) for i in range(len(examples))]
+    encoder.collect(packed, openly)
+    packed, own = encoder.pack(examples, parser._options())
+    for i, example in enumerate(examples):
+        found = expert_trajectory(packed, i)
+        assert encoder.graph(found.states[-1], example.words, own[i]) == graphs[i]

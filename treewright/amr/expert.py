@@ -47,6 +47,7 @@ from treewright.amr.transitions import (
     child_count,
     concept_of,
     is_target,
+    may_insert,
     sigma,
     standing_for,
 )
@@ -146,7 +147,9 @@ def _leaf(x: Any, state: Any, top: int) -> int:
     if gold < 0 or state.flags[top] // LEAVES >= MOST_LEAVES:
         return np.int64(NOTHING)
     for below in range(x.gold_parent.shape[0]):
-        if x.gold_parent[below] == gold and not _has_words(x, state, np.int64(below)):
+        if x.gold_parent[below] != gold or _has_words(x, state, np.int64(below)):
+            continue
+        if may_insert(x, state, top, np.int64(x.gold_label[below])):
             for pair in range(x.leaf_pairs.shape[0] // 2):
                 if x.leaf_pairs[2 * pair] == x.gold_role[below] and x.leaf_pairs[2 * pair + 1] == x.gold_label[below]:
                     return np.int64(pair)
@@ -160,7 +163,8 @@ def _above(x: Any, state: Any, top: int) -> int:
     above = np.int64(x.gold_parent[gold]) if gold >= 0 else np.int64(NOTHING)
     if above < 0 or state.flags[top] & HAS_ABOVE or standing_for(state, above) >= 0:
         return np.int64(NOTHING)
-    return np.int64(x.gold_label[above])
+    concept = np.int64(x.gold_label[above])
+    return concept if may_insert(x, state, top, concept) else np.int64(NOTHING)
 
 
 @lean

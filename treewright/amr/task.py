@@ -52,6 +52,7 @@ from treewright.amr.transitions import (
     has_target,
     is_target,
     kind_of,
+    may_insert,
     param_of,
     sigma,
 )
@@ -103,26 +104,6 @@ def _offer_roles(x: Any, state: Any, source: int, target: int, forward: bool, ou
 
 
 @lean
-def _may_insert(state: Any, top: int, concept: int) -> bool:
-    """Is the concept not that of a parent, child, grandparent or grandchild of σ₀ (§4.3.6)?"""
-    parent = np.int64(state.parent[top])
-    grand = np.int64(state.parent[parent]) if parent >= 0 else np.int64(-1)
-    if parent >= 0 and state.concept[parent] == concept:
-        return False
-    if grand >= 0 and state.concept[grand] == concept:
-        return False
-    if state.concept[top] == concept:
-        return False
-    for node in range(state.registers[NODES]):
-        if state.concept[node] != concept or state.flags[node] & DELETED:
-            continue
-        above = np.int64(state.parent[node])
-        if above >= 0 and (above == top or state.parent[above] == top):
-            return False
-    return True
-
-
-@lean
 def _offer_concepts(x: Any, state: Any, top: int, out: Any) -> int:
     """The forms of NextNode."""
     n = 0
@@ -139,10 +120,10 @@ def _offer_inserts(x: Any, state: Any, top: int, out: Any) -> int:
     n = 0
     key = _key_of(x, state, top)
     for k in range(x.inserts_at[key], x.inserts_at[key + 1]):
-        if _may_insert(state, top, np.int64(x.inserts[k])):
+        if may_insert(x, state, top, np.int64(x.inserts[k])):
             n = _offer(out, n, INSERT, x.inserts[k])
     for k in range(x.common_inserts.shape[0]):
-        if _may_insert(state, top, np.int64(x.common_inserts[k])):
+        if may_insert(x, state, top, np.int64(x.common_inserts[k])):
             n = _offer(out, n, INSERT, x.common_inserts[k])
     return n
 
@@ -153,10 +134,10 @@ def _offer_leaves(x: Any, state: Any, top: int, out: Any) -> int:
     n = 0
     key = _key_of(x, state, top)
     for k in range(x.leaves_at[key], x.leaves_at[key + 1]):
-        if _may_insert(state, top, np.int64(x.leaf_pairs[2 * x.leaves[k] + 1])):
+        if may_insert(x, state, top, np.int64(x.leaf_pairs[2 * x.leaves[k] + 1])):
             n = _offer(out, n, INSERT_LEAF, x.leaves[k])
     for k in range(x.common_leaves.shape[0]):
-        if _may_insert(state, top, np.int64(x.leaf_pairs[2 * x.common_leaves[k] + 1])):
+        if may_insert(x, state, top, np.int64(x.leaf_pairs[2 * x.common_leaves[k] + 1])):
             n = _offer(out, n, INSERT_LEAF, x.common_leaves[k])
     return n
 

@@ -81,6 +81,7 @@ __all__ = [
     "is_above",
     "is_target",
     "kind_of",
+    "may_insert",
     "param_of",
     "sigma",
     "standing_for",
@@ -438,6 +439,18 @@ def connected(state: Any, one: int, two: int) -> bool:
         if (source == one and target == two) or (source == two and target == one):
             return True
     return False
+
+
+@lean
+def may_insert(x: Any, state: Any, top: int, concept: int) -> bool:
+    """Is there no node with this concept by the same word yet? So nobody inserts the same again and again (§4.3.6)."""
+    if x.options[OPEN] != 0:
+        return True
+    for node in range(state.registers[NODES]):
+        same = state.concept[node] == concept and state.anchor[node] == state.anchor[top]
+        if same and not state.flags[node] & DELETED:
+            return False
+    return True
 
 
 @lean
