@@ -48,6 +48,7 @@ def test_nothing_but_punctuation_stays():
 
 def test_marks_without_tags_are_punctuation_if_they_look_like_it():
     assert [word.form for word in tree_words(Sentence.from_words(["Why", "?", "50%", "..."]))] == ["Why", "50%"]
+    assert [word.form for word in tree_words(Sentence.from_words(["5", "%", "–"]))] == ["5", "%"]
 
 
 def test_a_second_root_hangs_on_the_first():

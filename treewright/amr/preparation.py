@@ -42,6 +42,7 @@ _DATE = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})|(\d{2})(\d{2})(\d
 # in the last column, as Stanza writes it
 _ENTITY = re.compile(r"(?:^|\|)ner=(?!O(?:\||$))(?:[BIES]-)?([^|]+)", re.IGNORECASE)
 _LONGEST_NUMBER = 6
+_SPOKEN = "%&@#§"  # Unicode calls them punctuation, but they are read aloud
 
 
 class Word(NamedTuple):
@@ -117,7 +118,9 @@ def _one_root(words: list[Word]) -> list[Word]:
 def _is_punctuation(token: Token) -> bool:
     if token.upos == "PUNCT":
         return True
-    return token.upos in ("_", "SYM") and all(unicodedata.category(letter)[0] == "P" for letter in token.form)
+    return token.upos in ("_", "SYM") and all(
+        unicodedata.category(letter)[0] == "P" and letter not in _SPOKEN for letter in token.form
+    )
 
 
 def _numeric(token: Token) -> bool:
