@@ -296,7 +296,7 @@ def report(results: dict[str, Any]) -> list[str]:
             f"The best of those with roll-outs is {rolled[1]} with {percent(rolled[0])}; imitation without roll-outs reaches {percent(plain)}. The thesis found the same order on newswire (.68 for simple",
             "imitation, .63 for DI-DLO), and blames the variance of long roll-outs.",
             "",
-            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads; all algorithms",
+            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads of a machine that had other work, too; all algorithms",
             f"together stay within {number(max(row['peak memory'] for row in rows.values()), 1)} GB of memory.",
             "",
         ]
