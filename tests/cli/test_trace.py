@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.trees import SMALL, conllu
 
-pytestmark = pytest.mark.filterwarnings("ignore:the words have no tags")
+pytestmark = pytest.mark.filterwarnings("ignore:the words have no")
 LECTURES = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
 
 FIG_14_8 = """\
