@@ -19,15 +19,15 @@ import numpy as np
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, say, timed
 from treewright.constituency import LatentGrammar, Markovisation, score_constituents
-from treewright.constituency.agenda_environment import AgendaEnvironment
-from treewright.constituency.agenda_parser import AgendaParser
-from treewright.constituency.agenda_policy import LEARNERS, AgendaPolicy
-from treewright.constituency.heuristics import HierarchicalAStar
-from treewright.constituency.latent_parsing import CoarseToFine
-from treewright.constituency.latent_training import SplitMerge, train_latent
-from treewright.constituency.passes import CHARTS, VITERBI, parse_pass
-from treewright.constituency.priorities import CHEATING, INSIDE, NAMES
-from treewright.constituency.pruning import PruningPolicy
+from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.heuristics import HierarchicalAStar
+from treewright.constituency.agenda.parser import AgendaParser
+from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
+from treewright.constituency.agenda.priorities import CHEATING, INSIDE, NAMES
+from treewright.constituency.charts.passes import CHARTS, VITERBI, parse_pass
+from treewright.constituency.latent.parsing import CoarseToFine
+from treewright.constituency.latent.pruning import PruningPolicy
+from treewright.constituency.latent.training import SplitMerge, train_latent
 from treewright.corpora import Tree, read_ptb
 from treewright.corpora.brackets import clean_tree
 from treewright.learners.rl import make_rl

@@ -25,8 +25,9 @@ import numpy as np
 
 from benchmarks.common import ROOT, corpus_folder, keep, peak_memory, say
 from treewright.constituency import ConstituencyParser, Grammar
-from treewright.constituency.chart import NEVER, Lexical, chart_bytes
-from treewright.constituency.passes import CHARTS, parse_pass
+from treewright.constituency.charts.chart import NEVER, chart_bytes
+from treewright.constituency.charts.passes import CHARTS, parse_pass
+from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, read_ptb
 
 REPEATS = 9

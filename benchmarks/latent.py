@@ -15,9 +15,9 @@ from typing import Any
 
 from benchmarks.common import corpus_folder, keep, say
 from treewright.constituency import LatentGrammar, Markovisation, score_constituents
-from treewright.constituency.latent_parsing import CoarseToFine, Product
-from treewright.constituency.latent_training import SplitMerge, train_latent
-from treewright.constituency.pruning import PruningPolicy
+from treewright.constituency.latent.parsing import CoarseToFine, Product
+from treewright.constituency.latent.pruning import PruningPolicy
+from treewright.constituency.latent.training import SplitMerge, train_latent
 from treewright.corpora import Tree, read_ptb
 from treewright.corpora.brackets import clean_tree
 from treewright.learners import Pass

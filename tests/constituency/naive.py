@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from treewright.constituency.chart import NEVER, POSSIBLE, Lexical, fill, new_space, outside, row_offsets
-from treewright.constituency.derivations import best_tree, cover, policy_gradient
-from treewright.constituency.grammar import Grammar
-from treewright.constituency.kbest import k_best_trees, new_forest
+from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space, outside, row_offsets
+from treewright.constituency.charts.derivations import best_tree, cover, policy_gradient
+from treewright.constituency.charts.kbest import k_best_trees, new_forest
+from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.rules import Lexical
 from treewright.search import Task
 from treewright.search.compiling import kernel
 

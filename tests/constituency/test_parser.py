@@ -16,8 +16,8 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
+from treewright.constituency.charts.passes import CHARTS, k_best_pass
 from treewright.constituency.parser import USUAL, grammar_settings, memory_of
-from treewright.constituency.passes import CHARTS, k_best_pass
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError

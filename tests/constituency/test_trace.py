@@ -7,7 +7,7 @@ import math
 import pytest
 
 from treewright.constituency import ConstituencyParser, NotInGrammar
-from treewright.constituency.mdp import TopDownMDP
+from treewright.constituency.charts.mdp import TopDownMDP
 from treewright.constituency.trace import DONE, expert_actions, trace
 from treewright.corpora import Sentence, Tree, builtin_corpus
 from treewright.corpora.brackets import parse_ptb

@@ -19,7 +19,7 @@ from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
     from treewright.constituency import Grammar
-    from treewright.constituency.listing import ListedRule
+    from treewright.constituency.grammar.listing import ListedRule
 
 __all__ = ["grammar"]
 
@@ -78,7 +78,7 @@ def grammar(
       treewright train constituency train.ptb --grammar rules.txt --out model.tw
       treewright grammar train.ptb --json | jq .size
     """
-    from treewright.constituency.listing import list_rules, sizes
+    from treewright.constituency.grammar.listing import list_rules, sizes
 
     if export is not None and (symbol is not None or as_json):
         raise ConfigError("--export writes the whole grammar: leave out --symbol and --json")

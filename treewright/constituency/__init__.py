@@ -1,14 +1,14 @@
 """Task 3, constituency parsing: treebank and latent-variable grammars, exact charts, and many ways to learn."""
 
-from treewright.constituency.binarisation import Markovisation
-from treewright.constituency.grammar import Grammar, NotInGrammar
-from treewright.constituency.heads import head_child
-from treewright.constituency.latent import LatentGrammar
+from treewright.constituency.charts.mdp import TopDownMDP
+from treewright.constituency.charts.planner import CKYPlanner
+from treewright.constituency.grammar.binarisation import Markovisation
+from treewright.constituency.grammar.grammar import Grammar, NotInGrammar
+from treewright.constituency.grammar.heads import head_child
+from treewright.constituency.grammar.lexicon import Lexicon
+from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent_parser import LatentParser
-from treewright.constituency.lexicon import Lexicon
-from treewright.constituency.mdp import TopDownMDP
 from treewright.constituency.parser import ML, ConstituencyParser, KBest
-from treewright.constituency.planner import CKYPlanner
 from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
 
 __all__ = [

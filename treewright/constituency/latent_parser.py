@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.binarisation import Markovisation
-from treewright.constituency.grammar import NotInGrammar
-from treewright.constituency.latent import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
-from treewright.constituency.latent_parsing import DECODERS, CoarseToFine, Product
-from treewright.constituency.latent_training import SplitMerge, make_split_merge, train_latent
+from treewright.constituency.grammar.binarisation import Markovisation
+from treewright.constituency.grammar.grammar import NotInGrammar
+from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
+from treewright.constituency.latent.parsing import DECODERS, CoarseToFine, Product
+from treewright.constituency.latent.pruning import PruningPolicy
+from treewright.constituency.latent.training import SplitMerge, make_split_merge, train_latent
 from treewright.constituency.parser import (
     ConstituencyParser,
     Input,
@@ -23,7 +24,6 @@ from treewright.constituency.parser import (
     _clean_trees,
     _number,
 )
-from treewright.constituency.pruning import PruningPolicy
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
@@ -40,14 +40,15 @@ class LatentParser(ConstituencyParser):
         grammar: how the grammar that is split is read off the treebank; its symbols should remember little, for
             splitting finds out what there is to remember.
         learner: ``split-merge``, or its settings, above all ``cycles`` and ``starts``
-            (:class:`~treewright.constituency.latent_training.SplitMerge`).
+            (:class:`~treewright.constituency.latent.training.SplitMerge`).
         decoder: ``max-rule-product``, the tree whose rules are together the most probable (Petrov & Klein 2007),
             ``max-rule-sum``, or ``viterbi``, that of the best derivation.
         prune: coarse-to-fine: what is less probable than this under the grammar of an earlier cycle is not built; 0
             builds everything. Where that leaves no tree, more is built.
         products: how many of the grammars that are learned parse together: the best ones on development data, as a
             product (Petrov 2010). Two are a point of F1 better than one on the WSJ sample, and take twice as long.
-        tradeoff: λ of learned pruning (:mod:`treewright.constituency.pruning`): a policy, learned from the treebank,
+        tradeoff: λ of learned pruning (:mod:`treewright.constituency.latent.pruning`): a policy, learned from the
+        treebank,
             chooses what is built; the larger λ is, the less. None is without it.
         max_length: longer sentences are left out of training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.

@@ -16,17 +16,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda import room_bytes
-from treewright.constituency.agenda_environment import AgendaEnvironment, seconds_per_step
-from treewright.constituency.agenda_parser import AgendaParser
-from treewright.constituency.agenda_policy import AgendaPolicy
-from treewright.constituency.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
-from treewright.constituency.chart import Lexical, chart_bytes
-from treewright.constituency.grammar import BOTTOM, TAG, Grammar, NotInGrammar
-from treewright.constituency.lexicon import KINDS, Lexicon
-from treewright.constituency.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
-from treewright.constituency.planner import LOSSES, TRAINED, CKYPlanner
-from treewright.constituency.priorities import Priorities
+from treewright.constituency.agenda.agenda import room_bytes
+from treewright.constituency.agenda.environment import AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda.parser import AgendaParser
+from treewright.constituency.agenda.policy import AgendaPolicy
+from treewright.constituency.agenda.priorities import Priorities
+from treewright.constituency.charts.chart import chart_bytes
+from treewright.constituency.charts.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
+from treewright.constituency.charts.planner import LOSSES, TRAINED, CKYPlanner
+from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
+from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInGrammar
+from treewright.constituency.grammar.lexicon import KINDS, Lexicon
+from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
@@ -156,7 +157,7 @@ class ConstituencyParser(Estimator):
         beam: constituents worse than the best one of their span by more than this (in logarithms) are dropped; None
             is exact.
         search: ``cky``, which builds everything; or ``agenda``, which builds what has the highest priority first and
-            stops with the first complete tree (:mod:`treewright.constituency.agenda`).
+            stops with the first complete tree (:mod:`treewright.constituency.agenda.agenda`).
         tradeoff: with an agenda, the price λ of a pop: priorities are learned such that as many constituents as
             possible are right, less λ for each pop, on a hundred sentences of the development data; without such data,
             on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
@@ -288,7 +289,7 @@ class ConstituencyParser(Estimator):
 
         ``tradeoff`` is λ, the price of a unit of ``time``, which is ``pops``, ``pushes`` or ``seconds``; with None
         nothing is learned, and priorities are inside scores. ``learner`` is one of
-        :data:`~treewright.constituency.agenda_policy.LEARNERS`.
+        :data:`~treewright.constituency.agenda.policy.LEARNERS`.
         """
         self._check_fitted()
         before = self.search, self.tradeoff

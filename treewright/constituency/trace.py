@@ -1,6 +1,7 @@
 """A tree built step by step, top-down and leftmost first: each constituent, the rule that expands it, and the rivals.
 
-This is an episode of the parsing MDP (:mod:`treewright.constituency.mdp`): the reward of a step is the weight of its
+This is an episode of the parsing MDP (:mod:`treewright.constituency.charts.mdp`): the reward of a step is the weight
+of its
 rule, or the lexicon's score of a tag; its advantage is how much less the best tree after it is worth than the best tree
 without it, so that 0 is optimal. A parser's own steps are all optimal; those of a gold tree need not be, and where they
 are not, learning has something to do.
@@ -25,9 +26,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treewright.constituency.agenda_parser import Pop
-from treewright.constituency.grammar import Grammar, NotInGrammar, _Span, label_of
-from treewright.constituency.mdp import Action, Constituent, Rule, TopDownMDP
+from treewright.constituency.agenda.parser import Pop
+from treewright.constituency.charts.mdp import Action, Constituent, Rule, TopDownMDP
+from treewright.constituency.grammar.grammar import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.parser import ConstituencyParser
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError, whole_number

@@ -304,7 +304,7 @@ class Latent(Constituency):
 
     def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Any:
         """Its cycles are what other learners have passes for; without development data there is one start."""
-        from treewright.constituency.latent_training import make_split_merge
+        from treewright.constituency.latent.training import make_split_merge
 
         learner = make_split_merge(dict(settings))
         if learner.cycles < 1:

@@ -1,0 +1,1 @@
+"""Agenda parsing: the agenda, its priorities, heuristics, and learned policies."""

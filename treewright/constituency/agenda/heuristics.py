@@ -1,0 +1,407 @@
+"""A* for the agenda parser: upper bounds of what the rest of the sentence can add (Klein & Manning 2003).
+
+If the priority of a constituent is its inside score plus an upper bound of its *outside* score, the best score of the
+rest of a parse around it, the first complete parse popped is a best one, and the tighter the bound the fewer
+constituents are popped. Here bounds are outside scores too, of something simpler:
+
+* *Context summaries* (:func:`context_summaries`): of all sentences with so many words to the left of the constituent
+  and so many to the right, the best outside score. This is the estimate SX; it depends on the grammar alone.
+* *Grammar projections* (:func:`projected`): symbols are put together to classes, and a rule of classes is as good as
+  the best of the rules that it stands for. So no parse is worth less after it, and outside scores of the coarser
+  grammar, for the very words, are bounds.
+* *Hierarchical A\\** (:class:`HierarchicalAStar`; Felzenszwalb & McAllester 2007, Pauls & Klein 2009): a chain of such
+  projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With a
+  threshold Δ, the same at each level, the agenda of a coarser level is worked off only as far as parses may be worth
+  no more than Δ less than its best one; what is in none of these is pruned from the next level. With an infinite Δ
+  nothing is pruned, and with one projection this is A* with a projected grammar.
+
+These levels are run one after the other, each to its threshold, and not interleaved on demand as Pauls and Klein do it.
+Pops of all levels count, and so do the outside scores that are handed on.
+
+In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.agenda.agenda import (
+    AGENDA,
+    COVERED,
+    IN_CHART,
+    POPS,
+    PUSHES,
+    STOP_AT_ONCE,
+    WHOLE,
+    Combinations,
+    Merit,
+    Room,
+    combinations_of,
+    longest_of,
+    new_room,
+    score_of,
+    search,
+    write_result,
+)
+from treewright.constituency.agenda.priorities import span_number
+from treewright.constituency.charts.chart import NEVER, POSSIBLE
+from treewright.constituency.grammar.binarisation import TOP
+from treewright.constituency.grammar.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.errors import ConfigError
+from treewright.search.compiling import compiled, kernel
+from treewright.search.running import run_shards
+
+__all__ = ["ContextAStar", "Found", "HierarchicalAStar", "context_summaries", "lowered", "projected"]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_AT_A_TIME = 16  # sentences whose tables are held at once
+
+
+def lowered(lexical: Lexical) -> tuple[Lexical, Floats]:
+    """The lexicon with no score above 0, and by how much each row was lowered for it."""
+    row = np.repeat(np.arange(len(lexical.at) - 1), np.diff(lexical.at))
+    lift = np.zeros(len(lexical.at) - 1)
+    np.maximum.at(lift, row, lexical.score.astype(np.float64))
+    return Lexical(lexical.at, lexical.symbol, (lexical.score - lift[row]).astype(np.float32)), lift
+
+
+def projected(grammar: Grammar, lexical: Lexical, of: Ints) -> tuple[Grammar, Lexical]:
+    """The grammar of classes of symbols, ``of`` being the class of each; no parse is worth less under it.
+
+    Classes are numbered from 0. They are named by their numbers, but for the one of the root.
+    """
+    cut = len(grammar.binary)
+    (binary, two), (unary, one) = (
+        _best_of(of[rules], weights)
+        for rules, weights in (
+            (grammar.binary[:, [1, 2, 0]], grammar.weights[:cut]),
+            (grammar.unary, grammar.weights[cut:]),
+        )
+    )
+    names = [str(k) for k in range(int(of.max()) + 1)]
+    names[of[grammar.rules.root]] = TOP
+    weights = np.concatenate([two, one])
+    middles: list[tuple[str, ...]] = [()] * len(unary)
+    coarse = Grammar(names, binary[:, [2, 0, 1]], unary, middles, weights, np.zeros(len(weights)))
+    return coarse, Lexical(lexical.at, of[lexical.symbol], lexical.score)
+
+
+def _best_of(rules: Ints, weights: Floats) -> tuple[Ints, Floats]:
+    """Equal rules as one, with the best of their weights, in order."""
+    unique, which = np.unique(rules, axis=0, return_inverse=True)
+    best = np.full(len(unique), -np.inf)
+    np.maximum.at(best, which.ravel(), weights)
+    return unique.astype(np.int32), best
+
+
+# ---- kernels
+
+
+@kernel
+def context_pass(key: Any, rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> Any:
+    """Outside scores by context, (words to the left × (n + 1) + words to the right) × symbols: see SX above.
+
+    ``tags`` are the best scores that symbols can have over a word.
+    """
+    symbols, size = rules.is_top.shape[0], n + 1
+    inside = np.full((size, symbols), NEVER)  # the best of so many words, whatever they are
+    for width in range(1, size):
+        if width == 1:
+            inside[1] = tags
+        for rule in range(rules.binary.shape[0]):
+            parent, left, right = rules.binary[rule, 0], rules.binary[rule, 1], rules.binary[rule, 2]
+            for split in range(1, width):
+                both = inside[split, left] + inside[width - split, right] + np.float64(binary[rule])
+                inside[width, parent] = max(inside[width, parent], both)
+        for rule in range(rules.unary.shape[0]):
+            top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
+            inside[width, top] = max(inside[width, top], inside[width, bottom] + np.float64(unary[rule]))
+    outside = np.full((size * size, symbols), NEVER)
+    outside[0, rules.root] = 0.0
+    for total in range(size):
+        for before in range(total + 1):
+            after = total - before
+            here = outside[before * size + after]
+            for rule in range(rules.binary.shape[0]):
+                parent, left, right = rules.binary[rule, 0], rules.binary[rule, 1], rules.binary[rule, 2]
+                score = np.float64(binary[rule])
+                for width in range(1, after + 1):
+                    around = outside[before * size + after - width, parent] + score + inside[width, right]
+                    here[left] = max(here[left], around)
+                for width in range(1, before + 1):
+                    around = outside[(before - width) * size + after, parent] + score + inside[width, left]
+                    here[right] = max(here[right], around)
+            for rule in range(rules.unary.shape[0]):
+                top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
+                here[bottom] = max(here[bottom], here[top] + np.float64(unary[rule]))
+    return outside
+
+
+@compiled
+def outside_of_chart(rules: Rules, binary: Any, unary: Any, room: Room, n: int, out: Any) -> int:
+    """The outside scores of the chart's constituents, spans × symbols; returns how many are in a complete parse."""
+    symbols = rules.is_top.shape[0]
+    for k in range(n * (n + 1) // 2 * symbols):
+        out[k] = NEVER
+    out[span_number(0, n) * symbols + rules.root] = 0.0
+    found = 0
+    for width in range(n, 0, -1):
+        for start in range(n - width + 1):
+            row = span_number(start, start + width) * symbols
+            for kind in range(2):  # first the symbols that start chains
+                for symbol in range(symbols):
+                    above = out[row + symbol]
+                    if above <= POSSIBLE or rules.is_top[symbol] != (kind == 0):
+                        continue
+                    found += 1
+                    for entry in range(rules.of_top_at[symbol], rules.of_top_at[symbol + 1]):
+                        rule = rules.of_top[entry]
+                        below = row + rules.unary[rule, 1]
+                        if room.position[below] == IN_CHART:
+                            out[below] = max(out[below], above + np.float64(unary[rule]))
+                    for entry in range(rules.of_parent_at[symbol], rules.of_parent_at[symbol + 1]):
+                        rule = rules.of_parent[entry]
+                        for split in range(start + 1, start + width):
+                            left = span_number(start, split) * symbols + rules.binary[rule, 1]
+                            right = span_number(split, start + width) * symbols + rules.binary[rule, 2]
+                            if room.position[left] == IN_CHART and room.position[right] == IN_CHART:
+                                around = above + np.float64(binary[rule])
+                                out[left] = max(out[left], around + room.score[right])
+                                out[right] = max(out[right], around + room.score[left])
+    return found
+
+
+@kernel
+def level_pass(
+    key: Any,
+    rules: Rules,
+    combinations: Combinations,
+    binary: Any,
+    unary: Any,
+    lexical: Lexical,
+    words: Any,
+    at: Any,
+    which: Any,
+    of: Any,
+    classes: int,
+    static: Any,
+    static_at: Any,
+    halting: Any,
+    out: Any,
+    out_at: Any,
+    eligible: Any,
+    nodes: Any,
+    filled: Any,
+    values: Any,
+    status: Any,
+    pops: Any,
+    pushes: Any,
+    control: Any,
+    slot: int,
+) -> None:
+    """One level: A* with the heuristic ``static``, which for sentence k of ``which`` begins at ``static_at[k]``.
+
+    If ``out`` is not empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
+    parse, and so no level has. Otherwise this is the last level, and parses are written.
+    """
+    n_most = longest_of(at, which)
+    room, nothing = new_room(rules.is_top.shape[0], n_most, False), np.zeros((0, 3))
+    for k in range(which.shape[0]):
+        if control[0] != 0:
+            break
+        i = which[k]
+        sentence, n = words[at[i] : at[i + 1]], at[i + 1] - at[i]
+        merit = Merit(1.0, of, static[static_at[k] : static_at[k + 1]], classes, np.zeros(0))
+        whole = search(
+            combinations, rules.is_top, rules.root, lexical, sentence, merit, np.inf, 1 << 62, halting, room, nothing
+        )
+        pops[i] += room.counters[POPS]
+        pushes[i] += room.counters[PUSHES]
+        if out.shape[0] > 0:
+            part = out[out_at[k] : out_at[k + 1]]
+            if whole:
+                pops[i] += outside_of_chart(rules, binary, unary, room, n, part)
+            else:
+                part[:] = 0.0
+        else:
+            result = nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
+            filled[i] = write_result(rules, room, n, whole, eligible, result)
+            values[i] = score_of(lexical, sentence, result[: filled[i]], binary, unary)
+            status[i] = WHOLE if whole else COVERED
+            control[slot] += 1
+
+
+# ---- searches
+
+
+class Found(NamedTuple):
+    """What an A* search found for each sentence."""
+
+    derivations: list[Ints]
+    scores: Floats
+    whole: npt.NDArray[np.bool_]
+    pops: Longs  # levels × sentences, the coarsest level first
+    pushes: Longs
+
+
+class _Level:
+    """A grammar of the hierarchy, as kernels see it, with the coarser class of each of its symbols."""
+
+    def __init__(self, grammar: Grammar, lexical: Lexical, up: Ints, classes: int) -> None:
+        cut = len(grammar.binary)
+        self.grammar, self.lexical, self.up, self.classes = grammar, lexical, up, classes
+        self.scores = grammar.weights[:cut], grammar.weights[cut:]
+        self.combinations = combinations_of(grammar.rules, *self.scores)
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalAStar:
+    """A* with a chain of projections of the grammar.
+
+    ``maps[0]`` has the class of each symbol of the grammar, ``maps[1]`` the coarser class of each of these classes, and
+    so on; the hierarchy of a latent-variable grammar gives them. ``threshold`` is Δ.
+    """
+
+    grammar: Grammar
+    lexical: Lexical
+    maps: Sequence[Ints]
+    threshold: float = np.inf
+
+    def __post_init__(self) -> None:
+        if not self.threshold >= 0.0:
+            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.threshold!r}")
+        sizes = [len(self.grammar.symbols), *(int(np.max(each)) + 1 for each in self.maps)]
+        for k, (each, size) in enumerate(zip(self.maps, sizes, strict=False)):
+            if len(each) != size:
+                raise ConfigError(f"map {k} has classes for {len(each)} symbols, and there are {size}")
+
+    @cached_property
+    def levels(self) -> list[_Level]:
+        """The grammars, the coarsest first."""
+        lexical, _ = self._lowered
+        levels, grammar = [], self.grammar
+        for up in self.maps:
+            up = np.asarray(up, np.int32)
+            levels.append(_Level(grammar, lexical, up, int(up.max()) + 1))
+            grammar, lexical = projected(grammar, lexical, up)
+        levels.append(_Level(grammar, lexical, np.zeros(len(grammar.symbols), np.int32), 1))
+        return levels[::-1]
+
+    @cached_property
+    def _lowered(self) -> tuple[Lexical, Floats]:
+        return lowered(self.lexical)
+
+    def parse(self, sentences: Sequence[Ints], *, jobs: int = 1) -> Found:
+        """The parses of sentences, which are given as rows of the lexicon."""
+        return _parse(self.levels, self._lowered[1], sentences, None, self.threshold, jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextAStar:
+    """A* with context summaries, for sentences of up to ``most_words`` words."""
+
+    grammar: Grammar
+    lexical: Lexical
+    most_words: int = 40
+
+    @cached_property
+    def summaries(self) -> Floats:
+        """The estimates: words to the left × words to the right × symbols."""
+        return context_summaries(self.grammar, self._lowered[0], self.most_words)
+
+    @cached_property
+    def _lowered(self) -> tuple[Lexical, Floats]:
+        return lowered(self.lexical)
+
+    @cached_property
+    def _level(self) -> _Level:
+        symbols = len(self.grammar.symbols)
+        return _Level(self.grammar, self._lowered[0], np.arange(symbols, dtype=np.int32), symbols)
+
+    def parse(self, sentences: Sequence[Ints], *, jobs: int = 1) -> Found:
+        """The parses of sentences, which are given as rows of the lexicon."""
+        if sentences and max(map(len, sentences)) > self.most_words:
+            raise ConfigError(f"there are estimates for up to {self.most_words} words only: set most_words higher")
+        return _parse([self._level], self._lowered[1], sentences, self.summaries, np.inf, jobs)
+
+
+def context_summaries(grammar: Grammar, lexical: Lexical, n: int) -> Floats:
+    """SX of Klein & Manning: outside scores by words to the left, words to the right and symbol, for up to n words.
+
+    Time and memory grow with the cube and the square of n.
+    """
+    cut = len(grammar.binary)
+    tags = np.full(len(grammar.symbols), NEVER)
+    np.maximum.at(tags, lexical.symbol, lexical.score.astype(np.float64))
+    found = context_pass(AGENDA, grammar.rules, grammar.weights[:cut], grammar.weights[cut:], tags, int(n))
+    return np.asarray(found).reshape(n + 1, n + 1, len(grammar.symbols))
+
+
+def _parse(
+    levels: Sequence[_Level],
+    lift: Floats,
+    sentences: Sequence[Ints],
+    summaries: Floats | None,
+    threshold: float,
+    jobs: int,
+) -> Found:
+    """Work through the levels, some sentences at a time."""
+    n = len(sentences)
+    at = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+    words = np.concatenate([np.zeros(0, np.int32), *sentences]).astype(np.int32)
+    nodes = np.zeros((max(2 * int(at[-1]) - n, 0), 5), np.int32)
+    filled, values, status = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64)
+    pops, pushes = np.zeros((2, len(levels), n), np.int64)
+    widths = np.diff(at)
+
+    def work(first: int, last: int, control: Longs, slot: int) -> None:
+        for begin in range(first, last, _AT_A_TIME):
+            which = np.arange(begin, min(begin + _AT_A_TIME, last))
+            spans = widths[which] * (widths[which] + 1) // 2
+            static, static_at = np.zeros(0), np.zeros(len(which) + 1, np.int64)
+            if summaries is not None:
+                static = np.concatenate([_context_table(summaries, int(widths[i])) for i in which])
+                static_at = np.cumsum([0, *(spans * summaries.shape[2])])
+            for k, level in enumerate(levels):
+                is_last, symbols = k == len(levels) - 1, len(level.grammar.symbols)
+                out_at = np.cumsum([0, *(spans * symbols)])
+                out = np.zeros(0 if is_last else int(out_at[-1]))
+                beyond = STOP_AT_ONCE if is_last else _as_far_as(threshold)
+                # fmt: off
+                level_pass(AGENDA, level.grammar.rules, level.combinations, *level.scores, level.lexical, words, at,
+                           which, level.up, level.classes, static, static_at, beyond, out, out_at,
+                           _eligible(level.grammar), nodes, filled, values, status, pops[k], pushes[k], control, slot)
+                # fmt: on
+                static, static_at = out, out_at
+
+    run_shards(work, n, jobs=jobs)
+    derivations = [nodes[2 * a - i : 2 * a - i + filled[i]] for i, a in enumerate(at[:-1].tolist())]
+    raised = np.array([lift[rows].sum() for rows in sentences])
+    return Found(derivations, values + raised, status == WHOLE, pops, pushes)
+
+
+def _as_far_as(threshold: float) -> Floats:
+    """The halting rule that goes on while priorities are above that of the best parse minus the threshold."""
+    return np.array([threshold, 0.0, 1.0]) if np.isfinite(threshold) else np.array([1.0, 0.0, 0.0])
+
+
+def _eligible(grammar: Grammar) -> npt.NDArray[np.bool_]:
+    names = zip(grammar.labels, grammar.symbols, strict=True)
+    return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])
+
+
+def _context_table(summaries: Floats, n: int) -> Floats:
+    """The estimates for the spans of a sentence, in their order."""
+    end = np.repeat(np.arange(1, n + 1), np.arange(1, n + 1))
+    start = np.arange(len(end)) - end * (end - 1) // 2
+    return summaries[start, n - end].ravel()

@@ -1,0 +1,192 @@
+"""A learned policy for the agenda parser: priorities that trade accuracy for speed (Jiang et al. 2012, §3–6).
+
+:meth:`AgendaPolicy.learn` learns the weights θ of priorities from sentences with gold trees that the grammar has not
+seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). Two halves are made of them,
+by turns: from one it learns, and with the other it chooses:
+
+1. The learner, one of :data:`LEARNERS`, goes over the first half, pass by pass. It begins with A*₀.
+2. After each pass the weights are judged by the reward of the greedy policy on the second half; the best pass counts.
+   Learners make the oracle's actions probable, and they like to overdo it: by how much a long constituent with a poor
+   score should go before a short one with a good score depends on λ, and their weights θ hardly know λ, since a pop
+   costs so little. So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
+3. Unless it is given, the threshold Δ of §6.1 is chosen likewise when learning is over. ("Note that known pruning
+   methods could also be employed in conjunction with learned prioritization", §6.3.)
+
+The paper's best learner is I+. The default here is DAgger, which §4.2 describes and could not afford: apprenticeship
+(eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a constituent of the
+right parse waits behind thousands of others, and what tells it from these is what speed depends on.
+
+Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.priorities.SCALES`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.parser import AgendaParser, Packed, Parses
+from treewright.constituency.agenda.priorities import FEATURES, INSIDE, Priorities
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.learners.rl import PolicyGradient, make_rl
+from treewright.learners.rl_training import RLPass, train_rl
+
+__all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority"]
+
+Floats = npt.NDArray[np.float64]
+
+#: Learners of priorities, with what is good for them where nothing else is said
+LEARNERS: dict[str, dict[str, Any]] = {
+    "dagger": {
+        "name": "apprenticeship",
+        "passes": 15,
+        "step_size": 0.2,
+        "infusion": "decay:0.5",  # the oracle acts in the first passes, to begin with sentences that are soon over
+        "trajectories": 1,
+    },
+    "I+": {"name": "I+", "passes": 10, "step_size": 0.003},
+    "D+": {"name": "D+", "passes": 10, "step_size": 0.0002},
+    "I-": {"name": "I-", "passes": 10, "step_size": 0.003},
+    "D-": {"name": "D-", "passes": 10, "step_size": 0.0002},
+}
+_STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_THRESHOLDS = (4.0, 6.0, 8.0, 10.0, 12.0, 16.0, np.inf)
+_MILD = 12.0  # the threshold while learning, if it is to be chosen: the best parse is hardly ever lost
+_ENOUGH = 10  # sentences that can be divided
+
+
+class LearnedPriority(NamedTuple):
+    """What learning ended with: the policy, how it came about, and what it earns on the half that chose it."""
+
+    policy: AgendaPolicy
+    strength: float
+    reward: float
+    history: list[RLPass]
+
+
+@dataclass(frozen=True, eq=False)
+class AgendaPolicy:
+    """Priorities of constituents, and the threshold Δ by which they are pruned.
+
+    ``weights`` are those of all features (:class:`~treewright.constituency.agenda.parser.AgendaParser`).
+    """
+
+    priorities: Priorities
+    weights: Floats
+    prune: float = np.inf
+
+    def __post_init__(self) -> None:
+        if self.weights.shape != (FEATURES,) or not np.isfinite(self.weights).all():
+            raise ConfigError(f"priorities have {FEATURES} weights, all of them numbers")
+        if not self.prune >= 0.0:
+            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.prune!r}")
+
+    @classmethod
+    def a_star(cls, parser: AgendaParser) -> AgendaPolicy:
+        """A*₀: inside scores, and nothing is pruned."""
+        return cls(parser.priorities, parser.a_star())
+
+    @classmethod
+    def learn(
+        cls,
+        environment: AgendaEnvironment,
+        *,
+        learner: str | dict[str, Any] | PolicyGradient = "dagger",
+        prune: float | None = None,
+        seed: int = 0,
+        jobs: int = 1,
+        report: Callable[[RLPass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> LearnedPriority:
+        """Learn a policy from an environment, whose λ and notion of time it is good for.
+
+        ``learner`` is one of :data:`LEARNERS`, by name or as settings with its name, or any learner of
+        :mod:`treewright.learners.rl`. ``prune`` is Δ; None chooses it, and infinity prunes nothing. ``report`` and
+        ``progress`` are those of :func:`~treewright.learners.rl_training.train_rl`.
+        """
+        if len(environment) == 0:
+            raise CorpusError("there is nothing to learn priorities from: no sentences")
+        made, imitates = _make_learner(learner)
+        everything = range(len(environment))
+        ours, theirs = (everything[::2], everything[1::2]) if len(environment) >= _ENOUGH else (everything, everything)
+        mild = environment.but(prune=_MILD if prune is None else float(prune))
+        learn, choose = mild.some(ours).but(imitates=imitates), mild.some(theirs)
+        near = _STRENGTHS.index(0.5)
+
+        def judge(θ: Floats) -> float:
+            nonlocal near
+            near, reward = _strongest(choose, θ, near, jobs)
+            return reward
+
+        trained = train_rl(made, learn, jobs=jobs, seed=seed, evaluate=judge, report=report, progress=progress)
+        near, reward = _strongest(choose, trained.weights, near, jobs)
+        if prune is None:
+            θ = _towards(choose.initial(), trained.weights, _STRENGTHS[near])
+            choose = choose.but(prune=max(_THRESHOLDS, key=lambda Δ: _reward(choose.but(prune=Δ), θ, jobs)))
+            near, reward = _strongest(choose, trained.weights, near, jobs)
+        θ = _towards(choose.initial(), trained.weights, _STRENGTHS[near])
+        policy = cls(environment.parser.priorities, environment.weights(θ), choose.prune)
+        return LearnedPriority(policy, _STRENGTHS[near], reward, trained.history)
+
+    def parse(self, parser: AgendaParser, packed: Packed, *, jobs: int = 1) -> Parses:
+        """Parse with these priorities."""
+        return parser.parse(packed, self.weights, prune=self.prune, jobs=jobs)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The policy as arrays, for a model file."""
+        return {"weights": self.weights, "prune": np.array([self.prune]), **self.priorities.to_arrays()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
+        """What :meth:`to_arrays` took apart."""
+        try:
+            weights = np.asarray(arrays["weights"], np.float64)
+            return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))
+        except ConfigError as error:
+            raise ModelError(f"the priorities in this model are damaged: {error}") from None
+
+
+def _make_learner(learner: str | dict[str, Any] | PolicyGradient) -> tuple[PolicyGradient, bool]:
+    """The learner, and whether it imitates the oracle in all states."""
+    if isinstance(learner, PolicyGradient):
+        return learner, False
+    settings = {"name": learner} if isinstance(learner, str) else dict(learner)
+    name = str(settings.pop("name", "dagger"))
+    if name not in LEARNERS:
+        raise ConfigError(f"there is no learner of priorities {name!r}; there are: {', '.join(LEARNERS)}")
+    return make_rl({**LEARNERS[name], **settings}), name == "dagger"
+
+
+def _reward(environment: AgendaEnvironment, θ: Floats, jobs: int) -> float:
+    """What the greedy policy earns on average (eq. 1)."""
+    return float(environment.run(θ, np.arange(len(environment)), jobs=jobs).reward.mean())
+
+
+def _towards(initial: Floats, θ: Floats, strength: float) -> Floats:
+    """Weights between A*₀ and those learned, both with the same weight of the inside score.
+
+    A policy does not change if all its weights are multiplied by a number above 0.
+    """
+    same = θ * (initial[INSIDE] / max(float(θ[INSIDE]), 0.01 * float(initial[INSIDE])))
+    return np.asarray(initial + strength * (same - initial))
+
+
+def _strongest(environment: AgendaEnvironment, θ: Floats, near: int, jobs: int) -> tuple[int, float]:
+    """The number of the strength that earns most, climbing from one that was good before, and its reward."""
+    known: dict[int, float] = {}
+
+    def earned(k: int) -> float:
+        if k not in known:
+            known[k] = _reward(environment, _towards(environment.initial(), θ, _STRENGTHS[k]), jobs)
+        return known[k]
+
+    while True:
+        around = [k for k in (near, near + 1, near - 1) if 0 <= k < len(_STRENGTHS)]
+        best = max(around, key=earned)
+        if best == near:
+            return near, earned(near)
+        near = best

@@ -1,0 +1,1 @@
+"""Exact charts: recurrences, derivations, k best, passes over corpora, and the planner."""

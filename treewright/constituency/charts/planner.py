@@ -1,0 +1,161 @@
+"""CKY as a planner: what inverse reinforcement learning asks for, answered by charts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.charts.passes import CHARTS, expected_pass, n_best_pass, plan_pass, policy_pass
+from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.rules import Lexical
+from treewright.errors import ConfigError
+from treewright.search.planning import Features
+from treewright.search.running import run_shards
+
+__all__ = ["LOSSES", "TRAINED", "CKYPlanner"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: what the loss constant of Max-Margin makes less attractive: the expert's rules wherever they are used (Algorithm 4),
+#: or the expert's constituents
+LOSSES = ("rules", "constituents")
+#: whose weights are learned: those of binary rules, as in the paper, or those of all rules
+TRAINED = ("binary", "all")
+
+_MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in so many blocks, of so many at least
+
+
+@dataclass(frozen=True, eq=False)
+class CKYPlanner:
+    """Sentences with the derivations of their trees, and the grammar whose weights are learned.
+
+    ``words`` are rows of the lexicon's table, one sentence behind the other, from ``at[i]`` to ``at[i + 1]``; ``gold``
+    are derivations, 2n − 1 nodes a sentence. A plan's features are the counts of its rules (§5.1); what the lexicon
+    says is part of a plan's value, but not learned, and neither are the weights of unary rules unless ``trained`` is
+    ``all``.
+    """
+
+    grammar: Grammar
+    lexical: Lexical
+    words: npt.NDArray[np.int32]
+    at: Ints
+    gold: npt.NDArray[np.int32]
+    trained: str = "binary"
+    loss: str = "rules"
+
+    def __post_init__(self) -> None:
+        for name, known in (("trained", TRAINED), ("loss", LOSSES)):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
+
+    @property
+    def size(self) -> int:
+        """How many weights there are to learn."""
+        return len(self.grammar.binary) + (len(self.grammar.unary) if self.trained == "all" else 0)
+
+    def __len__(self) -> int:
+        return len(self.at) - 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What plans depend on, besides the weights that are learned."""
+        digest = hashlib.sha256(f"{self.trained} {self.loss}".encode())
+        for array in (self.grammar.weights, *self.lexical, self.words, self.at):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def initial(self) -> Floats:
+        """The grammar's weights."""
+        return self.grammar.weights[: self.size].copy()
+
+    def weights(self, θ: npt.ArrayLike) -> Floats:
+        """The weights of all rules, those that are learned and those that are not."""
+        return np.concatenate([np.asarray(θ, np.float64), self.grammar.weights[self.size :]])
+
+    def expert_features(self, which: Ints) -> Features:
+        """The rules of the treebank's trees (eq. 20)."""
+        return self._features(self._expert_counts(which), 0.0)
+
+    def optimal_features(self, θ: Floats, which: Ints, *, loss: float = 0.0, jobs: int = 1) -> Features:
+        """The rules of the best trees: Algorithms 2 to 4."""
+        return self._run(plan_pass, θ, np.float32, which, jobs, float(loss), self.loss == "rules")
+
+    def n_best_features(self, θ: Floats, which: Ints, n: int, *, jobs: int = 1) -> Features:
+        """The expected rules of the n best trees: Algorithm 6."""
+        return self._run(n_best_pass, θ, np.float64, which, jobs, int(n))
+
+    def expected_features(self, θ: Floats, which: Ints, *, jobs: int = 1) -> Features:
+        """The expected rules of all trees."""
+        return self._run(expected_pass, θ, np.float64, which, jobs)
+
+    def policy_matching(self, θ: Floats, which: Ints, temperature: float, *, jobs: int = 1) -> Features:
+        """Algorithm 5."""
+        return self._run(policy_pass, θ, np.float32, which, jobs, float(temperature))
+
+    def expert_values(self, θ: Floats, which: Ints) -> float:
+        """The values of the treebank's trees, with what the lexicon says of their tags."""
+        counts = self._expert_counts(which)
+        rules = float(counts @ self.weights(θ))
+        return rules + float(sum(self._lexical_values[i] for i in which))
+
+    def _run(
+        self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
+    ) -> Features:
+        """One compiled pass. The blocks that are summed up do not depend on ``jobs``, and so neither does the sum."""
+        n = len(self.grammar.binary)
+        weights = self.weights(θ).astype(kind)
+        binary, unary = weights[:n], weights[n:]
+        which = np.asarray(which, np.int64)
+        blocks = max(1, min(_MOST_BLOCKS, len(which) // _LEAST_BLOCK))
+        edges = [len(which) * k // blocks for k in range(blocks + 1)]
+
+        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> list[tuple[Floats, float]]:
+            done = []
+            for start, end in pairwise(edges[first : last + 1]):
+                counts = np.zeros(len(weights))
+                # fmt: off
+                value = kernel(CHARTS, self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
+                               which[start:end], *settings, counts, control, slot)
+                # fmt: on
+                done.append((counts, value))
+            return done
+
+        if jobs <= 1 or blocks == 1:
+            parts = work(0, blocks, np.zeros(2, np.int64), 1)
+        else:
+            parts = [part for shard in run_shards(work, blocks, jobs=jobs) for part in shard]
+        return self._features(sum(counts for counts, _ in parts), sum(value for _, value in parts))
+
+    def _features(self, counts: Any, value: float) -> Features:
+        found = np.flatnonzero(counts[: self.size])
+        return Features(found, counts[found], float(value))
+
+    def _expert_counts(self, which: Ints) -> Floats:
+        n_binary, n = len(self.grammar.binary), len(self.grammar)
+        nodes = np.concatenate([self.gold[2 * self.at[i] - i : 2 * self.at[i + 1] - (i + 1)] for i in which])
+        binary = np.bincount(nodes[nodes[:, 2] >= 0, 2], minlength=n)
+        return np.asarray(binary + np.bincount(n_binary + nodes[nodes[:, 1] >= 0, 1], minlength=n), np.float64)
+
+    @cached_property
+    def _lexical_values(self) -> Floats:
+        """The scores of the experts' tags, by sentence; −∞ where the lexicon does not allow one."""
+        sentence = np.repeat(np.arange(len(self)), 2 * np.diff(self.at) - 1)
+        is_tag = self.gold[:, 2] < 0
+        sentence, tag, start = sentence[is_tag], self.gold[is_tag, 0], self.gold[is_tag, 3]
+        n, table = len(self.grammar.symbols), self.lexical
+        entry = (
+            np.repeat(np.arange(len(table.at) - 1), np.diff(table.at)) * n + table.symbol
+        )  # row and tag, as a number
+        order = np.argsort(entry)
+        wanted = self.words[self.at[sentence] + start].astype(np.int64) * n + tag
+        found = order[np.minimum(np.searchsorted(entry, wanted, sorter=order), len(order) - 1)]
+        scores = np.where(entry[found] == wanted, table.score[found].astype(np.float64), -np.inf)
+        return np.asarray(np.bincount(sentence, scores, len(self)), np.float64)

@@ -1,0 +1,1 @@
+"""Treebank grammars: binarisation, heads, rules, lexicons and listings."""

@@ -1,0 +1,1 @@
+"""Latent-variable grammars: splitting and merging, charts, coarse-to-fine parsing, learned pruning."""

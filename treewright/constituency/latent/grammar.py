@@ -1,0 +1,423 @@
+"""Latent-variable grammars: symbols of a treebank grammar, each divided into substates that nobody annotated.
+
+A treebank's NP is many things: a subject, a date, a list. A latent-variable grammar (Matsuzaki et al. 2005; Petrov et
+al. 2006) gives every symbol A of a treebank grammar (its *base*) some substates A₀, A₁, …, and every rule A → B C one
+probability for each choice of the three substates. What they mean is found by EM
+(:mod:`treewright.constituency.latent.training`).
+
+The probabilities of one base rule are a dense block, in which the parent's substate runs fastest, because all that is
+ever done with it is to multiply it with vectors over the children. Substates have numbers of their own, in the order of
+the base's symbols: those of A begin at ``first[A]``.
+
+A symbol that starts unary chains has a top and a bottom (:mod:`treewright.constituency.grammar.grammar`). They are one
+category and have the same substates: where there is no chain, the substate stays what it is, so the block of the rule
+NP → NP~ is diagonal. EM, which never makes a zero anything else, keeps it so. (With substates of their own for tops
+and bottoms, a grammar of three cycles lost three points of F1 on the development part of the WSJ sample.)
+
+>>> from treewright.constituency.grammar.binarisation import Markovisation
+>>> from treewright.corpora import Tree
+>>> noun = Tree("NP", (Tree("NN", ("time",)),))
+>>> tree = Tree("S", (noun, Tree("VP", (Tree("VB", ("flies",)),))))
+>>> grammar = LatentGrammar.from_treebank([Markovisation(1, 0).binarise(tree)])
+>>> grammar
+<LatentGrammar: 6 symbols, 6 substates, 4 rules>
+>>> grammar.split(np.random.default_rng(0)).split(np.random.default_rng(1))
+<LatentGrammar: 6 symbols, 21 substates, 100 rules>
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.grammar.binarisation import TOP, is_intermediate
+from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar
+from treewright.constituency.grammar.rules import Lexical
+from treewright.constituency.latent.lexicon import LatentLexicon
+from treewright.corpora import Tree
+from treewright.errors import CorpusError, ModelError
+from treewright.search.compiling import kernel
+
+__all__ = ["Expanded", "LatentGrammar", "hierarchy_from_arrays", "hierarchy_to_arrays", "named_so"]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SMOOTHING = 0.1  # of the lexicon, towards the mean over the substates of a tag
+_ITS_OWN = ("substates", "coarser")  # what a file always has of each grammar
+_SHARED = ("category", "stays", "tags")  # what depends on the base alone
+
+
+class Expanded(NamedTuple):
+    """A latent grammar as an ordinary one, whose symbols are substates."""
+
+    grammar: Grammar
+    weights: Floats  # those of the grammar: logarithms, of binary rules and then of unary ones
+    of: Ints  # the base's symbol of each substate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LatentGrammar:
+    """A treebank grammar whose symbols have substates.
+
+    ``binary`` has for each rule A → B C of the base a block (substates of B, of C, of A), at ``binary_at``; ``unary``
+    for each rule A → B a block (of B, of A), at ``unary_at``. ``coarser`` leads from each substate to the one that it
+    was split from, in the next coarser grammar of a hierarchy.
+    """
+
+    base: Grammar
+    substates: Ints  # how many each symbol has
+    binary: Floats
+    unary: Floats
+    lexicon: LatentLexicon
+    coarser: Ints
+
+    @classmethod
+    def from_treebank(cls, trees: Iterable[Tree], **lexicon_settings: Any) -> LatentGrammar:
+        """The grammar of binarised trees, relative frequencies, with one substate a symbol.
+
+        Settings are those of :meth:`LatentLexicon.learn`.
+        """
+        trees = list(trees)
+        base = Grammar.learn(trees)
+        sentences = (list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees)
+        lexicon = LatentLexicon.learn(sentences, **lexicon_settings)
+        ones, weights = np.ones(len(base.symbols), np.int32), np.exp(base.weights)
+        cut, coarser = len(base.binary), np.arange(len(base.symbols), dtype=np.int32)
+        return cls(base, ones, weights[:cut], weights[cut:], lexicon, coarser)
+
+    def __repr__(self) -> str:
+        return f"<LatentGrammar: {', '.join(f'{count:,} {kind}' for kind, count in self.size.items())}>"
+
+    @property
+    def size(self) -> dict[str, int]:
+        """How many symbols and substates there are, and how many rules with a probability above 0."""
+        rules = int(np.count_nonzero(self.binary) + np.count_nonzero(self.unary))
+        return {"symbols": len(self.base.symbols), "substates": int(self.substates.sum()), "rules": rules}
+
+    # ---- where things are
+
+    @cached_property
+    def first(self) -> Longs:
+        """The number of the first substate of each symbol, and the number of all."""
+        return _offsets(self.substates)
+
+    @cached_property
+    def binary_at(self) -> Longs:
+        """Where the block of each binary rule begins."""
+        return _offsets(self.substates[self.base.binary].astype(np.int64).prod(axis=1))
+
+    @cached_property
+    def unary_at(self) -> Longs:
+        """Where the block of each unary rule begins."""
+        return _offsets(self.substates[self.base.unary].astype(np.int64).prod(axis=1))
+
+    def binary_block(self, rule: int) -> Floats:
+        """The probabilities of a binary rule: left × right × parent."""
+        parent, left, right = self.substates[self.base.binary[rule]]
+        return self.binary[self.binary_at[rule] : self.binary_at[rule + 1]].reshape(left, right, parent)
+
+    def unary_block(self, rule: int) -> Floats:
+        """The probabilities of a unary rule: bottom × top."""
+        top, bottom = self.substates[self.base.unary[rule]]
+        return self.unary[self.unary_at[rule] : self.unary_at[rule + 1]].reshape(bottom, top)
+
+    @cached_property
+    def category(self) -> Ints:
+        """For each symbol the one that it shares its substates with: for a bottom its top, for others themselves."""
+        names, number = self.base.symbols, self.base.number
+        tops = (name.removesuffix(BOTTOM) if not is_intermediate(name) else name for name in names)
+        return np.array([number.get(top, k) for k, top in enumerate(tops)], np.int32)
+
+    @cached_property
+    def stays(self) -> npt.NDArray[np.bool_]:
+        """For each unary rule whether it is no chain, but leads from a top to its own bottom."""
+        top, bottom = self.base.unary.T
+        to_its_own: npt.NDArray[np.bool_] = self.category[bottom] == top
+        return to_its_own & np.array([not middle for middle in self.base.middles], np.bool_)
+
+    @cached_property
+    def tags(self) -> Ints:
+        """The symbols of the lexicon's tags."""
+        return np.array([self.base.tags[name] for name in self.lexicon.base.tags], np.int32)
+
+    # ---- words
+
+    @cached_property
+    def emission(self) -> Floats:
+        """P(row | substate) for each entry of the lexicon, a block of substates each."""
+        return self.lexicon.emission(smoothing=SMOOTHING)
+
+    def lexical(self) -> Lexical:
+        """The lexicon as charts see it: for each row the substates of its tags and log P(word | substate)."""
+        at, tag, score = self.lexicon.base.table()
+        sizes = self.lexicon.substates[tag].astype(np.int64)
+        begins = _offsets(sizes)
+        symbol = np.arange(begins[-1]) + np.repeat(self.first[self.tags[tag]] - begins[:-1], sizes)
+        scores = np.repeat(score, sizes)  # of tags that are given: 0
+        with np.errstate(divide="ignore"):
+            scores[: len(self.emission)] = np.log(self.emission)
+        possible = np.flatnonzero(scores > -np.inf)
+        rows = np.searchsorted(possible, begins[at])
+        return Lexical(rows.astype(np.int64), symbol[possible].astype(np.int32), scores[possible].astype(np.float32))
+
+    def rows(self, words: Sequence[str]) -> Ints:
+        """The rows of the lexicon for a sentence's words."""
+        return self.lexicon.base.rows(words)
+
+    # ---- other grammars of the same base
+
+    def with_probabilities(self, binary: Floats, unary: Floats, lexicon: LatentLexicon) -> LatentGrammar:
+        """The same substates with other probabilities."""
+        return self._same_base(replace(self, binary=binary, unary=unary, lexicon=lexicon))
+
+    def split(self, rng: np.random.Generator, noise: float = 0.01) -> LatentGrammar:
+        """Every substate in two (Petrov et al. 2006, §2.2), equal but for a little noise that EM can tell them by.
+
+        The root stays whole.
+        """
+        halves = np.full(len(self.substates), 2, np.int32)
+        halves[self.base.number[TOP]] = 1
+
+        def block_of(old: Floats, symbols: Sequence[int], stays: bool) -> Floats:
+            """A block for halves: each child's probability is divided between its halves, and shaken."""
+            for axis, symbol in enumerate(symbols):
+                old = old.repeat(halves[symbol], axis)
+                if axis < len(symbols) - 1 and not stays:
+                    old = old / halves[symbol]
+            if stays:
+                old = old * np.eye(len(old))
+            return old * (1.0 + noise * rng.uniform(-1.0, 1.0, old.shape))
+
+        binary, unary = self.mapped(block_of)
+        matrices = []
+        for tag, k in zip(self.tags, self.lexicon.substates.tolist(), strict=True):
+            shares = 0.5 + 0.5 * noise * rng.uniform(-1.0, 1.0, k)
+            halved = np.stack([shares, 1.0 - shares], axis=1) if halves[tag] == 2 else np.ones((k, 1))
+            matrices.append((np.eye(k)[:, :, None] * halved[:, None]).reshape(k, -1))
+        coarser = np.arange(self.first[-1]).repeat(halves.repeat(self.substates)).astype(np.int32)
+        split = LatentGrammar(
+            self.base, self.substates * halves, binary, unary, self.lexicon.passed_on(matrices), coarser
+        )
+        return self._same_base(split).normalised()
+
+    def merged(self, into: Sequence[Ints], counts: Floats) -> LatentGrammar:
+        """Substates joined: ``into`` says for each symbol what becomes of its substates.
+
+        The rules of a joined substate are the mean of those that it was, weighted by their ``counts``; as children
+        their probabilities add up.
+        """
+        joins, means = [], []
+        for symbol, targets in enumerate(into):
+            own = counts[self.first[symbol] : self.first[symbol + 1]] + 1e-300  # so that none is without a share
+            join = np.equal.outer(targets, np.arange(targets.max() + 1)).astype(np.float64)
+            joins.append(join)
+            means.append(join * own[:, None] / (own @ join))
+
+        def block_of(old: Floats, symbols: Sequence[int], stays: bool) -> Floats:
+            for axis, symbol in enumerate(symbols):
+                matrix = joins[symbol] if axis < len(symbols) - 1 else means[symbol]
+                old = np.moveaxis(np.tensordot(old, matrix, (axis, 0)), -1, axis)
+            return old
+
+        binary, unary = self.mapped(block_of)
+        coarser = np.concatenate(
+            [
+                self.coarser[self.first[symbol] + np.unique(targets, return_index=True)[1]]
+                for symbol, targets in enumerate(into)
+            ]
+        )
+        substates = np.array([join.shape[1] for join in joins], np.int32)
+        lexicon = self.lexicon.passed_on([joins[tag] for tag in self.tags])
+        return self._same_base(LatentGrammar(self.base, substates, binary, unary, lexicon, coarser)).normalised()
+
+    def normalised(self, least: float = 0.0) -> LatentGrammar:
+        """The same with probabilities that add up to 1 for each substate with rules; any below ``least`` become 0."""
+        binary, unary = self.binary.copy(), self.unary.copy()
+        for smallest in (least, 0.0) if least > 0.0 else (0.0,):
+            totals = self.totals(binary, unary)
+            _divide(binary, self.base.binary, self.binary_at, self.substates, self.first, totals, smallest)
+            _divide(unary, self.base.unary, self.unary_at, self.substates, self.first, totals, smallest)
+        return self.with_probabilities(binary, unary, self.lexicon)
+
+    def totals(self, binary: Floats, unary: Floats) -> Floats:
+        """For each substate the sum over its rules of what is given for them."""
+        found = np.zeros(self.first[-1])
+        _add_up(binary, self.base.binary, self.binary_at, self.substates, self.first, found)
+        _add_up(unary, self.base.unary, self.unary_at, self.substates, self.first, found)
+        return found
+
+    def mapped(self, block_of: Callable[[Floats, Sequence[int], bool], Floats]) -> tuple[Floats, Floats]:
+        """New blocks from old ones, by a function of a block, the symbols of its axes, and whether it is diagonal."""
+        binary = [
+            block_of(self.binary_block(r), (left, right, parent), False)
+            for r, (parent, left, right) in enumerate(self.base.binary.tolist())
+        ]
+        unary = [
+            block_of(self.unary_block(r), (bottom, top), bool(self.stays[r]))
+            for r, (top, bottom) in enumerate(self.base.unary.tolist())
+        ]
+        return _flat(binary), _flat(unary)
+
+    def _same_base(self, other: LatentGrammar) -> LatentGrammar:
+        other.__dict__.update({name: getattr(self, name) for name in _SHARED})
+        return other
+
+    # ---- as an ordinary grammar
+
+    def expanded(self) -> Expanded:
+        """The same as an ordinary grammar, whose symbols are the substates; rules of probability 0 are left out.
+
+        Substate 3 of NP is called ``NP^3``, and that of its bottom ``NP^3~``: labels of trees come out right.
+        """
+        of = np.repeat(np.arange(len(self.substates)), self.substates).astype(np.int32)
+        names = [_named(self.base.symbols[s], int(k - self.first[s])) for k, s in enumerate(of.tolist())]
+        twos = np.flatnonzero(self.binary)
+        binary, _ = self._rules(twos, self.base.binary[:, [1, 2, 0]], self.binary_at)
+        order = np.lexsort(binary.T[::-1])
+        ones = np.flatnonzero(self.unary)
+        unary, unary_of = self._rules(ones, self.base.unary[:, [1, 0]], self.unary_at)
+        weights = np.log(np.concatenate([self.binary[twos[order]], self.unary[ones]]))
+        grammar = Grammar(
+            names,
+            np.ascontiguousarray(binary[order][:, [2, 0, 1]], np.int32),
+            np.ascontiguousarray(unary[:, [1, 0]], np.int32),
+            [self.base.middles[r] for r in unary_of.tolist()],
+            weights,
+            np.zeros(len(weights)),
+        )
+        return Expanded(grammar, weights, of)
+
+    def _rules(self, places: Longs, symbols: Ints, at: Longs) -> tuple[Longs, Longs]:
+        """For places in blocks the substates along the axes, and the base's rules."""
+        rule = np.searchsorted(at, places, side="right") - 1
+        rest = places - at[rule]
+        columns: list[Longs] = []
+        for axis in range(symbols.shape[1] - 1, -1, -1):
+            symbol = symbols[rule, axis]
+            rest, own = np.divmod(rest, self.substates[symbol])
+            columns.insert(0, self.first[symbol] + own)
+        return np.stack(columns, axis=1), rule
+
+    # ---- files
+
+    def to_arrays(self) -> dict[str, Any]:
+        """The grammar as arrays, for a model file: of the blocks, which are mostly 0, what is not."""
+        settings, words = self.lexicon.to_arrays()
+        places = {kind: np.flatnonzero(blocks) for kind, blocks in (("binary", self.binary), ("unary", self.unary))}
+        return {
+            **{f"base.{name}": array for name, array in self.base.to_arrays().items()},
+            **{f"lexicon.{name}": array for name, array in words.items()},
+            "lexicon.settings": np.frombuffer(json.dumps(settings).encode(), np.uint8),
+            "substates": self.substates,
+            "coarser": self.coarser,
+            **{f"{kind}.places": each for kind, each in places.items()},
+            **{f"{kind}.values": getattr(self, kind)[each] for kind, each in places.items()},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> LatentGrammar:
+        """The grammar that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit."""
+        parts = {part: named_so(arrays, part) for part in ("base.", "lexicon.")}
+        try:
+            settings = json.loads(parts["lexicon."].pop("settings").tobytes())
+            lexicon = LatentLexicon.from_arrays(settings, parts["lexicon."])
+            substates, coarser = (np.asarray(arrays[name], np.int32) for name in ("substates", "coarser"))
+            grammar = cls(Grammar.from_arrays(parts["base."]), substates, np.zeros(0), np.zeros(0), lexicon, coarser)
+            binary, unary = np.zeros(grammar.binary_at[-1]), np.zeros(grammar.unary_at[-1])
+            for kind, blocks in (("binary", binary), ("unary", unary)):
+                blocks[arrays[f"{kind}.places"]] = arrays[f"{kind}.values"]
+            grammar = grammar.with_probabilities(binary, unary, lexicon)
+            fits = (
+                len(substates) == len(grammar.base.symbols)
+                and bool((substates > 0).all())
+                and grammar.first[-1] == len(coarser)
+                and bool((substates[grammar.tags] == lexicon.substates).all())
+            )
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, CorpusError):
+            fits = False
+        if not fits:
+            raise ModelError("the model's grammar is damaged: its parts do not fit; copy or train the model again")
+        return grammar
+
+
+def hierarchy_to_arrays(
+    grammars: Sequence[LatentGrammar], name: str = "level", common: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The grammars of a hierarchy as arrays, without those that are the same as in the first of them, or ``common``."""
+    arrays: dict[str, Any] = {}
+    for k, grammar in enumerate(grammars):
+        own = grammar.to_arrays()
+        known = common or {}
+        arrays |= {
+            f"{name}{k}.{part}": array
+            for part, array in own.items()
+            if part in _ITS_OWN or part not in known or not np.array_equal(array, known[part])
+        }
+        common = known or own
+    return arrays
+
+
+def hierarchy_from_arrays(
+    arrays: Mapping[str, Any], name: str = "level", common: Mapping[str, Any] | None = None
+) -> list[LatentGrammar]:
+    """The hierarchy that :func:`hierarchy_to_arrays` gave; empty where there is none of this name."""
+    grammars: list[LatentGrammar] = []
+    while own := named_so(arrays, f"{name}{len(grammars)}."):
+        common = common or own
+        grammars.append(LatentGrammar.from_arrays({**common, **own}))
+    return grammars
+
+
+def named_so(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+@kernel
+def _add_up(values: Any, rules: Any, at: Any, substates: Any, first: Any, totals: Any) -> None:
+    """Add what blocks have for each substate of the parent."""
+    for rule in range(rules.shape[0]):
+        parent, k = first[rules[rule, 0]], substates[rules[rule, 0]]
+        for row in range(at[rule], at[rule + 1], k):
+            for a in range(k):
+                totals[parent + a] += values[row + a]
+
+
+@kernel
+def _divide(values: Any, rules: Any, at: Any, substates: Any, first: Any, totals: Any, least: float) -> None:
+    """Divide blocks by their totals; what is then less than ``least`` becomes 0."""
+    for rule in range(rules.shape[0]):
+        parent, k = first[rules[rule, 0]], substates[rules[rule, 0]]
+        for row in range(at[rule], at[rule + 1], k):
+            for a in range(k):
+                share = values[row + a] / totals[parent + a] if totals[parent + a] > 0.0 else 0.0
+                values[row + a] = share if share >= least else 0.0
+
+
+def _offsets(sizes: npt.NDArray[Any]) -> Longs:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def _flat(blocks: Sequence[Floats]) -> Floats:
+    return np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0)
+
+
+def _named(symbol: str, substate: int) -> str:
+    """The name of a substate.
+
+    >>> [_named(name, 3) for name in ("NP", "NP~", "@NP|", "@NP^S|DT", "TOP")]
+    ['NP^3', 'NP^3~', '@NP^3|', '@NP^S^3|DT', 'TOP']
+    """
+    if symbol == TOP:
+        return symbol
+    name, bar, memory = symbol.partition("|")
+    plain = name if bar else name.rstrip(BOTTOM + TAG)
+    return f"{plain}^{substate}{name[len(plain) :]}{bar}{memory}"

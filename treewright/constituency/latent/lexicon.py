@@ -1,0 +1,303 @@
+"""Words under substates of tags: how a latent-variable grammar emits them.
+
+The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) knows P(row, tag), a row being
+a word or
+a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each substate,
+c(w, t, a), in expectation, and with κ and λ as numbers of occurrences
+
+    P(a | t, class) = (c(class, t, a) + λ P(a | t, coarser class)) / (c(class, t) + λ)
+    P(a | t, row)   = (c(w, t, a) + κ P(a | t, class of the row)) / (c(w, t) + κ)
+    P(row | t, a)   = P(row, t) P(a | t, row) / Σ over rows of P(row, t) P(a | t, row)
+
+where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So a
+frequent word has substates of its own, a rare one mostly those of words that look like it, and a new one just these.
+A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally P(row | t, a) is smoothed
+towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it is 1 for every substate.
+
+In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is what EM's
+maximisation asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.grammar.lexicon import Lexicon, _finest, _other_tag, word_classes
+from treewright.errors import ModelError
+from treewright.search.compiling import kernel
+
+__all__ = ["LatentLexicon"]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_NONE = -1
+
+
+class Entries(NamedTuple):
+    """The pairs of a row and a tag in the treebank's lexicon: of words, of words that begin sentences, of classes."""
+
+    tag: Ints
+    joint: Floats  # P(row, tag)
+    sibling: Ints  # the same tag in the word's other row, if it has one
+    backoff: Ints  # the same tag in the class of a word, in the next coarser class of a class; if there is one
+    classes: int  # where the classes begin, the coarser before the finer
+
+
+@dataclass(frozen=True, eq=False)
+class LatentLexicon:
+    """How often each substate of a tag emitted each word, and what follows from it; :meth:`learn` makes one.
+
+    ``counts`` has a block of substates for each entry of the treebank's lexicon.
+    """
+
+    base: Lexicon
+    substates: Ints  # of each tag
+    counts: Floats
+    occurrences: float
+    coarser: float
+
+    @classmethod
+    def learn(
+        cls,
+        sentences: Iterable[Sequence[tuple[str, str]]],
+        *,
+        rare: int = 10,
+        smoothing: float = 0.5,
+        occurrences: float = 4.0,
+        coarser: float = 30.0,
+    ) -> LatentLexicon:
+        """The lexicon of sentences of (word, tag), with one substate a tag.
+
+        ``rare`` and ``smoothing`` are those of the treebank's lexicon, ``occurrences`` is κ and ``coarser`` λ.
+        """
+        sentences = list(sentences)
+        base = Lexicon.learn(sentences, "word", rare, smoothing)
+        lexicon = cls(base, np.ones(len(base.tags), np.int32), np.zeros(0), float(occurrences), float(coarser))
+        entries = [lexicon.entries_of(sentence) for sentence in sentences]
+        counts = np.bincount(np.concatenate(entries), minlength=len(lexicon.entries.tag)).astype(np.float64)
+        return lexicon._same_words(replace(lexicon, counts=counts))
+
+    def with_counts(self, substates: Ints, counts: Floats) -> LatentLexicon:
+        """The same words with other counts of substates."""
+        other = self._same_words(replace(self, substates=substates, counts=counts))
+        other.__dict__["_is_rare"] = self._is_rare  # words stay as frequent as they are
+        return other
+
+    def _same_words(self, other: LatentLexicon) -> LatentLexicon:
+        other.__dict__["entries"] = self.entries
+        return other
+
+    def entries_of(self, sentence: Sequence[tuple[str, str]]) -> Longs:
+        """The entries of the words and tags of a training sentence."""
+        at, tag, _ = self.base.table()
+        number = self._number
+        found = []
+        for row, (_, name) in zip(self.base.rows([word for word, _ in sentence]).tolist(), sentence, strict=True):
+            place = np.flatnonzero(tag[at[row] : at[row + 1]] == number[name])
+            found.append(int(at[row] + place[0]))
+        return np.array(found, np.int64)
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.base.tags)}
+
+    @cached_property
+    def at(self) -> Longs:
+        """Where the block of each entry begins."""
+        return np.concatenate([[0], np.cumsum(self.substates[self.entries.tag])]).astype(np.int64)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The entries, and which of them lend their substates to which."""
+        _, arrays = self.base.to_arrays()
+        at, tag = arrays["at"], arrays["tag"]
+        joint = np.exp(arrays["score"].astype(np.float64) + arrays["prior"].astype(np.float64)[tag])
+        rows = _Rows(self.base)
+        place = {(row, t): e for row in range(len(at) - 1) for e, t in enumerate(tag[at[row] : at[row + 1]], at[row])}
+
+        def same_tag(row: int, t: int, towards: Ints) -> int:
+            """The entry of a tag in the nearest row that has it."""
+            while (row := int(towards[row])) != _NONE:
+                if (row, t) in place:
+                    return int(place[row, t])
+            return _NONE
+
+        of_row = np.repeat(np.arange(len(at) - 1), np.diff(at))
+        pairs = list(zip(of_row.tolist(), tag.tolist(), strict=True))
+        siblings = [place.get((rows.sibling[row], t), _NONE) for row, t in pairs]
+        backoff = [same_tag(row, t, rows.backoff) for row, t in pairs]
+        return Entries(tag, joint, np.array(siblings, np.int32), np.array(backoff, np.int32), int(at[rows.classes]))
+
+    @cached_property
+    def _is_rare(self) -> npt.NDArray[np.bool_]:
+        """For each entry whether it is of a word that is rare in training."""
+        _, arrays = self.base.to_arrays()
+        at = arrays["at"]
+        rows = _Rows(self.base)
+        seen = np.add.reduceat(np.add.reduceat(self.counts, self.at[:-1]), at[:-1])
+        words = np.where(rows.sibling >= 0, seen + seen[rows.sibling], seen)
+        rare = (words > 0) & (words < self.base.rare + 0.5)  # sums of expected counts may miss by a hair
+        if not rare.any():
+            rare = words > 0
+        return np.repeat(rare, np.diff(at))
+
+    def emission(self, *, in_training: bool = False, smoothing: float = 0.0) -> Floats:
+        """P(row | tag, substate) for each entry: a block of substates each; ``smoothing`` is that towards their mean.
+
+        ``in_training`` all probability is that of the words that were seen.
+        """
+        joint = np.add.reduceat(self.counts, self.at[:-1]) if in_training else self.entries.joint
+        shares = _shares(
+            self.entries, self.at, self.counts, self._is_rare, self.occurrences, self.coarser, self.substates
+        )
+        emission: Floats = _emission(self.entries, self.at, joint, shares, smoothing, self.substates)
+        return emission
+
+    def passed_on(self, into: Sequence[Floats]) -> LatentLexicon:
+        """Counts passed on: ``into`` has for each tag a matrix, what share of each substate goes to which new one."""
+        substates = np.array([matrix.shape[1] for matrix in into], np.int32)
+        at, tag = self.at, self.entries.tag
+        counts = [self.counts[at[e] : at[e + 1]] @ into[t] for e, t in enumerate(tag.tolist())]
+        return self.with_counts(substates, np.concatenate(counts))
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Settings (for JSON) and arrays that :meth:`from_arrays` makes the same lexicon of."""
+        settings, arrays = self.base.to_arrays()
+        mine = {"occurrences": self.occurrences, "coarser": self.coarser}
+        places = np.flatnonzero(self.counts)
+        counts = {"emitted.places": places, "emitted.values": self.counts[places]}
+        return {**settings, **mine}, {**arrays, **counts, "substates": self.substates}
+
+    @classmethod
+    def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> LatentLexicon:
+        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit."""
+        base = Lexicon.from_arrays(settings, arrays)
+        try:
+            mixed = float(settings["occurrences"]), float(settings["coarser"])
+            lexicon = cls(base, np.asarray(arrays["substates"], np.int32), np.zeros(0), *mixed)
+            counts = np.zeros(lexicon.at[-1])
+            counts[arrays["emitted.places"]] = arrays["emitted.values"]
+            lexicon = lexicon._same_words(replace(lexicon, counts=counts))
+            fits = len(lexicon.substates) == len(base.tags)
+        except (KeyError, IndexError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise ModelError("the model's lexicon is damaged: its parts do not fit; copy or train the model again")
+        return lexicon
+
+
+class _Rows:
+    """The rows of a lexicon: the other row of a word, and the row of the next coarser class."""
+
+    def __init__(self, base: Lexicon) -> None:
+        favourites, classes = base._favourites, base._classes
+        words = list(favourites)
+        twins = {int(number): len(words) + k for k, number in enumerate(base.to_arrays()[1]["at_first"])}
+        self.classes = len(words) + len(twins)
+        self.sibling = np.full(self.classes + len(classes), _NONE, np.int32)
+        self.backoff = np.full(self.classes + len(classes), _NONE, np.int32)
+        for number, word in enumerate(words):
+            other = _other_tag(word, favourites)
+            self.backoff[number] = classes[_finest(word_classes(word, False), other, classes)]
+            if number in twins:
+                twin = twins[number]
+                self.sibling[number], self.sibling[twin] = twin, number
+                self.backoff[twin] = classes[_finest(word_classes(word, True), other, classes)]
+        for name, row in classes.items():
+            if name:
+                self.backoff[row] = classes[_coarser_class(name, classes)]
+
+
+def _coarser_class(name: str, known: Mapping[str, int]) -> str:
+    """The next coarser class that is known: without the other form's tag, a letter, the place, and last the shape.
+
+    >>> _coarser_class("^Aa~ord", {"": 0, "^Aa~d": 1}), _coarser_class("12:a~d", {"a~d": 0})
+    ('^Aa~d', 'a~d')
+    """
+    while True:
+        shape, mark, letters = name.partition("~")
+        if found := re.match(r"\d+:", name):
+            name = name[found.end() :]
+        elif mark:
+            name = f"{shape}~{letters[1:]}" if len(letters) > 1 else shape
+        else:
+            name = name[1:] if name.startswith("^") else ""
+        if name in known:
+            return name
+
+
+@kernel
+def _shares(
+    entries: Entries, at: Any, counts: Any, is_rare: Any, occurrences: float, coarser: float, substates: Any
+) -> Any:
+    """P(substate | tag, row): see the beginning of this module."""
+    tag, sibling, backoff, classes = entries.tag, entries.sibling, entries.backoff, entries.classes
+    tags, n = substates.shape[0], tag.shape[0]
+    everything, rare = np.zeros((tags, substates.max())), np.zeros((tags, substates.max()))
+    shares = np.zeros(counts.shape[0])
+    for e in range(classes):
+        for a in range(substates[tag[e]]):
+            everything[tag[e], a] += counts[at[e] + a]
+            if is_rare[e]:
+                if backoff[e] >= 0:
+                    shares[at[backoff[e]] + a] += counts[at[e] + a]
+                else:
+                    rare[tag[e], a] += counts[at[e] + a]
+    for e in range(n - 1, classes - 1, -1):  # so far of the finest class; now also those of finer ones
+        for a in range(substates[tag[e]]):
+            if backoff[e] >= 0:
+                shares[at[backoff[e]] + a] += shares[at[e] + a]
+            else:
+                rare[tag[e], a] += shares[at[e] + a]
+    for t in range(tags):
+        k = substates[t]
+        everything[t] /= everything[t, :k].sum()
+        rare[t] = (rare[t] + coarser * everything[t]) / (rare[t, :k].sum() + coarser)
+    for step in range(n):
+        e = (classes + step) % n  # classes first, from coarse to fine
+        t, k, first = tag[e], substates[tag[e]], at[e]
+        weight = coarser
+        if e < classes:
+            weight = occurrences
+            for a in range(k):
+                shares[first + a] = counts[first + a]
+                if sibling[e] >= 0:
+                    shares[first + a] += counts[at[sibling[e]] + a]
+        seen = shares[first : first + k].sum()
+        for a in range(k):
+            general = shares[at[backoff[e]] + a] if backoff[e] >= 0 else rare[t, a]
+            if seen + weight > 0.0:
+                shares[first + a] = (shares[first + a] + weight * general) / (seen + weight)
+            else:
+                shares[first + a] = general
+    return shares
+
+
+@kernel
+def _emission(entries: Entries, at: Any, joint: Any, shares: Any, smoothing: float, substates: Any) -> Any:
+    """P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
+    tag = entries.tag
+    totals = np.zeros((substates.shape[0], substates.max()))
+    emission = np.zeros(shares.shape[0])
+    for e in range(tag.shape[0]):
+        for a in range(substates[tag[e]]):
+            totals[tag[e], a] += joint[e] * shares[at[e] + a]
+    for e in range(tag.shape[0]):
+        k = substates[tag[e]]
+        mean = 0.0
+        for a in range(k):
+            if totals[tag[e], a] > 0.0:
+                emission[at[e] + a] = joint[e] * shares[at[e] + a] / totals[tag[e], a]
+                mean += emission[at[e] + a] / k
+        for a in range(k):
+            emission[at[e] + a] += smoothing * (mean - emission[at[e] + a])
+    return emission

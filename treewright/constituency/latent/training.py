@@ -1,0 +1,727 @@
+"""Learning latent-variable grammars: split, merge and smooth, with EM in between (Petrov et al. 2006).
+
+The treebank shows trees but not the substates in them. EM finds probabilities that make the trees likely: expected
+counts of rules, given the present probabilities (:func:`expectation`), become the next probabilities
+(:func:`maximise`). In a given tree this takes time linear in its nodes, by inside and outside values of substates only.
+One cycle of learning
+
+* *splits* every substate in two, and lets EM make use of it;
+* *merges* again the half of the new pairs that would be missed the least (:func:`merge`), and goes on with EM;
+* *smooths* the probabilities of substates of one category towards each other (:func:`smooth`), in each of a few more
+  steps of EM, so that rare substates do not learn their few trees by heart.
+
+Substates of a cycle so descend from those of the cycle before, which makes the grammars of all cycles a hierarchy for
+coarse-to-fine parsing.
+
+EM climbs to the nearest top, and which one that is depends on the noise that tells the halves of a split apart: other
+seeds give grammars that are as likely and yet differ by a point of F1. With development data several are learned, one
+*start* after the other, and the best is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
+from treewright.corpora import Tree
+from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.learners import Pass, checkpoints
+from treewright.learners.training import best_score
+from treewright.search.compiling import kernel, lean
+from treewright.search.running import run_shards
+
+__all__ = [
+    "Expected",
+    "SplitMerge",
+    "TrainedLatent",
+    "Treebank",
+    "expectation",
+    "make_split_merge",
+    "maximise",
+    "merge",
+    "smooth",
+    "train_latent",
+]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MERGED = 0.5  # of the splits are taken back
+RULES = 0.02  # smoothing of rules; that of the lexicon is latent.SMOOTHING
+LEAST = 1e-10  # probabilities below this become 0
+
+
+# ---- the treebank as kernels see it
+
+
+class Nodes(NamedTuple):
+    """The nodes of all derivations, parents before children, a sentence behind the other."""
+
+    symbol: Ints  # the bottom
+    one: Ints  # unary rule above it, or −1
+    two: Ints  # binary rule below it, or −1
+    right: Ints  # its right child; the left one comes next after it
+    entry: Ints  # of the lexicon, where it is a tag; or −1
+    at: Longs  # where each sentence begins
+    of_binary: Ints  # the nodes of each binary rule
+    of_binary_at: Ints
+    of_unary: Ints
+    of_unary_at: Ints
+
+
+class Treebank:
+    """Binarised trees as derivations of a treebank grammar."""
+
+    def __init__(self, grammar: LatentGrammar, trees: Sequence[Tree]) -> None:
+        derivations = [grammar.base.derivation(tree) for tree in trees]
+        symbol, one, two, _, _ = np.concatenate(derivations).T
+        at = np.concatenate([[0], np.cumsum([len(each) for each in derivations])]).astype(np.int64)
+        entry = np.full(len(symbol), -1, np.int32)
+        tagged = (list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees)
+        entry[two < 0] = np.concatenate([grammar.lexicon.entries_of(sentence) for sentence in tagged])
+        right = np.concatenate([_right_children(each) + first for each, first in zip(derivations, at, strict=False)])
+        of_binary, of_unary = _grouped(two, len(grammar.base.binary)), _grouped(one, len(grammar.base.unary))
+        symbol, one, two = (np.ascontiguousarray(column) for column in (symbol, one, two))
+        self.nodes = Nodes(symbol, one, two, right.astype(np.int32), entry, at, *of_binary, *of_unary)
+        self.size, self.words = len(trees), int((two < 0).sum())
+
+
+def _right_children(derivation: Ints) -> Ints:
+    """The right child of each node that has two: the node that begins where the left one ends."""
+    right = np.full(len(derivation), -1, np.int32)
+    begins: dict[int, int] = {}  # the highest node, of those to come, that begins at a word
+    for k in range(len(derivation) - 1, -1, -1):
+        _, _, two, start, _ = derivation[k].tolist()
+        if two >= 0:
+            right[k] = begins[int(derivation[k + 1, 4])]
+        begins[start] = k
+    return right
+
+
+def _grouped(rules: Ints, count: int) -> tuple[Ints, Ints]:
+    """The nodes by their rules, and where those of each rule begin."""
+    order = np.argsort(rules, kind="stable").astype(np.int32)
+    ends = np.searchsorted(rules[order], np.arange(count + 1)).astype(np.int32)
+    return order, ends
+
+
+# ---- EM
+
+
+class Blocks(NamedTuple):
+    """A latent grammar as kernels see it."""
+
+    substates: Ints
+    binary_rules: Ints
+    binary: Floats
+    binary_at: Longs
+    unary_rules: Ints
+    unary: Floats
+    unary_at: Longs
+    emission: Floats
+    emission_at: Longs
+
+
+class Rows(NamedTuple):
+    """The rows of binary rules' blocks that are not all 0, which soon are few: rule by rule."""
+
+    at: Longs  # where those of each rule begin
+    left: Ints
+    right: Ints  # the children's substates
+    place: Longs  # where the row begins in the rule's block
+
+
+class Vectors(NamedTuple):
+    """For all nodes numbers of substates, of the bottom and then, where there is a unary rule, of the top.
+
+    Inside values have the sum 1, ``scale`` being what they were divided by; outside values are such that inside times
+    outside is the probability of a substate.
+    """
+
+    bottom: Longs  # where the bottom's begin
+    top: Longs  # and the top's; without a unary rule the bottom is the top
+    inside: Floats
+    outside: Floats
+    scale: Floats  # nodes × (bottom, top)
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What the trees look like to a grammar: their log-likelihood, and expected counts in the grammar's layout."""
+
+    log_likelihood: float
+    binary: Floats
+    unary: Floats
+    emitted: Floats  # of the lexicon's entries
+    vectors: Vectors
+
+
+def expectation(grammar: LatentGrammar, treebank: Treebank, *, smoothing: float = 0.0, jobs: int = 1) -> Expected:
+    """The E-step: expected counts of all rules and words; ``smoothing`` is the lexicon's.
+
+    First the inside and outside values of every node, sentence by sentence, then the counts, rule by rule. No number is
+    added up in two threads, so the result is the same with any number of them.
+    """
+    base, nodes, lexicon = grammar.base, treebank.nodes, grammar.lexicon
+    # fmt: off
+    blocks = Blocks(
+        grammar.substates, base.binary, grammar.binary, grammar.binary_at, base.unary, grammar.unary, grammar.unary_at,
+        lexicon.emission(in_training=True, smoothing=smoothing), lexicon.at,
+    )
+    # fmt: on
+    vectors, rows = _room(grammar, nodes), _rows(grammar)
+    log_likelihood = np.zeros(treebank.size)
+    binary, unary = np.zeros_like(grammar.binary), np.zeros_like(grammar.unary)
+
+    def values(first: int, last: int, control: Longs, slot: int) -> None:
+        _inside_outside_pass(blocks, rows, nodes, first, last, vectors, log_likelihood, control, slot)
+
+    def counts(first: int, last: int, control: Longs, slot: int) -> None:
+        _binary_pass(blocks, rows, nodes, first, last, vectors, binary, control, slot)
+
+    run_shards(values, treebank.size, jobs=jobs)
+    if not np.isfinite(log_likelihood).all():
+        raise CorpusError("a tree of the treebank has the probability 0 under the grammar; it is not one of its own")
+    run_shards(counts, len(base.binary), jobs=jobs)
+    emitted = np.zeros_like(lexicon.counts)
+    _unary_pass(blocks, nodes, vectors, unary, emitted)
+    return Expected(float(log_likelihood.sum()), binary, unary, emitted, vectors)
+
+
+def _room(grammar: LatentGrammar, nodes: Nodes) -> Vectors:
+    tops = np.where(nodes.one >= 0, grammar.substates[grammar.base.unary[nodes.one, 0]], 0)
+    bottoms = grammar.substates[nodes.symbol]
+    ends = np.cumsum(bottoms + tops, dtype=np.int64)
+    bottom = ends - bottoms - tops
+    top = np.where(nodes.one >= 0, bottom + bottoms, bottom)
+    return Vectors(bottom, top, np.zeros(ends[-1]), np.zeros(ends[-1]), np.ones((len(nodes.symbol), 2)))
+
+
+def _rows(grammar: LatentGrammar) -> Rows:
+    parent, left, right = grammar.substates[grammar.base.binary].astype(np.int64).T
+    rule = np.repeat(np.arange(len(parent)), left * right)
+    at = np.concatenate([[0], np.cumsum(left * right)])
+    number = np.arange(at[-1]) - at[rule]
+    place = grammar.binary_at[rule] + number * parent[rule]
+    kept = np.flatnonzero(np.add.reduceat(grammar.binary, place)) if len(place) else place
+    b, c = np.divmod(number[kept], right[rule[kept]])
+    return Rows(np.searchsorted(kept, at), b.astype(np.int32), c.astype(np.int32), place[kept])
+
+
+@kernel
+def _inside_outside_pass(
+    blocks: Blocks,
+    rows: Rows,
+    nodes: Nodes,
+    first: int,
+    last: int,
+    vectors: Vectors,
+    log_likelihood: Any,
+    control: Any,
+    slot: int,
+) -> None:
+    """Inside and outside values of the substates of each sentence's nodes (Petrov et al. 2006, §2.1)."""
+    for sentence in range(first, last):
+        if control[0] != 0:
+            return
+        begin, end = nodes.at[sentence], nodes.at[sentence + 1]
+        log_likelihood[sentence] = _inside(blocks, rows, nodes, begin, end, vectors)
+        if log_likelihood[sentence] > -np.inf:
+            _outside(blocks, rows, nodes, begin, end, vectors)
+        control[slot] += 1
+
+
+@lean
+def _inside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vectors: Vectors) -> float:
+    """Inside values from the words up; the logarithm of the tree's probability."""
+    inside, scale = vectors.inside, vectors.scale
+    log_likelihood = 0.0
+    for node in range(end - 1, begin - 1, -1):
+        at, k = vectors.bottom[node], blocks.substates[nodes.symbol[node]]
+        rule = nodes.two[node]
+        if rule < 0:
+            word = blocks.emission_at[nodes.entry[node]]
+            for a in range(k):
+                inside[at + a] = blocks.emission[word + a]
+        else:
+            for a in range(k):
+                inside[at + a] = 0.0
+            left, right = vectors.top[node + 1], vectors.top[nodes.right[node]]
+            for row in range(rows.at[rule], rows.at[rule + 1]):
+                both = inside[left + rows.left[row]] * inside[right + rows.right[row]]
+                for a in range(k):
+                    inside[at + a] += both * blocks.binary[rows.place[row] + a]
+        scale[node, 0] = _scaled(inside, at, k)
+        if scale[node, 0] == 0.0:
+            return -np.inf
+        log_likelihood += np.log(scale[node, 0])
+        rule = nodes.one[node]
+        if rule >= 0:
+            top, k_top = vectors.top[node], blocks.substates[blocks.unary_rules[rule, 0]]
+            row = blocks.unary_at[rule]
+            for a in range(k_top):
+                inside[top + a] = 0.0
+            for b in range(k):
+                for a in range(k_top):
+                    inside[top + a] += inside[at + b] * blocks.unary[row + a]
+                row += k_top
+            scale[node, 1] = _scaled(inside, top, k_top)
+            if scale[node, 1] == 0.0:
+                return -np.inf
+            log_likelihood += np.log(scale[node, 1])
+    return log_likelihood
+
+
+@lean
+def _scaled(values: Any, at: int, k: int) -> float:
+    """Make the sum of some numbers 1, unless it is 0, and tell what it was."""
+    total = 0.0
+    for a in range(k):
+        total += values[at + a]
+    if total > 0.0:
+        for a in range(k):
+            values[at + a] /= total
+    return total
+
+
+@lean
+def _outside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vectors: Vectors) -> None:
+    """Outside values from the root down. That they fit the inside values follows from how these were scaled."""
+    inside, outside, scale = vectors.inside, vectors.outside, vectors.scale
+    outside[vectors.top[begin]] = 1.0
+    for node in range(begin, end):
+        at, k = vectors.bottom[node], blocks.substates[nodes.symbol[node]]
+        rule = nodes.one[node]
+        if rule >= 0:
+            top, k_top = vectors.top[node], blocks.substates[blocks.unary_rules[rule, 0]]
+            row = blocks.unary_at[rule]
+            for b in range(k):
+                outside[at + b] = _product(outside, top, blocks.unary, row, k_top) / scale[node, 1]
+                row += k_top
+        rule = nodes.two[node]
+        if rule >= 0:
+            left, right = vectors.top[node + 1], vectors.top[nodes.right[node]]
+            for b in range(blocks.substates[blocks.binary_rules[rule, 1]]):
+                outside[left + b] = 0.0
+            for c in range(blocks.substates[blocks.binary_rules[rule, 2]]):
+                outside[right + c] = 0.0
+            for row in range(rows.at[rule], rows.at[rule + 1]):
+                b, c = left + rows.left[row], right + rows.right[row]
+                above = _product(outside, at, blocks.binary, rows.place[row], k) / scale[node, 0]
+                outside[b] += above * inside[c]
+                outside[c] += above * inside[b]
+
+
+@lean
+def _product(one: Any, i: int, two: Any, j: int, k: int) -> float:
+    """The inner product of k numbers, in four sums that the processor can work on at a time."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    whole = k // 4 * 4
+    for a in range(0, whole, 4):
+        s0 += one[i + a] * two[j + a]
+        s1 += one[i + a + 1] * two[j + a + 1]
+        s2 += one[i + a + 2] * two[j + a + 2]
+        s3 += one[i + a + 3] * two[j + a + 3]
+    for a in range(whole, k):
+        s0 += one[i + a] * two[j + a]
+    return (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def _binary_pass(
+    blocks: Blocks,
+    rows: Rows,
+    nodes: Nodes,
+    first: int,
+    last: int,
+    vectors: Vectors,
+    counts: Any,
+    control: Any,
+    slot: int,
+) -> None:
+    """Expected counts of binary rules: for each of its occurrences inside of left, of right, outside, probability."""
+    inside, outside = vectors.inside, vectors.outside
+    for rule in range(first, last):
+        if control[0] != 0:
+            return
+        k = blocks.substates[blocks.binary_rules[rule, 0]]
+        for occurrence in range(nodes.of_binary_at[rule], nodes.of_binary_at[rule + 1]):
+            node = nodes.of_binary[occurrence]
+            at, left, right = vectors.bottom[node], vectors.top[node + 1], vectors.top[nodes.right[node]]
+            for row in range(rows.at[rule], rows.at[rule + 1]):
+                both = inside[left + rows.left[row]] * inside[right + rows.right[row]] / vectors.scale[node, 0]
+                for a in range(k):
+                    counts[rows.place[row] + a] += both * outside[at + a]
+        for place in range(blocks.binary_at[rule], blocks.binary_at[rule + 1]):
+            counts[place] *= blocks.binary[place]
+        control[slot] += 1
+
+
+@kernel
+def _unary_pass(blocks: Blocks, nodes: Nodes, vectors: Vectors, counts: Any, emitted: Any) -> None:
+    """Expected counts of unary rules and of words."""
+    inside, outside = vectors.inside, vectors.outside
+    for node in range(nodes.symbol.shape[0]):
+        at, k = vectors.bottom[node], blocks.substates[nodes.symbol[node]]
+        rule, entry = nodes.one[node], nodes.entry[node]
+        if rule >= 0:
+            top, k_top = vectors.top[node], blocks.substates[blocks.unary_rules[rule, 0]]
+            row = blocks.unary_at[rule]
+            for b in range(k):
+                own = inside[at + b] / vectors.scale[node, 1]
+                for a in range(k_top):
+                    counts[row + a] += own * outside[top + a] * blocks.unary[row + a]
+                row += k_top
+        if entry >= 0:
+            for a in range(k):
+                emitted[blocks.emission_at[entry] + a] += inside[at + a] * outside[at + a]
+
+
+def maximise(grammar: LatentGrammar, expected: Expected) -> LatentGrammar:
+    """The M-step: relative frequencies of the expected counts.
+
+    Probabilities below 1e-10 become 0; what is left of the substate's is 1 again.
+    """
+    lexicon = grammar.lexicon.with_counts(grammar.lexicon.substates, expected.emitted)
+    return grammar.with_probabilities(expected.binary, expected.unary, lexicon).normalised(LEAST)
+
+
+def smooth(grammar: LatentGrammar, α: float = RULES) -> LatentGrammar:
+    """Rule probabilities drawn towards their mean over the parent's substates (Petrov et al. 2006, §2.5).
+
+    p′(Aₐ → …) = (1 − α) p(Aₐ → …) + α/k Σ over a′ of p(Aₐ′ → …). Where a rule is no chain, and the substate stays what
+    it is, the mean is that of staying. Substates that EM has given up, and that no rule leads to, become the mean.
+    """
+
+    def block_of(old: Floats, symbols: Sequence[int], stays: bool) -> Floats:
+        if stays:
+            own = old.diagonal()
+            return np.diag((1.0 - α) * own + α * own.mean())
+        mean: Floats = old.mean(axis=-1, keepdims=True)
+        return (1.0 - α) * old + α * mean
+
+    return grammar.with_probabilities(*grammar.mapped(block_of), grammar.lexicon).normalised()
+
+
+# ---- merging
+
+
+def merge(grammar: LatentGrammar, treebank: Treebank, expected: Expected, share: float = MERGED) -> LatentGrammar:
+    """Take back the splits that are missed the least (Petrov et al. 2006, §2.4).
+
+    If the halves A₁ and A₂ of a substate were one at a single node, its inside value would be p₁ I(A₁) + p₂ I(A₂), p
+    being their relative frequencies, and its outside value O(A₁) + O(A₂). What this makes of the tree's probability,
+    multiplied over all nodes, approximates the likelihood that merging them costs.
+    """
+    usage, losses = usage_and_losses(grammar, treebank, expected)
+    pairs = [
+        (symbol, a)
+        for symbol, k in enumerate(grammar.substates.tolist())
+        for a in range(0, k - 1, 2)
+        if grammar.category[symbol] == symbol
+    ]
+    order = np.argsort([losses[grammar.first[symbol] + a] for symbol, a in pairs], kind="stable")
+    taken_back = {pairs[k] for k in order[: round(share * len(pairs))]}
+    into = []
+    for symbol, k in enumerate(grammar.substates.tolist()):
+        is_new = [a % 2 == 0 or (int(grammar.category[symbol]), a - 1) not in taken_back for a in range(k)]
+        into.append((np.cumsum(is_new) - 1).astype(np.int32))
+    return grammar.merged(into, usage)
+
+
+def usage_and_losses(grammar: LatentGrammar, treebank: Treebank, expected: Expected) -> tuple[Floats, Floats]:
+    """How often each substate is used, in expectation, and at the first of each pair what merging it costs.
+
+    The cost is in log-likelihood. A top and its bottom are merged together: their losses stand at the top.
+    """
+    nodes, vectors = treebank.nodes, expected.vectors
+    usage, losses = np.zeros(grammar.first[-1]), np.zeros(grammar.first[-1])
+    _usage_pass(nodes, vectors, grammar.base.unary, grammar.substates, grammar.first, usage)
+    together = np.zeros_like(usage)
+    for symbol, top in enumerate(grammar.category.tolist()):
+        k, own = grammar.substates[symbol], grammar.first[symbol]
+        together[grammar.first[top] : grammar.first[top] + k] += usage[own : own + k]
+    # fmt: off
+    _loss_pass(nodes, vectors, grammar.base.unary, grammar.stays, grammar.category, grammar.substates, grammar.first,
+               together, losses)
+    # fmt: on
+    return usage, losses
+
+
+@kernel
+def _usage_pass(nodes: Nodes, vectors: Vectors, unary: Any, substates: Any, first: Any, usage: Any) -> None:
+    for node in range(nodes.symbol.shape[0]):
+        symbol, at = nodes.symbol[node], vectors.bottom[node]
+        for a in range(substates[symbol]):
+            usage[first[symbol] + a] += vectors.inside[at + a] * vectors.outside[at + a]
+        if nodes.one[node] >= 0:
+            symbol, at = unary[nodes.one[node], 0], vectors.top[node]
+            for a in range(substates[symbol]):
+                usage[first[symbol] + a] += vectors.inside[at + a] * vectors.outside[at + a]
+
+
+@kernel
+def _loss_pass(
+    nodes: Nodes,
+    vectors: Vectors,
+    unary: Any,
+    stays: Any,
+    category: Any,
+    substates: Any,
+    first: Any,
+    usage: Any,
+    losses: Any,
+) -> None:
+    """−log of what merging makes of each node's probability, added up for each pair."""
+    for node in range(nodes.symbol.shape[0]):
+        symbol = category[nodes.symbol[node]]
+        if nodes.one[node] >= 0:
+            top = unary[nodes.one[node], 0]
+            _add_losses(vectors, vectors.top[node], substates[top], first[top], usage, losses)
+        if nodes.one[node] < 0 or not stays[nodes.one[node]]:
+            _add_losses(vectors, vectors.bottom[node], substates[symbol], first[symbol], usage, losses)
+
+
+@lean
+def _add_losses(vectors: Vectors, at: int, k: int, first: int, usage: Any, losses: Any) -> None:
+    for a in range(0, k - 1, 2):
+        both = usage[first + a] + usage[first + a + 1]
+        if both > 0.0:
+            p = usage[first + a] / both
+            one, two = vectors.inside[at + a], vectors.inside[at + a + 1]
+            above, beside = vectors.outside[at + a], vectors.outside[at + a + 1]
+            merged = (p * one + (1.0 - p) * two) * (above + beside)
+            losses[first + a] -= np.log(max(1.0 - one * above - two * beside + merged, 1e-300))
+
+
+# ---- cycles
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitMerge:
+    """Cycles of splitting, merging and smoothing (Petrov et al. 2006), as settings.
+
+    ``split``, ``merge`` and ``smooth`` are the steps of EM after each. On the development part of the WSJ sample, other
+    numbers of them changed no more than another seed does, which may be a point of F1. So there are several *starts*,
+    with one seed after the other: the best grammar on development data is kept.
+
+    * ``merged``: the share of the splits that are taken back.
+    * ``rules`` and ``lexicon``: how far the probabilities of substates are drawn together.
+    """
+
+    name: ClassVar[str] = "split-merge"
+    uses_beta: ClassVar[bool] = False
+    data: ClassVar[str] = "online"
+
+    cycles: int = 5
+    starts: int = 3
+    split: int = 50
+    merge: int = 20
+    smooth: int = 10
+    merged: float = MERGED
+    rules: float = RULES
+    lexicon: float = SMOOTHING
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cycles", whole_number("cycles", self.cycles, 0))
+        for name in ("starts", "split", "merge", "smooth"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        for name in ("merged", "rules", "lexicon"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
+                raise ConfigError(f"learner {self.name!r}: {name} must be from 0 to less than 1, not {value!r}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def iterations(self) -> int:
+        """The cycles of all starts, as what other learners call their passes."""
+        return self.starts * self.cycles
+
+    def params(self) -> dict[str, Any]:
+        """The settings, with the name."""
+        return {"name": self.name, **asdict(self)}
+
+
+def make_split_merge(learner: str | SplitMerge | Mapping[str, Any] | Any) -> SplitMerge:
+    """The learner by its name, from its settings, or as it is.
+
+    >>> make_split_merge({"name": "split-merge", "cycles": 3}).cycles
+    3
+    """
+    if isinstance(learner, SplitMerge):
+        return learner
+    settings = {"name": learner} if isinstance(learner, str) else learner
+    if not isinstance(settings, Mapping) or settings.get("name") != SplitMerge.name:
+        name = settings.get("name") if isinstance(settings, Mapping) else settings
+        raise ConfigError(f"a latent-variable grammar is learned by {SplitMerge.name!r}, not by {name!r}")
+    known = [field.name for field in fields(SplitMerge)]
+    if unknown := sorted(settings.keys() - {"name", *known}):
+        raise ConfigError(f"learner {SplitMerge.name!r} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
+    return SplitMerge(**{name: value for name, value in settings.items() if name != "name"})
+
+
+@dataclass
+class TrainedLatent:
+    """Hierarchies of grammars: that of the treebank, and one a cycle up to the best one; and what each cycle did.
+
+    There is a hierarchy for each start, the best first. In the history, cycles are counted on from start to start;
+    ``loss`` is −log P(tree) a word, ``decisions`` are the substates and ``examples`` the rules.
+    """
+
+    hierarchies: list[list[LatentGrammar]]
+    history: list[Pass]
+
+    @property
+    def levels(self) -> list[LatentGrammar]:
+        """The best hierarchy."""
+        return self.hierarchies[0]
+
+    @property
+    def score(self) -> float | None:
+        """That of the best cycle on development data."""
+        return best_score(self.history)
+
+
+def train_latent(
+    trees: Iterable[Tree],
+    learner: SplitMerge | None = None,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    evaluate: Callable[[list[LatentGrammar]], float] | None = None,
+    report: Callable[[Pass], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> TrainedLatent:
+    """Learn a hierarchy of latent grammars from binarised trees.
+
+    ``evaluate`` scores the levels that there are after each cycle, higher is better, and those up to the best cycle of
+    the best start are returned. Without it there is nothing to choose by: there is one start, and all its cycles are
+    returned. ``progress`` is told of each step of EM. With ``checkpoint``, a folder, the grammars are kept there after
+    each cycle, and ``resume`` goes on from them: the result is the same as without the interruption, with any number of
+    ``jobs``.
+    """
+    learner = learner or SplitMerge()
+    seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
+    trees = list(trees)
+    treebank_grammar = LatentGrammar.from_treebank(trees)
+    treebank = Treebank(treebank_grammar, trees)
+    levels, history = [treebank_grammar], list[Pass]()
+    kept: list[list[LatentGrammar]] = []  # the levels of each start, up to the best cycle
+    starts = 1 if evaluate is None else learner.starts
+    fingerprint = {} if checkpoint is None else _fingerprint(treebank_grammar, treebank, learner, starts, seed)
+    fingerprint = {**fingerprint, **checkpoints.judged_by(evaluate)}
+    if checkpoint is not None and resume:
+        levels, kept, history = _load(checkpoint, fingerprint)
+    elif checkpoint is not None:
+        checkpoints.clear(checkpoint)
+    for number in range(len(history), starts * learner.cycles):
+        start, cycle = divmod(number, learner.cycles)
+        if cycle == 0:
+            levels = [treebank_grammar]
+            kept.append(levels)
+        started = time.perf_counter()
+        grammar, value = _cycle(learner, levels[-1], treebank, cycle + 1, seed + start, jobs, progress)
+        levels = [*levels, grammar]
+        size, seconds = grammar.size, time.perf_counter() - started
+        score = None if evaluate is None else float(evaluate(levels))
+        if score is None or score > _best_score(history[number - cycle :]):
+            kept[start] = levels
+        is_best = score is None or score > _best_score(history)
+        loss = -value / treebank.words
+        history.append(Pass(number + 1, 0.0, loss, size["substates"], size["rules"], seconds, score, is_best))
+        if checkpoint is not None:
+            _save(checkpoint, fingerprint, levels, kept, history)
+        if report is not None:
+            report(history[-1])
+    rows = [history[k * learner.cycles : (k + 1) * learner.cycles] for k in range(len(kept))]
+    order = sorted(range(len(kept)), key=lambda start: -_best_score(rows[start]))
+    return TrainedLatent([kept[start] for start in order] or [[treebank_grammar]], history)
+
+
+def _best_score(rows: Iterable[Pass]) -> float:
+    return max((row.score for row in rows if row.score is not None), default=-1.0)
+
+
+def _cycle(
+    learner: SplitMerge,
+    grammar: LatentGrammar,
+    treebank: Treebank,
+    cycle: int,
+    seed: int,
+    jobs: int,
+    progress: Callable[[str, int, int], None] | None,
+) -> tuple[LatentGrammar, float]:
+    """One cycle of splitting, merging and smoothing; the grammar, and the last log-likelihood."""
+    done, steps = 0, learner.split + learner.merge + learner.smooth
+
+    def em(grammar: LatentGrammar, times: int, α: float, lexical: float) -> tuple[LatentGrammar, float]:
+        nonlocal done
+        value = -np.inf
+        for _ in range(times):
+            expected = expectation(grammar, treebank, smoothing=lexical, jobs=jobs)
+            grammar = maximise(grammar, expected)
+            if α > 0.0:
+                grammar = smooth(grammar, α)
+            value = expected.log_likelihood
+            done += 1
+            if progress is not None:
+                progress("EM", done, steps)
+        return grammar, value
+
+    grammar = grammar.split(np.random.default_rng([seed, cycle]))
+    grammar, _ = em(grammar, learner.split, 0.0, 0.0)
+    grammar = merge(grammar, treebank, expectation(grammar, treebank, jobs=jobs), learner.merged)
+    grammar, _ = em(grammar, learner.merge, 0.0, 0.0)
+    return em(smooth(grammar, learner.rules), learner.smooth, learner.rules, learner.lexicon)
+
+
+def _fingerprint(
+    grammar: LatentGrammar, treebank: Treebank, learner: SplitMerge, starts: int, seed: int
+) -> checkpoints.Fingerprint:
+    """What a checkpoint belongs to: the settings, the seed, the trees, and what was read off them.
+
+    More starts may be added to those that are there, or more cycles to a single one.
+    """
+    digest = hashlib.sha256()
+    for array in (*treebank.nodes, *grammar.to_arrays().values()):
+        digest.update(np.ascontiguousarray(array).data)
+    cycles = learner.cycles if starts > 1 else None
+    return {**learner.params(), "starts": None, "cycles": cycles, "seed": seed, "data": digest.hexdigest()}
+
+
+def _save(
+    folder: Path,
+    fingerprint: checkpoints.Fingerprint,
+    levels: Sequence[LatentGrammar],
+    kept: Sequence[Sequence[LatentGrammar]],
+    history: Sequence[Pass],
+) -> None:
+    arrays = {**hierarchy_to_arrays(levels), "starts": np.array(len(kept))}
+    for start, each in enumerate(kept):
+        if each is not levels:
+            arrays |= hierarchy_to_arrays(each, f"start{start}.level")
+    checkpoints.save_state(folder, fingerprint, [asdict(row) for row in history], arrays)
+
+
+def _load(
+    folder: Path, fingerprint: checkpoints.Fingerprint
+) -> tuple[list[LatentGrammar], list[list[LatentGrammar]], list[Pass]]:
+    """The levels of the present start, those of all starts up to their best cycles, and the history."""
+    state = checkpoints.load_state(folder, fingerprint)
+    if state is None:
+        return [], [], []
+    history, arrays = state
+    levels = hierarchy_from_arrays(arrays)
+    kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or levels for k in range(int(arrays["starts"]))]
+    return levels, kept, [Pass(**row) for row in history]
