@@ -1,0 +1,48 @@
+"""Plug-ins: what installed packages add to Treewright.
+
+A package declares entry points in its ``pyproject.toml``, and Treewright finds them by the name of their group::
+
+    [project.entry-points."treewright.systems"]
+    covington = "my_package.covington:SYSTEM"
+
+The groups are ``treewright.systems`` (transition systems of dependency parsing), ``treewright.learners`` (rows of the
+table of learners) and ``treewright.tasks`` (estimators that the command line trains). Nothing is imported until its name
+is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from treewright.errors import ConfigError
+
+__all__ = ["load_plugin", "plugins"]
+
+
+def plugins(group: str) -> Mapping[str, EntryPoint]:
+    """Return the entry points of a group such as ``systems``, by name.
+
+    >>> plugins("no such group")
+    {}
+    """
+    return {point.name: point for point in entry_points(group=f"treewright.{group}")}
+
+
+def load_plugin(group: str, name: str) -> Any:
+    """Import and return what the entry point ``name`` of a group refers to.
+
+    Raises:
+        ConfigError: if there is no such entry point, or if it cannot be imported.
+    """
+    point = plugins(group).get(name)
+    if point is None:
+        raise ConfigError(f"no installed package declares the entry point {name!r} in the group treewright.{group}")
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        source = f" of the package {point.dist.name}" if point.dist else ""
+        raise ConfigError(
+            f"the entry point {name!r} in the group treewright.{group}{source} cannot be imported: {error}"
+        ) from error
