@@ -27,5 +27,5 @@ def test_a_plugin_is_found_by_its_name(package):
 def test_a_plugin_that_is_not_declared_or_not_importable_is_named(package):
     with pytest.raises(ConfigError, match=r"'quarter'.*treewright\.systems"):
         load_plugin("systems", "quarter")
-    with pytest.raises(ConfigError, match="'lost'.*example.*LOST"):
+    with pytest.raises(ConfigError, match=r"'lost'.*example.*LOST"):
         load_plugin("systems", "lost")

@@ -6,8 +6,8 @@ A package declares entry points in its ``pyproject.toml``, and Treewright finds 
     covington = "my_package.covington:SYSTEM"
 
 The groups are ``treewright.systems`` (transition systems of dependency parsing), ``treewright.learners`` (rows of the
-table of learners) and ``treewright.tasks`` (estimators that the command line trains). Nothing is imported until its name
-is asked for.
+table of learners) and ``treewright.tasks`` (estimators that the command line trains). Nothing is imported until its
+name is asked for.
 """
 
 from __future__ import annotations
