@@ -20,7 +20,7 @@ from treewright.errors import ConfigError, ModelError, TreewrightError, whole_nu
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
 from treewright.learners import Pass, make_learner
-from treewright.learners.training import best_score
+from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
 
