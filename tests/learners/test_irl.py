@@ -506,7 +506,7 @@ def test_resumed_training_is_the_same_to_the_bit(planner, settings, tmp_path):
     assert [row.iteration for row in reported] == [3, 4, 5]
     assert_same_training(whole, resumed)
     assert_same_training(whole, trained(5, checkpoint=tmp_path / "state", resume=True))
-    assert not [*tmp_path.glob("**/*.part")]
+    assert not [*tmp_path.glob("**/*.tmp")]
 
 
 def test_training_interrupted_in_a_pass_goes_on_from_the_one_before(planner, settings, tmp_path):
