@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
@@ -34,7 +34,7 @@ def atomic_write(
     new one, so a program can rewrite a file while it reads it. A link stays a link, and its target is replaced. A
     device or a pipe is opened and written to directly.
 
-    Raises ``error`` if the file cannot be written, which includes an :class:`OSError` in the block.
+    Raises ``error`` if the file cannot be created. A failure to write, such as a full disk, stays an :class:`OSError`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -46,33 +46,30 @@ def atomic_write(
     text: dict[str, str] = {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
     try:
         final = Path(os.path.realpath(path))
-        if final.is_dir():
-            raise error(f"{path}: this is a folder; give the name of a file")
-        if final.exists() and not final.is_file():  # a device such as /dev/stdout must never be replaced
-            with open(final, mode, **text) as stream:  # type: ignore[call-overload]
-                yield stream
-            return
-        temporary = final.with_name(f".treewright-{secrets.token_hex(6)}.tmp")
-        try:
-            # open() and not mkstemp(): the file gets the user's usual permissions.
-            with open(temporary, mode.replace("w", "x"), **text) as stream:  # type: ignore[call-overload]
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())  # the data must be on disk before the name points to it
-            if final.exists():
-                shutil.copymode(final, temporary)
-            os.replace(temporary, final)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-    except BrokenPipeError:  # the reader of a pipe has left: no fault of the file
-        raise
+    except ValueError as problem:  # a null byte
+        raise error(f"{os.fspath(path)!r}: cannot be written: {problem}") from None
+    if final.is_dir():
+        raise error(f"{path}: this is a folder; give the name of a file")
+    if final.exists() and not final.is_file():  # a device such as /dev/stdout must never be replaced
+        with open(final, mode, **text) as stream:  # type: ignore[call-overload]
+            yield stream
+        return
+    temporary = final.with_name(f".treewright-{secrets.token_hex(6)}.tmp")
+    try:
+        # open() and not mkstemp(): the file gets the user's usual permissions.
+        stream = open(temporary, mode.replace("w", "x"), **text)  # type: ignore[call-overload] # noqa: SIM115
     except FileNotFoundError:
         raise error(f"{path}: cannot be written: its folder does not exist; create it first") from None
     except OSError as problem:
-        raise error(f"{path}: cannot be written: {(problem.strerror or str(problem)).lower()}") from problem
-    except ValueError as problem:  # a null byte in the name
-        if "\0" not in os.fspath(path):
-            raise
-        raise error(f"{os.fspath(path)!r}: cannot be written: {problem}") from None
+        raise error(f"{path}: cannot be written: {(problem.strerror or str(problem)).lower()}") from None
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())  # the data must be on disk before the name points to it
+        if final.exists():
+            shutil.copymode(final, temporary)
+        os.replace(temporary, final)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -145,10 +145,13 @@ def write_model(
     head = _sign(_dump({"__metadata__": about, **entries}))
     if os.path.exists(path) and not os.path.isfile(path):
         raise ModelError(f"{path}: this is a folder or a device; name a file for the model")
-    with atomic_write(path, "wb", error=ModelError) as file:
-        file.write(head)
-        for _, array in stored:
-            file.write(_bytes(array))
+    try:
+        with atomic_write(path, "wb", error=ModelError) as file:
+            file.write(head)
+            for _, array in stored:
+                file.write(_bytes(array))
+    except OSError as error:
+        raise ModelError(f"{path}: the model cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task: str | None = None) -> ModelFile:
