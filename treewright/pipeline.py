@@ -46,7 +46,7 @@ class Pipeline:
         columns = [tagger.column for tagger in self.taggers]
         if twice := next((column for column in columns if columns.count(column) > 1), None):
             raise ConfigError(f"two taggers are for the column {twice}; leave one out")
-        if self.parser is not None and not hasattr(self.parser, "labels_"):
+        if self.parser is not None and not (hasattr(self.parser, "parse") and hasattr(self.parser, "labels_")):
             kind = type(self.parser).__name__
             raise ConfigError(f"the parser is a {kind}, which makes no dependency trees; give a DependencyParser")
 
