@@ -26,9 +26,10 @@ from treewright.constituency.parser import (
 )
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
+from treewright.settings import whole_number
 
 __all__ = ["LatentParser"]
 

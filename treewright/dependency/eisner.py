@@ -39,7 +39,7 @@ from treewright.dependency.parser import (
 )
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
@@ -49,6 +49,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
+from treewright.settings import whole_number
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 

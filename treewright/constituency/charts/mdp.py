@@ -54,8 +54,9 @@ from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.grammar import Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.corpora import Tree
-from treewright.errors import CorpusError, TaskError, whole_number
+from treewright.errors import CorpusError, TaskError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["Action", "Constituent", "Rule", "State", "TopDownMDP", "Trajectory"]
 
