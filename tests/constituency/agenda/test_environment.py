@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.test_agenda import as_items, parsable, seeds, some
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
+from tests.constituency.agenda.test_agenda import as_items, parsable, seeds, some
 from tests.constituency.naive import Problem, make, random_shape, table_of
 from treewright.constituency.agenda import agenda
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, learn_halting, seconds_per_step
 from treewright.constituency.agenda.priorities import CHEATING, NAMES, label_classes
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.errors import ConfigError, CorpusError
 
 chances = st.sampled_from([0.0, 0.3, 1.0])
