@@ -25,8 +25,8 @@ from treewright.constituency.charts.chart import chart_bytes
 from treewright.constituency.charts.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
 from treewright.constituency.charts.planner import LOSSES, TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.grammar.lexicon import KINDS, Lexicon
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
