@@ -14,7 +14,6 @@ from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
 from treewright.amr.improved_aligner import ImprovedAligner
-from treewright.amr.lemmas import learn_lemmas, with_lemmas
 from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
@@ -22,8 +21,9 @@ from treewright.amr.scores import SmatchScores, score_smatch
 from treewright.amr.trace import GraphStep, trace_graph
 from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running
 from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
@@ -33,6 +33,7 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
+from treewright.settings import whole_number
 
 __all__ = ["AMRParser"]
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
-from treewright.errors import ConfigError, ModelError, TreewrightError, whole_number
+from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
 from treewright.learners import Pass, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.settings import whole_number
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 

@@ -1,12 +1,16 @@
-"""How good is it, and is the difference real?"""
+"""Statistics that every scorer needs: confidence intervals, significance tests, error reduction."""
 
-from treewright.metrics.scores import Comparison, Scores, compare_counts
+from treewright.metrics.scores import Scores
 from treewright.metrics.significance import (
+    Comparison,
     Interval,
     approximate_randomization,
     bootstrap_interval,
+    compare,
     error_reduction,
     paired_bootstrap,
+    ratio,
+    resample,
 )
 
 __all__ = [
@@ -15,7 +19,9 @@ __all__ = [
     "Scores",
     "approximate_randomization",
     "bootstrap_interval",
-    "compare_counts",
+    "compare",
     "error_reduction",
     "paired_bootstrap",
+    "ratio",
+    "resample",
 ]
