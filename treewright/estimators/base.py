@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
+from treewright.estimators.learning import choose_learner
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Pass, make_learner
+from treewright.learners import Imitation, Pass, Structured
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
@@ -67,6 +68,7 @@ class Estimator(Generic[ScoresT]):
     history_: list[Pass]
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
+    _families: ClassVar[tuple[type, ...]] = (Imitation, Structured)  # learners that it can learn with
 
     # ---- settings
 
@@ -95,7 +97,15 @@ class Estimator(Generic[ScoresT]):
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": make_learner(self.learner).params()}
+        return {**self.get_params(), "learner": self._make_learner().params()}
+
+    def _make_learner(self) -> Any:
+        """The learner, with what is usual for this task where it says nothing."""
+        return choose_learner(self.learner, self._families, self._usual, type(self).__name__)
+
+    def _usual(self, learner: dict[str, Any]) -> Mapping[str, Any]:
+        """The settings of a learner that is given as settings, where these say nothing of them."""
+        return {}
 
     def _check_settings(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for arguments that cannot be used."""
