@@ -24,11 +24,9 @@ from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners import Learner, make_learner, train
+from treewright.learners import Imitation, Learner, learner_settings, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL
-from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
@@ -230,12 +228,9 @@ class AMRParser(Estimator):
 
     def _make_learner(self) -> Learner:
         """The learner, with what is good for this task where it says nothing."""
-        if not isinstance(self.learner, (str, dict)):
-            return make_learner(self.learner)
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if (name := settings.get("name")) in (*STRUCTURED, *IRL):
-            raise ConfigError(f"learner {name!r} is not for AMR; take one of imitation, such as 'exploration'")
-        return make_learner({**USUAL, **settings})
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, Imitation)
+        return make_learner({**USUAL, **learner_settings(self.learner, Imitation)}, Imitation)
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""

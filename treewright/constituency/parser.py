@@ -32,10 +32,10 @@ from treewright.constituency.scores import ConstituencyScores, score_constituent
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners import LEARNERS, STRUCTURED, Learner, make_learner
+from treewright.learners import Learner, MaximumLikelihood, learner_settings, make_learner
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL, InverseRL
+from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
@@ -45,7 +45,7 @@ __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 
 Input = Iterable[Sentence | Sequence[str]]
 
-ML = "maximum-likelihood"  # the learner that learns nothing more than relative frequencies
+ML = MaximumLikelihood.name
 DECODERS = {"viterbi": VITERBI, "max-rule": MAX_RULE}
 SEARCHES = ("cky", "agenda")
 _HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
@@ -58,7 +58,7 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-
 #: what a learner is given where it says nothing of these, chosen on development data
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
-    "perceptron": {**_STOCHASTIC, "l2": 1e-5},
+    "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
     "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
@@ -147,8 +147,8 @@ class ConstituencyParser(Estimator):
             sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are taken as they are.
             Then trees that it cannot derive are left out of learning, and words whose tags it lacks may have any tag.
         learner: ``maximum-likelihood`` (relative frequencies), or one of inverse reinforcement learning, by name, as
-            settings, or as an object: ``projection``, ``mwal``, ``perceptron``, ``max-margin``, ``policy-matching``,
-            ``maxent``. They begin with relative frequencies.
+            settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
+            ``policy-matching``, ``maxent``. They begin with relative frequencies.
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
         trained: whose weights are learned: those of ``binary`` rules, as in the paper, or of ``all`` rules.
@@ -255,7 +255,7 @@ class ConstituencyParser(Estimator):
             dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._f1_on(dev_sentences, running["jobs"]), corpora["dev"])
-        if learner is not None:
+        if isinstance(learner, InverseRL):
             planner = self._planner(binary, trees, sentences)
             trained = train_irl(
                 learner,
@@ -407,37 +407,22 @@ class ConstituencyParser(Estimator):
 
         return f1
 
-    def _make_learner(self) -> InverseRL | None:
-        """The learner, with what is good for parsing where it says nothing; None for relative frequencies."""
-        learner = self.learner
-        if isinstance(learner, (str, dict)):
-            settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-            name = str(settings.get("name", "")).replace("_", "-").lower()
-            if name in (ML, "ml"):
-                if others := sorted(settings.keys() - {"name"}):
-                    raise ConfigError(f"learner {ML!r} has no settings: leave out {', '.join(others)}")
-                return None
-            if name not in {*IRL, *LEARNERS, *STRUCTURED}:
-                raise ConfigError(f"there is no learner {name!r} of trees; there are: {', '.join([ML, *IRL])}")
-            usual = USUAL.get(name, {})
-            if (rule := STEPS.get(str(settings.get("step")))) is not None and rule.whole:
-                usual = {**usual, "batch": None}  # such steps go with no other
-            learner = {**usual, **settings}
-        learner = make_learner(learner)
-        if not isinstance(learner, InverseRL):
-            raise ConfigError(
-                f"learner {learner.name!r} learns from single actions; a constituency parser learns from whole trees: "
-                f"choose one of {', '.join([ML, *IRL])}"
-            )
-        return learner
+    def _make_learner(self) -> MaximumLikelihood | InverseRL:
+        """The learner, with what is good for parsing where it says nothing."""
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, MaximumLikelihood, InverseRL)
+        settings = learner_settings(self.learner, MaximumLikelihood, InverseRL)
+        usual = USUAL.get(settings["name"], {})
+        if (rule := STEPS.get(str(settings.get("step")))) is not None and rule.whole:
+            usual = {**usual, "batch": None}  # such steps go with no other
+        return make_learner({**usual, **settings}, MaximumLikelihood, InverseRL)
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
-        learner = self._make_learner()
         return {
             **self.get_params(),
             "grammar": asdict(self._markovisation()),
-            "learner": {"name": ML} if learner is None else learner.params(),
+            "learner": self._make_learner().params(),
         }
 
     def _markovisation(self) -> Markovisation:

@@ -21,11 +21,9 @@ from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners import Learner, make_learner, train
+from treewright.learners import Imitation, Learner, Structured, learner_rows, learner_settings, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL
-from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
@@ -48,7 +46,7 @@ UPDATES: dict[str, dict[str, Any]] = {
     "accurate": {"name": "perceptron", "margin": 30.0},
     "fast": {"name": "perceptron", "margin": 50.0},
 }
-EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "iterations": 12}, "fast": {"k": 0, "iterations": 20}}
+EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
 
 
 class DependencyParser(Estimator):
@@ -72,7 +70,7 @@ class DependencyParser(Estimator):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> parser = DependencyParser(learner={"name": "exploration", "iterations": 3}, features="basic", bits=14)
+    >>> parser = DependencyParser(learner={"name": "exploration", "passes": 3}, features="basic", bits=14)
     >>> parser = parser.fit(train, dev=dev)
     >>> scores = parser.evaluate(test)
     >>> scores.las > 0.7
@@ -207,14 +205,14 @@ class DependencyParser(Estimator):
 
     def _make_learner(self) -> Learner:
         """The learner, with what is good for parsing where it says nothing."""
-        if not isinstance(self.learner, (str, dict)):
-            return make_learner(self.learner)
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if settings.get("name") in (*STRUCTURED, *IRL):  # they have no such choices
-            return make_learner(settings)
-        mode = self.mode if self.mode in MODES else MODES[0]
-        exploring = EXPLORING[mode] if settings.get("name") == "exploration" else {}
-        return make_learner({"update": UPDATES[mode], **exploring, **settings})
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, Imitation, Structured)
+        settings = learner_settings(self.learner, Imitation, Structured)
+        usual: dict[str, Any] = {}
+        if settings["name"] in learner_rows(Imitation):  # the others have no such choices
+            mode = self.mode if self.mode in MODES else MODES[0]
+            usual = {"update": UPDATES[mode], **(EXPLORING[mode] if settings["name"] == "exploration" else {})}
+        return make_learner({**usual, **settings}, Imitation, Structured)
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 from treewright.learners import checkpoints
-from treewright.learners.imitation import Imitation, Learner, make_learner
-from treewright.learners.irl import ESTIMATORS, InverseRL
+from treewright.learners.imitation import Imitation
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
+from treewright.learners.registry import Learner, make_learner
 from treewright.learners.structured import Structured, structured_pass
 from treewright.policies.linear import LinearPolicy, rows_for
 from treewright.policies.updates import Model, final_weights, learn_pass, new_model
@@ -129,18 +129,15 @@ def train(
     the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
     without the interruption. The result does not depend on ``jobs``.
     """
-    learner = make_learner(learner)
-    if isinstance(learner, InverseRL):
-        raise ConfigError(
-            f"learner {learner.name!r} is one of inverse reinforcement learning, which compares whole plans: it is for "
-            f"{ESTIMATORS}; here take one of imitation, such as 'exploration' or 'dagger'"
-        )
+    learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
     if isinstance(learner, Structured) and beam < 2:
         raise ConfigError(
-            f"beam must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: "
-            "set it to 8, say"
+            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
+            "to 8, say",
+            setting="beam",
+            value=beam,
         )
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
@@ -156,7 +153,7 @@ def train(
         run = _load(checkpoint, fingerprint, learner, run)
     elif checkpoint is not None:
         checkpoints.clear(checkpoint)
-    for iteration in range(run.finished + 1, learner.iterations + 1):
+    for iteration in range(run.finished + 1, learner.passes + 1):
         started = time.perf_counter()
         if isinstance(learner, Structured):
             policy, done = _search(learner, packed, run.model, beam, iteration, seed, progress)
@@ -346,7 +343,7 @@ def _search(
 
 def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed}
+    settings = {**learner.params(), "passes": None, "bits": bits, "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam
     digest = hashlib.sha256(packed.task.digest.encode())
@@ -355,7 +352,9 @@ def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: i
     return {**settings, "data": digest.hexdigest()}
 
 
-def _save(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, run: _Run, collected: Examples) -> None:
+def _save(
+    folder: Path, fingerprint: checkpoints.Fingerprint, learner: Imitation | Structured, run: _Run, collected: Examples
+) -> None:
     arrays = {f"model_{name}": array for name, array in run.model._asdict().items()} | {"mistakes": run.mistakes}
     if learner.data in ("first", "all", "current") and len(collected.usual_cost):
         checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
@@ -366,7 +365,7 @@ def _save(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, 
     checkpoints.save_state(folder, fingerprint, [asdict(p) for p in run.history], arrays)
 
 
-def _load(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, fresh: _Run) -> _Run:
+def _load(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Imitation | Structured, fresh: _Run) -> _Run:
     found = checkpoints.load_state(folder, fingerprint)
     if found is None:
         return fresh

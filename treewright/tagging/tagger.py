@@ -15,7 +15,7 @@ from treewright.errors import ConfigError, CorpusError
 from treewright.learners import make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.imitation import Learner
+from treewright.learners.registry import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
@@ -44,7 +44,7 @@ class Tagger(Estimator):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> tagger = Tagger(learner={"name": "exploration", "iterations": 2}, bits=14).fit(train, dev=dev)
+    >>> tagger = Tagger(learner={"name": "exploration", "passes": 2}, bits=14).fit(train, dev=dev)
     >>> [sentence] = tagger.tag(["she can see the can".split()])
     >>> sentence.column("upos")
     ('PRON', 'AUX', 'VERB', 'DET', 'NOUN')

@@ -521,7 +521,7 @@ class SplitMerge:
 
     name: ClassVar[str] = "split-merge"
     uses_beta: ClassVar[bool] = False
-    data: ClassVar[str] = "online"
+    stages: ClassVar[int] = 1
 
     cycles: int = 5
     starts: int = 3
@@ -543,8 +543,8 @@ class SplitMerge:
             object.__setattr__(self, name, float(value))
 
     @property
-    def iterations(self) -> int:
-        """The cycles of all starts, as what other learners call their passes."""
+    def passes(self) -> int:
+        """The cycles of all starts: training reports each as other learners do their passes."""
         return self.starts * self.cycles
 
     def params(self) -> dict[str, Any]:
