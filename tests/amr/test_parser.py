@@ -13,13 +13,13 @@ from tests.amr.little_corpus import SENTENCES, read
 from treewright import load
 from treewright.amr import AMRParser, score_smatch
 from treewright.amr.encoding import Example
-from treewright.amr.lemmas import with_lemmas
 from treewright.amr.parser import _NO_WORDS
 from treewright.amr.preparation import tree_words
 from treewright.amr.transitions import STEPS
 from treewright.corpora import Graph, Sentence, Token, read_amr, read_conllu
+from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.models import read_model
 from treewright.search import decode, interpreted, trajectory
 from treewright.search.engine import decode_pass

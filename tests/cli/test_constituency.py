@@ -108,7 +108,7 @@ class TestTraining:
             "l1": 0.001, "averaged": True, "batch": 7, "loss": 0.25,
         }  # fmt: skip
 
-    @pytest.mark.parametrize("option", ["--passes", "--passes", "-n"])
+    @pytest.mark.parametrize("option", ["--passes", "--iterations", "-n"])
     def test_passes_have_three_names(self, run, option):
         printed = run("train", "constituency", option, 3, "--print-config").stdout
         assert tomllib.loads(printed)["learner"]["passes"] == 3
@@ -196,7 +196,7 @@ class TestConfiguration:
         [
             ("[learner]\nepochs = 3", ["learner.epochs", "passes", "step_size"]),
             ("[learner.update]\nname = 'arow'", ["learner.update", "passes"]),
-            ("[learner]\npasses = 3\npasses = 3", ["iterations and passes are the same"]),
+            ("[learner]\niterations = 3\npasses = 3", ["iterations", "old name of passes"]),
             ("[learner]\nloss = 'rules'", ["learner.loss must be a number"]),
             ("loss = 0.5", ["loss must be a string"]),
             ("grammar = 3", ["grammar must be a string"]),

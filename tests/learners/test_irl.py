@@ -443,7 +443,6 @@ def test_reports_come_as_training_goes_on(planner):
     assert rows == trained.history
     assert [row.iteration for row in rows] == list(range(1, 101))
     assert {(row.beta, row.decisions, row.examples, row.score, row.best) for row in rows} == {(0.0, 4, 1, None, True)}
-    assert all(row.seconds >= 0.0 for row in rows)
 
 
 def test_the_best_pass_on_development_data_is_kept(planner):
@@ -506,7 +505,7 @@ def test_resumed_training_is_the_same_to_the_bit(planner, settings, tmp_path):
     assert [row.iteration for row in reported] == [3, 4, 5]
     assert_same_training(whole, resumed)
     assert_same_training(whole, trained(5, checkpoint=tmp_path / "state", resume=True))
-    assert not [*tmp_path.glob("**/*.part")]
+    assert not [*tmp_path.glob("**/*.tmp")]
 
 
 def test_training_interrupted_in_a_pass_goes_on_from_the_one_before(planner, settings, tmp_path):
@@ -632,7 +631,7 @@ def test_imitation_and_planning_do_not_mix(planner):
     sentences = builtin_corpus(train=5, dev=1, test=1)[0]
     for estimator in (Tagger, DependencyParser):
         for learner in ("maxent", {"name": "max-margin", "l2": 0.1}, MWAL()):
-            with pytest.raises(ConfigError, match="learns from whole plans.*: supervised, exploration"):
+            with pytest.raises(ConfigError, match=r"learns from whole plans.*: supervised, exploration"):
                 estimator(learner=learner).fit(sentences)
 
 

@@ -313,7 +313,7 @@ def test_settings_that_cannot_be_used(settings, message):
 
 
 def test_what_is_no_learner():
-    with pytest.raises(ConfigError, match="learner is a name, .*, not 7"):
+    with pytest.raises(ConfigError, match=r"learner is a name, .*, not 7"):
         make_rl(7)
 
 

@@ -543,7 +543,7 @@ def test_choices_that_do_not_go_together_are_refused(settings, message):
 
 
 def test_unknown_settings_are_named_and_so_are_all_learners():
-    with pytest.raises(ConfigError, match="beta is no setting of .*'early-update', .*: passes, violation, update"):
+    with pytest.raises(ConfigError, match=r"beta is no setting of .*'early-update', .*: passes, violation, update"):
         make_learner({"name": "early-update", "beta": 0.5})
     with pytest.raises(ConfigError, match=r"'late'.*: supervised, .*, max-violation"):
         make_learner("late")

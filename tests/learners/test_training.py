@@ -326,4 +326,4 @@ def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_fo
 
 def test_a_checkpoint_holds_no_half_written_file(packed, tmp_path):
     train(DAgger(passes=2), packed, bits=BITS, checkpoint=tmp_path)
-    assert not [*tmp_path.glob("*.part")]
+    assert not [*tmp_path.glob("*.tmp")]

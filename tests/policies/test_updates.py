@@ -183,7 +183,8 @@ def test_perceptron_converges_on_separable_data():
         scores = truth[features].sum(axis=0)
         if np.diff(np.sort(scores)[-2:])[0] > 0.5:
             examples.append(Example(features, list(range(WIDTH)), (scores < scores.max()).astype(float).tolist()))
-    for update in (Perceptron(), Perceptron(margin=1.0), PassiveAggressive(C=1.0), AROW(r=0.1), LogLinear(step_size=1.0)):
+    updates = (Perceptron(), Perceptron(margin=1.0), PassiveAggressive(C=1.0), AROW(r=0.1), LogLinear(step_size=1.0))
+    for update in updates:
         model = new_model(update, ROWS, WIDTH)
         mistakes = [learn(update, model, examples) for _ in range(60)]
         assert mistakes[0] > 0.0

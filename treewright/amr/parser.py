@@ -14,7 +14,6 @@ from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
 from treewright.amr.improved_aligner import ImprovedAligner
-from treewright.amr.lemmas import learn_lemmas, with_lemmas
 from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
@@ -22,11 +21,12 @@ from treewright.amr.scores import SmatchScores, score_smatch
 from treewright.amr.trace import GraphStep, trace_graph
 from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
 from treewright.learners import Imitation, Learner, learner_settings, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory

@@ -11,7 +11,6 @@ import numpy as np
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
 from treewright.amr.expert import expert_action
-from treewright.amr.lemmas import with_lemmas
 from treewright.amr.preparation import Word
 from treewright.amr.transitions import (
     DELETED,
@@ -30,6 +29,7 @@ from treewright.amr.transitions import (
     param_of,
     sigma,
 )
+from treewright.corpora.lemmas import with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import interpreted

@@ -28,7 +28,7 @@ import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, TopDownMDP
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar, _Span, label_of
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.parser import ConstituencyParser
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
+from treewright.estimators import Corpus, Running
 from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.test_latent import assert_is_proper, few_trees, seeds, split, treebanks
 
+from tests.constituency.latent.test_grammar import assert_is_proper, few_trees, seeds, split, treebanks
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.training import (

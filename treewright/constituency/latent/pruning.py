@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
