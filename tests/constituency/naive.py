@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space, outside, row_offsets
 from treewright.constituency.charts.derivations import best_tree, cover, policy_gradient
 from treewright.constituency.charts.kbest import k_best_trees, new_forest
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.search import Task
 from treewright.search.compiling import kernel

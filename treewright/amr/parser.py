@@ -23,7 +23,7 @@ from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
@@ -33,6 +33,7 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
+from treewright.settings import whole_number
 
 __all__ = ["AMRParser"]
 

@@ -31,10 +31,11 @@ from treewright.amr.transitions import (
 )
 from treewright.corpora.lemmas import with_lemmas
 from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import interpreted
 from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
 from treewright.search.hashing import seed_random
+from treewright.settings import whole_number
 
 if TYPE_CHECKING:
     from treewright.amr.parser import AMRParser

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import Markovisation
-from treewright.constituency.grammar.grammar import NotInGrammar
+from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import DECODERS, CoarseToFine, Product
 from treewright.constituency.latent.pruning import PruningPolicy
@@ -26,9 +26,10 @@ from treewright.constituency.parser import (
 )
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
+from treewright.settings import whole_number
 
 __all__ = ["LatentParser"]
 

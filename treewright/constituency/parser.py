@@ -25,13 +25,13 @@ from treewright.constituency.charts.chart import chart_bytes
 from treewright.constituency.charts.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
 from treewright.constituency.charts.planner import LOSSES, TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.grammar.lexicon import KINDS, Lexicon
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import LEARNERS, STRUCTURED, Learner, make_learner
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
@@ -39,6 +39,7 @@ from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
+from treewright.settings import whole_number
 
 __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 

@@ -42,8 +42,9 @@ from numpy.typing import NDArray
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.corpora.brackets import TOP_LABELS
 from treewright.corpora.trees import Span
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.metrics import significance
+from treewright.settings import whole_number
 
 __all__ = [
     "BracketScores",

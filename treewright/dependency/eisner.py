@@ -11,7 +11,7 @@ the best one is found in O(n³) steps (Eisner 1996) by joining *spans*, whose he
 They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`), together with one for each arc, into which
 there is an edge for each label: arcs and labels are decided in one plan, exactly, and any of the six methods of
 :mod:`treewright.learners.irl` can learn their scores. Every projective tree with one root has one derivation. What is
-seen of an arc and a label: :mod:`treewright.dependency.arcs`.
+seen of an arc and a label: :mod:`treewright.dependency.eisner_features`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
-from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass, trees_pass
+from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass, trees_pass
 from treewright.dependency.parser import (
     _LIFTED_COUNT,
     _MOST_WORDS,
@@ -39,7 +39,7 @@ from treewright.dependency.parser import (
 )
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
@@ -49,6 +49,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
+from treewright.settings import whole_number
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 

@@ -20,7 +20,7 @@ from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
@@ -29,6 +29,7 @@ from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
+from treewright.settings import whole_number
 
 __all__ = ["DependencyParser"]
 

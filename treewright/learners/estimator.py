@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
 from treewright.corpora import Sentence
-from treewright.errors import ConfigError, ModelError, TreewrightError, whole_number
+from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.learners.imitation import Learner, make_learner
 from treewright.learners.training import Pass, best_score
 from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.settings import whole_number
 
 __all__ = ["Corpus", "Estimator", "NotFittedError", "Running"]
 

@@ -27,11 +27,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, Structured
 from treewright.policies.updates import AROW, Update, make_update
+from treewright.settings import whole_number
 
 __all__ = [
     "DI_DLO",

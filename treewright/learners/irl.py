@@ -32,9 +32,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.errors import ConfigError, TaskError
 from treewright.learners.steps import STEPS, StepRule, make_step
 from treewright.search.planning import Features, Planner
+from treewright.settings import whole_number
 
 __all__ = [
     "IRL",

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
 from treewright.learners.imitation import make_learner
 from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.irl import InverseRL, begin, incremental_pass
 from treewright.learners.training import Pass
 from treewright.search.planning import Planner
+from treewright.settings import whole_number
 
 __all__ = ["TrainedIRL", "train_irl"]
 

@@ -33,13 +33,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.errors import ConfigError, TaskError
 from treewright.learners.irl import Learned
 from treewright.learners.schedules import Constant, Decay, Schedule, make_schedule
 from treewright.learners.steps import STEPS, make_step
 from treewright.search.environment import Credit, Environment, Rollouts
 from treewright.search.hashing import mix
 from treewright.search.planning import Features
+from treewright.settings import whole_number
 
 __all__ = [
     "RL",

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
 from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.rl import PolicyGradient, begin, make_rl, policy_gradient_pass
 from treewright.learners.training import Pass
 from treewright.search.environment import Environment
+from treewright.settings import whole_number
 
 __all__ = ["RLPass", "train_rl"]
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.policies.updates import Model, Perceptron, Rule, _change, make_update
 from treewright.search.compiling import compiled, kernel
 from treewright.search.engine import (
@@ -35,6 +35,7 @@ from treewright.search.engine import (
     score,
 )
 from treewright.search.scoring import argmin, place
+from treewright.settings import whole_number
 
 __all__ = ["STRUCTURED", "EarlyUpdate", "MaxViolation", "Structured", "structured_pass"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
 from treewright.learners.imitation import Imitation, Learner, make_learner
 from treewright.learners.irl import ESTIMATORS, InverseRL
@@ -33,6 +33,7 @@ from treewright.search.engine import (
 from treewright.search.examples import Examples, join_examples, no_examples
 from treewright.search.running import check_steps, run_shards, shape_of
 from treewright.search.task import ENGINE, Packed
+from treewright.settings import whole_number
 
 __all__ = ["Pass", "Trained", "best_score", "train"]
 

@@ -18,11 +18,12 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError, whole_number
+from treewright.errors import TaskError
 from treewright.search.compiling import compiled, interpreted, lean
 from treewright.search.digest import source_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
+from treewright.settings import whole_number
 
 __all__ = ["ENGINE", "Packed", "Task"]
 

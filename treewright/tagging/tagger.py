@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash, load_corpus
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
@@ -19,6 +19,7 @@ from treewright.learners.imitation import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
+from treewright.settings import whole_number
 from treewright.tagging.scores import TaggingScores, score_tagging
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.words import WordTable

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
@@ -32,6 +32,7 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
+from treewright.settings import whole_number
 from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
 from treewright.tagging.words import ATTRIBUTES, WordTable
 

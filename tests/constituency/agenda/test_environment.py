@@ -16,7 +16,7 @@ from tests.constituency.naive import Problem, make, random_shape, table_of
 from treewright.constituency.agenda import agenda
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, learn_halting, seconds_per_step
 from treewright.constituency.agenda.priorities import CHEATING, NAMES, label_classes
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.errors import ConfigError, CorpusError
 
 chances = st.sampled_from([0.0, 0.3, 1.0])

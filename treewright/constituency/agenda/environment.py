@@ -13,7 +13,7 @@ to pop all of them. If there is no complete parse, the pieces that cover the sen
 step makes up for the difference; so shaped and unshaped rewards of every trajectory have the same total.
 
 What is a gold constituent? A node of a tree is built as one symbol or as two
-(:mod:`treewright.constituency.grammar.grammar`):
+(:mod:`treewright.constituency.grammar.pcfg`):
 a bottom, which stands for the lowest label of its span, and perhaps a top. Tops count where the gold tree has a chain
 of labels over the span, for the first one of it; in between, chains may have more, which do not count.
 
@@ -72,7 +72,7 @@ from treewright.constituency.agenda.priorities import (
 )
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, has, new_space, row_offsets, value
 from treewright.constituency.charts.derivations import best_tree
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError

@@ -52,7 +52,7 @@ from treewright.constituency.agenda.agenda import (
 from treewright.constituency.agenda.priorities import span_number
 from treewright.constituency.charts.chart import NEVER, POSSIBLE
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel

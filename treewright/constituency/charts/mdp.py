@@ -30,7 +30,7 @@ unexpanded constituents, and those are what a chart holds: Viterbi's inside scor
 scores of just the constituents that it takes part in (Proposition 2).
 
 In the paper, grammars are in Chomsky's normal form. Here there are unary rules too: actions without a split. A rule
-that stands for a whole chain (:mod:`treewright.constituency.grammar.grammar`) introduces one constituent for the
+that stands for a whole chain (:mod:`treewright.constituency.grammar.pcfg`) introduces one constituent for the
 middle of the
 chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
 marks. Positions are counted from 0; an end is the position after the last word, and a split that of the right part's
@@ -51,11 +51,12 @@ import numpy.typing as npt
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space
 from treewright.constituency.charts.passes import CHARTS, k_best_pass
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.corpora import Tree
-from treewright.errors import CorpusError, TaskError, whole_number
+from treewright.errors import CorpusError, TaskError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["Action", "Constituent", "Rule", "State", "TopDownMDP", "Trajectory"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.passes import CHARTS, expected_pass, n_best_pass, plan_pass, policy_pass
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import ConfigError
 from treewright.search.planning import Features

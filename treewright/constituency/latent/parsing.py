@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, Chart, fill, has, new_space, outside, place, value
 from treewright.constituency.charts.derivations import NODE, best_tree, cover
-from treewright.constituency.grammar.grammar import BOTTOM
+from treewright.constituency.grammar.pcfg import BOTTOM
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,

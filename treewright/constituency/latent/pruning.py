@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
@@ -50,13 +50,14 @@ from treewright.constituency.latent.charts import (
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.parsing import refine, take_mask
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.search.bits import bit
 from treewright.search.compiling import compiled, inlined, kernel, lean
 from treewright.search.hashing import mix, random_below, seed_random
 from treewright.search.lanes import LANES, add_scaled, set_block
 from treewright.search.running import run_shards
 from treewright.search.task import Engine
+from treewright.settings import whole_number
 
 __all__ = ["METHODS", "PruningPolicy"]
 

@@ -32,11 +32,12 @@ import numpy.typing as npt
 
 from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.learners import Pass, checkpoints
 from treewright.learners.training import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
+from treewright.settings import whole_number
 
 __all__ = [
     "Expected",
