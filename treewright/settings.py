@@ -363,8 +363,10 @@ def check_fields(owner: Any) -> None:
 RENAMED: dict[str, dict[str, str]] = {
     "learners": {"ml": "maximum-likelihood", "perceptron": "irl-perceptron"},
     "learner": {"iterations": "passes", "loss": "margin"},
+    "learner 'split-merge'": {"rules": "rule_smoothing", "lexicon": "lexicon_smoothing"},
     "update": {"rate": "step_size"},
     "update 'arow'": {"C": "r"},
+    "constituency": {"beam": "max_gap"},
 }
 
 

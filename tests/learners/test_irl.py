@@ -152,7 +152,7 @@ def test_all_plans_among_the_n_best_are_the_exact_expectation(planner):
 def test_max_margin_without_loss_and_regularisation_is_the_perceptron(planner):
     for settings in ({}, {"step": "irprop", "step_size": 0.1}, {"batch": 2, "averaged": True}):
         one, other = (make(passes=7, **settings) for make in (MaxMargin, PerceptronIRL))
-        same = train_irl(replace(one, loss=0.0), planner, seed=3), train_irl(other, planner, seed=3)
+        same = train_irl(replace(one, margin=0.0), planner, seed=3), train_irl(other, planner, seed=3)
         assert_same_training(*same)
         assert not np.array_equal(train_irl(one, planner, seed=3).weights, same[0].weights)
 
@@ -439,7 +439,7 @@ def test_the_dissimilarity_in_the_history_is_that_of_the_weights_before_the_upda
 
 def test_reports_come_as_training_goes_on(planner):
     rows = []
-    trained = train_irl("perceptron", planner, report=rows.append)
+    trained = train_irl("irl-perceptron", planner, report=rows.append)
     assert rows == trained.history
     assert [row.iteration for row in rows] == list(range(1, 101))
     assert {(row.beta, row.decisions, row.examples, row.score, row.best) for row in rows} == {(0.0, 4, 1, None, True)}
@@ -478,7 +478,7 @@ def test_without_any_instance_there_is_nothing_to_learn(planner):
 # ---- checkpoints
 
 RESUMABLE = {
-    "sparse": {"name": "perceptron", "batch": 1, "averaged": True},
+    "sparse": {"name": "irl-perceptron", "batch": 1, "averaged": True},
     "dense": {"name": "max-margin", "batch": 3, "l2": 0.1, "averaged": True},
     "irprop": {"name": "policy-matching", "step": "irprop", "step_size": 0.1},
     "projection": {"name": "projection"},

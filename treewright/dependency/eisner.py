@@ -41,6 +41,7 @@ from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
 from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
@@ -49,7 +50,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
-from treewright.settings import whole_number
+from treewright.settings import Setting
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -165,6 +166,7 @@ class EisnerParser(DependencyParser):
     """
 
     task: ClassVar[str] = "eisner"
+    settings: ClassVar[tuple[Setting, ...]] = (BITS, MIN_COUNT, SEED)
     bits: int  # the parent's may be None
 
     def __init__(
@@ -243,14 +245,6 @@ class EisnerParser(DependencyParser):
             return make_learner(self.learner, InverseRL)
         settings = learner_settings(self.learner, InverseRL)
         return make_learner({**DEFAULTS.get(settings["name"], {}), **settings}, InverseRL)
-
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
-
-    def _check_settings(self) -> None:
-        for name, least, most in (("bits", 1, 30), ("min_count", 1, 2**31 - 1), ("seed", 0, 2**31 - 1)):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
 
     # ---- words, labels and trees as numbers
 

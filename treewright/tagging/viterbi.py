@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
 from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
@@ -31,8 +32,8 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
-from treewright.settings import whole_number
-from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
+from treewright.settings import Setting, Whole
+from treewright.tagging.tagger import _MOST_FORMS, COLUMN, Tagger, _batches, _sentences
 from treewright.tagging.words import ATTRIBUTES, WordTable
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
@@ -72,6 +73,8 @@ def _atoms() -> Shorts:
 ATOMS = _atoms()
 _AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
 
+ORDER = Setting("order", Whole(0, 1), "1: score pairs of neighbouring labels; 0: do not")
+
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -105,6 +108,7 @@ class ViterbiTagger(Tagger):
     """
 
     task: ClassVar[str] = "viterbi"
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
 
     def __init__(
         self,
@@ -163,14 +167,6 @@ class ViterbiTagger(Tagger):
             return make_learner(self.learner, InverseRL)
         settings = learner_settings(self.learner, InverseRL)
         return make_learner({**DEFAULTS.get(settings["name"], {}), **settings}, InverseRL)
-
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self.order = whole_number("order", self.order, 0, 1)
 
     def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that labels with some weights and gives the accuracy."""
