@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SMALL = ("--bits", 12, "--iterations", 2)
+SMALL = ("--bits", 12, "--passes", 2)
 
 
 def conllu(text: str, tag: str = "X") -> str:

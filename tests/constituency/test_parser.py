@@ -687,7 +687,7 @@ def test_settings_of_the_wrong_kind_are_named(settings, message, corpus):
         ("dagger", "learner 'dagger' learns from single actions.*choose one of maximum-likelihood, projection, mwal"),
         (DAgger(), "learner 'dagger' learns from single actions"),
         ({"name": "max-violation"}, "learner 'max-violation' learns from single actions"),
-        ({"iterations": 3}, "there is no learner '' of trees"),
+        ({"passes": 3}, "there is no learner '' of trees"),
         (
             "maximum-likelyhood",
             "there is no learner 'maximum-likelyhood' of trees; there are: maximum-likelihood, proj",

@@ -2,7 +2,6 @@
 
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
-from treewright.estimators.learning import choose_learner, learner_settings
 from treewright.estimators.registry import estimator_class, estimator_names
 from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
 
@@ -15,12 +14,10 @@ __all__ = [
     "as_sentence",
     "batches",
     "check_words",
-    "choose_learner",
     "clone",
     "corpus_error",
     "estimator_class",
     "estimator_names",
-    "learner_settings",
     "overlapped",
     "read_corpus",
 ]

@@ -18,13 +18,12 @@ from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
-from treewright.estimators.learning import choose_learner
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Imitation, Pass, Structured
+from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
-from treewright.settings import whole_number
+from treewright.settings import Setting, checked, current_names, whole_number
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
@@ -49,9 +48,11 @@ class Running(TypedDict):
 class Estimator(Generic[ScoresT]):
     """Base class of taggers and parsers: a subclass says what it learns, how it annotates, and how it is scored.
 
-    A subclass has a ``task``, a constructor that stores its arguments under their names, and these methods:
+    A subclass has a ``task``, a constructor that stores its arguments under their names, ``settings``, the declarations
+    of these arguments, and these methods:
 
-    * ``_check_settings()`` raises :class:`~treewright.errors.ConfigError` for arguments that cannot be used;
+    * ``_check_together()`` raises :class:`~treewright.errors.ConfigError` for settings that do not go together, and
+      ``_make_learner()`` makes the learner;
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
     * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
       sentences with it; neither changes the estimator;
@@ -63,12 +64,15 @@ class Estimator(Generic[ScoresT]):
     """The name of the task, by which models are found again (:mod:`treewright.estimators.registry`)."""
     annotates: ClassVar[str] = ""
     """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    """The declarations of the constructor's arguments, all but the ``learner``."""
+    learners: ClassVar[tuple[type[Learner], ...]] = ()
+    """The classes of learners that it learns with."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
-    _families: ClassVar[tuple[type, ...]] = (Imitation, Structured)  # learners that it can learn with
 
     # ---- settings
 
@@ -85,7 +89,9 @@ class Estimator(Generic[ScoresT]):
         known = self._param_names()
         for name, value in params.items():
             if name not in known:
-                raise ConfigError(f"{type(self).__name__} has no setting {name!r}; it has: {', '.join(known)}")
+                raise ConfigError(
+                    f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
+                )
             setattr(self, name, value)
         return self
 
@@ -96,19 +102,33 @@ class Estimator(Generic[ScoresT]):
         return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
+        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records.
+
+        Raises:
+            ConfigError: for a value that its setting does not take.
+        """
+        values = checked(self)
+        plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
+        return {**self.get_params(), **plain, "learner": self._make_learner().params()}
 
     def _make_learner(self) -> Any:
         """The learner, with what is usual for this task where it says nothing."""
-        return choose_learner(self.learner, self._families, self._usual, type(self).__name__)
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, *self.learners)
+        settings = learner_settings(self.learner, *self.learners)
+        return make_learner({**self._usual(settings), **settings}, *self.learners)
 
-    def _usual(self, learner: dict[str, Any]) -> Mapping[str, Any]:
-        """The settings of a learner that is given as settings, where these say nothing of them."""
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further settings for a learner whose name and settings are given: those that are usual for this task."""
         return {}
 
     def _check_settings(self) -> None:
-        """Raise :class:`~treewright.errors.ConfigError` for arguments that cannot be used."""
+        """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""
+        checked(self)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise :class:`~treewright.errors.ConfigError` for settings that do not go together."""
 
     # ---- learning
 
@@ -145,7 +165,7 @@ class Estimator(Generic[ScoresT]):
 
     def _make_card(self, corpora: Mapping[str, str], scores: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "seed": getattr(self, "seed", 0),
+            "seed": checked(self).get("seed", 0),
             "corpora": dict(corpora),
             "scores": dict(scores),
             "libraries": library_versions(),
@@ -263,7 +283,7 @@ class Estimator(Generic[ScoresT]):
     def from_model(cls, model: ModelFile) -> Self:
         """Return the estimator that a model file holds."""
         try:
-            estimator = cls(**model.config["params"])
+            estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             estimator._restore(model.config["learned"], model.arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(

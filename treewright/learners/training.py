@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 from treewright.learners import checkpoints, loop
-from treewright.learners.imitation import Imitation, Learner, make_learner
-from treewright.learners.irl import InverseRL
+from treewright.learners.imitation import Imitation
 from treewright.learners.loop import Pass
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
+from treewright.learners.registry import Learner, make_learner
 from treewright.learners.structured import Structured, structured_pass
 from treewright.policies.linear import LinearPolicy, rows_for
 from treewright.policies.updates import Model, final_weights, learn_pass, new_model
@@ -166,18 +166,15 @@ def train(
     the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
     without the interruption. The result does not depend on ``jobs``.
     """
-    learner = make_learner(learner)
-    if isinstance(learner, InverseRL):
-        raise ConfigError(
-            f"learner {learner.name!r} is one of inverse reinforcement learning, which compares whole plans and needs "
-            "a planner (train_irl); here take one of imitation, such as 'exploration' or 'dagger'"
-        )
+    learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
     if isinstance(learner, Structured) and beam < 2:
         raise ConfigError(
-            f"beam must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: "
-            "set it to 8, say"
+            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
+            "to 8, say",
+            setting="beam",
+            value=beam,
         )
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
@@ -187,7 +184,7 @@ def train(
     training = _Training(learner, packed, bits, beam, seed, jobs, progress)
     history = loop.run(
         training,
-        learner.iterations,
+        learner.passes,
         Pass,
         fingerprint=lambda: _fingerprint(learner, packed, bits, beam, seed),
         evaluate=evaluate,
@@ -365,7 +362,7 @@ def _search(
 
 def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed}
+    settings = {**learner.params(), "passes": None, "bits": bits, "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam
     digest = hashlib.sha256(packed.task.digest.encode())

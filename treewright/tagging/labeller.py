@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from treewright.corpora import Sentence
+from treewright.corpora import Sentence, Token
 from treewright.estimators import Corpus, Estimator, Input, batches, check_words, overlapped
 from treewright.metrics import Comparison
-from treewright.settings import whole_number
+from treewright.settings import Choice, Setting, whole_number
 from treewright.tagging.corpus import collect_labels, labelled_corpus
 from treewright.tagging.scores import TaggingScores, compare_taggings, score_tagging
 
 __all__ = ["Labeller"]
+
+
+COLUMN = Setting(
+    "column",
+    Choice(*(name for name in Token._fields if name not in ("form", "head"))),
+    "The column of CoNLL-U to learn",
+)
 
 
 class Labeller(Estimator[TaggingScores]):

@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash
-from treewright.errors import ConfigError
 from treewright.estimators import Corpus, Running
-from treewright.learners import train
+from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
+from treewright.learners import Imitation, Learner, Structured, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.imitation import Learner
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
-from treewright.settings import whole_number
+from treewright.settings import Setting
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import Labeller
+from treewright.tagging.labeller import COLUMN, Labeller
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.words import word_rows
 
@@ -38,13 +37,15 @@ class Tagger(Labeller):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> tagger = Tagger(learner={"name": "exploration", "iterations": 2}, bits=14).fit(train, dev=dev)
+    >>> tagger = Tagger(learner={"name": "exploration", "passes": 2}, bits=14).fit(train, dev=dev)
     >>> [sentence] = tagger.tag(["she can see the can".split()])
     >>> sentence.column("upos")
     ('PRON', 'AUX', 'VERB', 'DET', 'NOUN')
     """
 
     task: ClassVar[str] = "tagging"
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, BEAM, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,
@@ -90,18 +91,6 @@ class Tagger(Labeller):
             return [labels[a:b] for a, b in pairwise(at.tolist())]
 
         return decode
-
-    def _check_settings(self) -> None:
-        known = [name for name in Sentence.from_words(["x"]).tokens[0]._fields if name not in ("form", "head")]
-        if self.column not in known:
-            raise ConfigError(f"column cannot be {self.column!r}; it is one of: {', '.join(known)}")
-        for name, least, most in (
-            ("bits", 1, 30),
-            ("beam", 1, 1000),
-            ("min_count", 1, 2**31 - 1),
-            ("seed", 0, 2**31 - 1),
-        ):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
 
     def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
         tokens = max(1, int(packed.lengths.sum()))

@@ -6,7 +6,7 @@ neighbours, crossed with the label) and in pairs (*transitions*), with the bound
 the first and the last. The best labelling is found by dynamic programming, and any of the six methods of
 :mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
 this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
-network (Taskar, Guestrin & Koller 2003), with ``perceptron`` the structured perceptron of Collins (2002).
+network (Taskar, Guestrin & Koller 2003), with ``irl-perceptron`` the structured perceptron of Collins (2002).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.estimators import Corpus, Running
-from treewright.learners import InverseRL, train_irl
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
+from treewright.learners import InverseRL, Learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
@@ -30,9 +31,9 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
-from treewright.settings import whole_number
+from treewright.settings import Setting, Whole
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import Labeller
+from treewright.tagging.labeller import COLUMN, Labeller
 from treewright.tagging.words import ATTRIBUTES, word_rows
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
@@ -72,11 +73,13 @@ def _atoms() -> Shorts:
 ATOMS = _atoms()
 _AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
 
+ORDER = Setting("order", Whole(0, 1), "1: score pairs of neighbouring labels; 0: do not")
+
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
-#: the settings of a learner where nothing else is said, chosen on development data
+#: the settings of a learner where nothing is said of them, chosen on development data
 USUAL: dict[str, dict[str, Any]] = {
-    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 40.0},
-    "perceptron": {**_SETTINGS, "step_size": 4.0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 40.0},
+    "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
     "policy-matching": {**_SETTINGS, "step_size": 40.0, "temperature": 5.0},
     "mwal": {**_SETTINGS, "step_size": 0.05},
@@ -90,7 +93,7 @@ class ViterbiTagger(Labeller):
     Args:
         column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
             chosen for tagging: small batches, averaging, few passes.
         bits: the size of the table of hashed features, 2^bits rows with a weight for each label.
         order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled by itself.
@@ -105,7 +108,8 @@ class ViterbiTagger(Labeller):
     """
 
     task: ClassVar[str] = "viterbi"
-    _families = (InverseRL,)
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
 
     def __init__(
         self,
@@ -153,13 +157,8 @@ class ViterbiTagger(Labeller):
         labels = names[self._planner(forms).best_labels(self._weights, jobs)].tolist()
         return [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
 
-    def _usual(self, learner: dict[str, Any]) -> Mapping[str, Any]:
-        return USUAL.get(str(learner.get("name")), {})
-
-    def _check_settings(self) -> None:
-        for name, least, most in (("bits", 1, 30), ("min_count", 1, 2**31 - 1), ("seed", 0, 2**31 - 1)):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
-        self.order = whole_number("order", self.order, 0, 1)
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return USUAL.get(learner["name"], {})
 
     def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that labels with some weights and gives the accuracy."""

@@ -21,8 +21,8 @@ seeds give grammars that are as likely and yet differ by a point of F1. With dev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -31,12 +31,12 @@ import numpy.typing as npt
 
 from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError
-from treewright.learners import Pass, checkpoints, loop
+from treewright.errors import CorpusError
+from treewright.learners import Learner, Pass, checkpoints, loop
 from treewright.learners.loop import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
-from treewright.settings import whole_number
+from treewright.settings import Real, Setting, Whole, whole_number
 
 __all__ = [
     "Expected",
@@ -44,7 +44,6 @@ __all__ = [
     "TrainedLatent",
     "Treebank",
     "expectation",
-    "make_split_merge",
     "maximise",
     "merge",
     "smooth",
@@ -507,7 +506,7 @@ def _add_losses(vectors: Vectors, at: int, k: int, first: int, usage: Any, losse
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitMerge:
+class SplitMerge(Learner):
     """Cycles of splitting, merging and smoothing (Petrov et al. 2006), as settings.
 
     ``split``, ``merge`` and ``smooth`` are the steps of EM after each. On the development part of the WSJ sample, other
@@ -515,12 +514,27 @@ class SplitMerge:
     with one seed after the other: the best grammar on development data is kept.
 
     * ``merged``: the share of the splits that are taken back.
-    * ``rules`` and ``lexicon``: how far the probabilities of substates are drawn together.
+    * ``rule_smoothing`` and ``lexicon_smoothing``: how far the probabilities of substates are drawn together.
     """
 
     name: ClassVar[str] = "split-merge"
-    uses_beta: ClassVar[bool] = False
-    data: ClassVar[str] = "online"
+    source: ClassVar[str] = "Petrov et al. 2006"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting(
+            "cycles",
+            Whole(1),
+            "Cycles of splitting and merging",
+            flags="--cycles -n",
+            why="without any no symbol is split, as with treewright train constituency --learner maximum-likelihood",
+        ),
+        Setting("starts", Whole(1), "With development data: how many grammars are learned, of which the best is kept"),
+        Setting("split", Whole(1), "Steps of EM after splitting"),
+        Setting("merge", Whole(1), "Steps of EM after merging"),
+        Setting("smooth", Whole(1), "Steps of EM with smoothing"),
+        Setting("merged", Real(0, below=1), "The share of the splits that are taken back"),
+        Setting("rule_smoothing", Real(0, below=1), "How far the rules of substates are drawn together"),
+        Setting("lexicon_smoothing", Real(0, below=1), "How far the words of substates are drawn together"),
+    )
 
     cycles: int = 5
     starts: int = 3
@@ -528,45 +542,13 @@ class SplitMerge:
     merge: int = 20
     smooth: int = 10
     merged: float = MERGED
-    rules: float = RULES
-    lexicon: float = SMOOTHING
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cycles", whole_number("cycles", self.cycles, 0))
-        for name in ("starts", "split", "merge", "smooth"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
-        for name in ("merged", "rules", "lexicon"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
-                raise ConfigError(f"learner {self.name!r}: {name} must be from 0 to less than 1, not {value!r}")
-            object.__setattr__(self, name, float(value))
+    rule_smoothing: float = RULES
+    lexicon_smoothing: float = SMOOTHING
 
     @property
-    def iterations(self) -> int:
-        """The cycles of all starts, as what other learners call their passes."""
+    def passes(self) -> int:
+        """The cycles of all starts: training reports each as other learners do their passes."""
         return self.starts * self.cycles
-
-    def params(self) -> dict[str, Any]:
-        """The settings, with the name."""
-        return {"name": self.name, **asdict(self)}
-
-
-def make_split_merge(learner: str | SplitMerge | Mapping[str, Any] | Any) -> SplitMerge:
-    """The learner by its name, from its settings, or as it is.
-
-    >>> make_split_merge({"name": "split-merge", "cycles": 3}).cycles
-    3
-    """
-    if isinstance(learner, SplitMerge):
-        return learner
-    settings = {"name": learner} if isinstance(learner, str) else learner
-    if not isinstance(settings, Mapping) or settings.get("name") != SplitMerge.name:
-        name = settings.get("name") if isinstance(settings, Mapping) else settings
-        raise ConfigError(f"a latent-variable grammar is learned by {SplitMerge.name!r}, not by {name!r}")
-    known = [field.name for field in fields(SplitMerge)]
-    if unknown := sorted(settings.keys() - {"name", *known}):
-        raise ConfigError(f"learner {SplitMerge.name!r} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
-    return SplitMerge(**{name: value for name, value in settings.items() if name != "name"})
 
 
 @dataclass
@@ -724,7 +706,9 @@ def _cycle(
     grammar, _ = em(grammar, learner.split, 0.0, 0.0)
     grammar = merge(grammar, treebank, expectation(grammar, treebank, jobs=jobs), learner.merged)
     grammar, _ = em(grammar, learner.merge, 0.0, 0.0)
-    return em(smooth(grammar, learner.rules), learner.smooth, learner.rules, learner.lexicon)
+    return em(
+        smooth(grammar, learner.rule_smoothing), learner.smooth, learner.rule_smoothing, learner.lexicon_smoothing
+    )
 
 
 def _fingerprint(
