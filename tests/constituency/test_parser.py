@@ -16,7 +16,7 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
-from treewright.constituency.charts.passes import CHARTS, k_best_pass
+from treewright.constituency.charts.passes import k_best_pass
 from treewright.constituency.parser import USUAL, grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
@@ -295,7 +295,7 @@ def test_trees_that_can_be_built_around_several_heads_are_found_once():
     derivations = np.zeros(1, np.int64)
     args = parser.grammar_.rules, *np.split(parser.grammar_.weights, [len(parser.grammar_.binary)]), parser._lexical
     rows, nodes = parser._rows(list(sentence.forms), sentence.column("xpos")), np.zeros((9, 9, 5), np.int32)
-    k_best_pass(CHARTS, *args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
+    k_best_pass(*args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
                 derivations, np.zeros(2, np.int64), 1)  # fmt: skip
     assert derivations[0] == 2
     [[best]] = parser.parse_k_best([sentence], 9)

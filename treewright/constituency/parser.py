@@ -22,7 +22,7 @@ from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import AgendaPolicy
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.charts.chart import chart_bytes
-from treewright.constituency.charts.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
+from treewright.constituency.charts.passes import COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
 from treewright.constituency.charts.planner import LOSSES, TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
 from treewright.constituency.grammar.lexicon import KINDS, Lexicon
@@ -563,7 +563,7 @@ class ConstituencyParser(Estimator):
             nodes = np.zeros((wanted, 2 * n - 1, 5), np.int32)
             scores, count = np.zeros((1, wanted)), np.zeros(1, np.int64)
             # fmt: off
-            k_best_pass(CHARTS, self.grammar_.rules, weights[:self._cut], weights[self._cut:], self._lexical, rows, at,
+            k_best_pass(self.grammar_.rules, weights[:self._cut], weights[self._cut:], self._lexical, rows, at,
                         np.zeros(1, np.int64), wanted, beam, scores, nodes, count, np.zeros(2, np.int64), 1)
             # fmt: on
             # around heads, one tree may have several derivations: the best of them counts
@@ -626,7 +626,7 @@ class ConstituencyParser(Estimator):
 
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
             # fmt: off
-            parse_pass(CHARTS, self.grammar_.rules, *self._scores, self._lexical, batch.rows, batch.at,
+            parse_pass(self.grammar_.rules, *self._scores, self._lexical, batch.rows, batch.at,
                        np.arange(first, last), DECODERS[self.decoder], beam, coarse, float(self.prune),
                        self._eligible, nodes, filled, values, status, control, slot)
             # fmt: on

@@ -25,7 +25,7 @@ from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
 from treewright.settings import whole_number
 
-__all__ = ["ENGINE", "Packed", "Task"]
+__all__ = ["Packed", "Task"]
 
 #: the functions of the protocol, in the order in which an episode meets them
 PROTOCOL = (
@@ -369,6 +369,3 @@ class Engine(Task):
     """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
 
     state = {"nothing": 1}
-
-
-ENGINE = Engine()
