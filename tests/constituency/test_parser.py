@@ -126,6 +126,7 @@ def test_the_loss_of_max_margin_can_be_about_rules_or_constituents(corpus):
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_whatever_the_threads(corpus, parser):
     again = ConstituencyParser(learner=QUICK).fit(corpus[0], dev=corpus[1], jobs=2)
     assert again.grammar_.weights.tobytes() == parser.grammar_.weights.tobytes()
