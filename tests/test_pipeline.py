@@ -21,7 +21,7 @@ GOLD = [
     for noun, verb, lemma in (("Dogs", "barked", "bark"), ("Cats", "slept", "sleep"))
 ]
 WORDS = [Sentence.from_words(sentence.forms) for sentence in GOLD]
-LEARNER = {"name": "supervised", "iterations": 4}
+LEARNER = {"name": "supervised", "passes": 4}
 
 
 @pytest.fixture(scope="module")

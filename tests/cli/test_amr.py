@@ -50,7 +50,7 @@ TREES = """# sent_id = a.1
 5	go	go	VERB	VB	_	3	xcomp	_	_
 
 """
-QUICK = ["--bits", 12, "--iterations", 2]
+QUICK = ["--bits", 12, "--passes", 2]
 
 
 @pytest.fixture(scope="module")

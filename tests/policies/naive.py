@@ -108,11 +108,11 @@ def naive_update(
             return (w + np.sqrt(costs[rival] - min(costs)) * x if loss >= 0.0 else w), spread
         case PassiveAggressive(C=C):
             return (w + min(C, loss / (x @ x)) * x if loss > 0.0 else w), spread
-        case AROW(C=C):
+        case AROW(r=C):
             if loss <= 0.0:
                 return w, spread
             return w + loss / (x @ (spread * x) + C) * spread * x, spread * C / (C + spread * x**2)
-        case LogLinear(rate=rate, margin=margin):
+        case LogLinear(step_size=rate, margin=margin):
             right = np.array(costs) == min(costs)
             p = naive_probabilities(w, vectors, costs, margin)
             target = np.where(right, p, 0.0) / p[right].sum()
