@@ -24,7 +24,6 @@ from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import INSIDE, POSSIBLE, VITERBI, VITERBI_64
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical, Weighted
-from treewright.search import Task
 from treewright.search.compiling import kernel
 
 INF = math.inf
@@ -351,56 +350,46 @@ def plain_chart(problem, summing=False):
     return values
 
 
-# ---- the kernels, as tests call them: kept on disk, and compiled anew when a file changes that they depend on
-
-
-class _Charts(Task):
-    state = {"nothing": 1}
-
-    def is_final(x, state):  # a function of this module, so that the digest covers what this module imports
-        return True
-
-
-CHARTS = _Charts()
+# ---- the kernels, as tests call them, kept on disk
 
 
 @kernel
-def fill_kernel(key, semiring, grammar, words, anchored, beam, space):
+def fill_kernel(semiring, grammar, words, anchored, beam, space):
     return fill(semiring, grammar, words, anchored, beam, space)
 
 
 @kernel
-def space_kernel(key, semiring, symbols, n):
+def space_kernel(semiring, symbols, n):
     return new_space(semiring, symbols, n)
 
 
 @kernel
-def outside_kernel(key, chart, above, counts):
+def outside_kernel(chart, above, counts):
     return outside(chart, above, counts)
 
 
 @kernel
-def best_tree_kernel(key, chart, symbol, start, width, nodes):
+def best_tree_kernel(chart, symbol, start, width, nodes):
     return best_tree(chart, symbol, start, width, nodes, 0)
 
 
 @kernel
-def cover_kernel(key, chart, eligible, pieces):
+def cover_kernel(chart, eligible, pieces):
     return cover(chart, eligible, pieces)
 
 
 @kernel
-def policy_kernel(key, chart, gold, temperature, pull, gradient):
+def policy_kernel(chart, gold, temperature, pull, gradient):
     return policy_gradient(chart, gold, temperature, new_actions(chart.rules, chart.n), Pull(pull, gradient))
 
 
 @kernel
-def forest_kernel(key, rules, n, places, nodes, k):
+def forest_kernel(rules, n, places, nodes, k):
     return new_forest(rules, n, places, nodes, k)
 
 
 @kernel
-def k_best_kernel(key, chart, forest, scores, trees):
+def k_best_kernel(chart, forest, scores, trees):
     return k_best_trees(chart, forest, scores, trees)
 
 
@@ -409,7 +398,7 @@ def semiring_of(dtype, summing):
 
 
 def new_room(problem, dtype=np.float64, summing=False, n=0):
-    return space_kernel(CHARTS, semiring_of(dtype, summing), len(problem.names), max(n, problem.n))
+    return space_kernel(semiring_of(dtype, summing), len(problem.names), max(n, problem.n))
 
 
 def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF, space=None, run=fill_kernel):
@@ -423,7 +412,7 @@ def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF,
         for (symbol, start, end), reward in anchored.items():
             rewards[at(problem, symbol, start, end)] = reward
     grammar = Weighted(problem.grammar.rules, weights[:n_binary], weights[n_binary:], problem.lexical)
-    return run(CHARTS, semiring_of(dtype, summing), grammar, problem.words, rewards, beam, space)
+    return run(semiring_of(dtype, summing), grammar, problem.words, rewards, beam, space)
 
 
 def at(problem, symbol, start, end):
@@ -453,7 +442,7 @@ def logarithms(problem, chart, summing=False):
 def posteriors(problem, chart):
     """Probabilities of constituents, expected rules, and log Z, from inside and outside values."""
     above, counts = np.full(len(chart.space.values), np.nan), np.zeros(len(problem.weights))
-    log_z = outside_kernel(CHARTS, chart, above, counts)
+    log_z = outside_kernel(chart, above, counts)
     if log_z == -INF:
         return {}, counts, log_z
     found = {}
@@ -466,7 +455,7 @@ def posteriors(problem, chart):
 
 def k_best(problem, chart, k, nodes=1000):
     """The k best trees with their scores; nothing if the forest has too little room."""
-    forest = forest_kernel(CHARTS, chart.rules, problem.n, len(chart.space.values), nodes, k)
+    forest = forest_kernel(chart.rules, problem.n, len(chart.space.values), nodes, k)
     scores, trees = np.zeros(k), np.zeros((k, 2 * problem.n - 1, 5), np.int32)
-    found = k_best_kernel(CHARTS, chart, forest, scores, trees)
+    found = k_best_kernel(chart, forest, scores, trees)
     return None if found < 0 else [(float(scores[t]), as_tuples(trees[t])) for t in range(found)]

@@ -23,7 +23,7 @@ __all__ = ["engine_digest", "source_digest"]
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ENGINE_ROOMS = ("search", "policies", "learners")
 # a file of ours without these has nothing to do with compiled code
-_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(", b"\n@overload(")
+_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(", b"@overload(")
 
 
 @cache

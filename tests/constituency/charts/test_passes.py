@@ -14,7 +14,6 @@ from tests.constituency.naive import INF, Shape, as_tuples, corpora, literally, 
 from treewright.constituency.charts.corpus import Parsed, Sentences, Shard
 from treewright.constituency.charts.passes import (
     BEST_TREE,
-    CHARTS,
     COVERED,
     MAX_RULE,
     WHOLE,
@@ -63,7 +62,7 @@ class Corpus:
     def given(self, precision):
         weights = self.grammar.weights.astype(precision)
         grammar = Weighted(self.grammar.rules, weights[: self.n_binary], weights[self.n_binary :], self.lexical)
-        return CHARTS, grammar, Sentences(self.words, self.at)
+        return grammar, Sentences(self.words, self.at)
 
     def sums(self, run, *settings, which=None, stop=0):
         """What a pass for learning adds up, what it returns, and how many sentences it counted."""

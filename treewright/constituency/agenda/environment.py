@@ -34,7 +34,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     IN_CHART,
     PUSHES,
     SIZE,
@@ -104,7 +103,6 @@ _MUCH = 1e4  # a gold constituent counts for so much more than anything that a s
 
 @kernel
 def oracle_pass(
-    key: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -255,7 +253,6 @@ def roll_out(
 
 @kernel
 def rollout_pass(
-    key: Any,
     rules: Rules,
     combinations: Combinations,
     lexical: Lexical,
@@ -598,7 +595,7 @@ class AgendaEnvironment:
             part = slice(first, last)
             # fmt: off
             rollout_pass(
-                AGENDA, parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
+                parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
                 weights, parser.of, parser.priorities.tables, packed.kinds, packed.marks, float(self.prune), self._most,
                 parser.eligible, *self._gold, *self._oracle, *self._wants, self.dynamic, float(temperature),
                 float(infusion), float(discount), counts, costs, b[part], int(seed), gradient[part],
@@ -655,7 +652,7 @@ class AgendaEnvironment:
         counts = np.isin(np.arange(classes), [c for group in bottoms.values() for c in group])
         # fmt: off
         oracle_pass(
-            AGENDA, parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
+            parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
             parser.of, counts, *self._gold, nodes, filled, np.zeros(2, np.int64), 1,
         )
         # fmt: on

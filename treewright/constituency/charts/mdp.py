@@ -49,15 +49,16 @@ import numpy.typing as npt
 
 from treewright.constituency.charts.chart import new_space
 from treewright.constituency.charts.corpus import Sentences, Shard
-from treewright.constituency.charts.passes import CHARTS, KBestTrees, k_best_pass
+from treewright.constituency.charts.passes import KBestTrees, k_best_pass
 from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import POSSIBLE, VITERBI_64
 from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.corpora import Tree
-from treewright.errors import CorpusError, TaskError, whole_number
+from treewright.errors import CorpusError, TaskError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["Action", "Constituent", "Rule", "State", "TopDownMDP", "Trajectory"]
 
@@ -157,7 +158,7 @@ class Trajectory(NamedTuple):
 
 
 @kernel
-def inside_pass(charts: Any, grammar: Weighted, words: Any) -> Any:
+def inside_pass(grammar: Weighted, words: Any) -> Any:
     """The values of a sentence's Viterbi chart, and where its rows begin."""
     space = new_space(VITERBI_64, grammar.rules.is_top.shape[0], words.shape[0])
     chart = fill(VITERBI_64, grammar, words, np.zeros(0), np.inf, space)
@@ -288,7 +289,7 @@ class TopDownMDP:
         """``insideScores``: the value of every constituent that can be completed, from a chart."""
         names, n = self.grammar.symbols, len(self.words)
         rows = np.arange(n, dtype=np.int32)
-        values, offsets = inside_pass(CHARTS, self.grammar.weighted(self._lexical), rows)
+        values, offsets = inside_pass(self.grammar.weighted(self._lexical), rows)
         table = values[: len(names) * offsets[n + 1]].reshape(len(names), -1)
         scores: dict[Constituent, float] = {}
         for width in range(1, n + 1):
@@ -351,7 +352,7 @@ class TopDownMDP:
         best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, 5), np.int32), np.zeros(1, np.int64))
         sentence = Sentences(np.arange(n, dtype=np.int32), np.array([0, n]))
         shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-        k_best_pass(CHARTS, self.grammar.weighted(self._lexical), sentence, shard, k, np.inf, best)
+        k_best_pass(self.grammar.weighted(self._lexical), sentence, shard, k, np.inf, best)
         return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]
 
     def score(self, tree: State) -> float:

@@ -1,6 +1,6 @@
 """Passes over sentences: what Python calls, once for a whole shard of a corpus.
 
-All take :data:`CHARTS`, a weighted grammar, sentences, and the shard of them that is meant
+All take a weighted grammar, sentences, and the shard of them that is meant
 (:mod:`treewright.constituency.charts.corpus`). The passes for learning also take the derivations of the experts' trees.
 """
 
@@ -22,11 +22,9 @@ from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import INSIDE, NEVER, VITERBI, VITERBI_64
 from treewright.constituency.grammar.rules import Rules, Weighted
 from treewright.search.compiling import compiled, kernel
-from treewright.search.task import Engine
 
 __all__ = [
     "BEST_TREE",
-    "CHARTS",
     "COVERED",
     "MAX_RULE",
     "WHOLE",
@@ -41,16 +39,6 @@ __all__ = [
     "policy_pass",
 ]
 
-
-class Charts(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-CHARTS = Charts()
 
 WHOLE, COVERED = 0, 1  # the status of a sentence: one tree, or pieces that cover it
 BEST_TREE, MAX_RULE = 0, 1  # decoders
@@ -84,7 +72,6 @@ class KBestTrees(NamedTuple):
 
 @kernel
 def parse_pass(
-    charts: Any,
     grammar: Weighted,
     sentences: Sentences,
     shard: Shard,
@@ -183,9 +170,7 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
 
 
 @kernel
-def k_best_pass(
-    charts: Any, grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float, best: KBestTrees
-) -> None:
+def k_best_pass(grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float, best: KBestTrees) -> None:
     """The k best trees of each sentence."""
     rules = grammar.rules
     space = new_space(VITERBI_64, rules.is_top.shape[0], longest(sentences, shard.which))
@@ -220,7 +205,6 @@ def _count_rules(rules: Rules, nodes: Any, amount: float, counts: Any) -> None:
 
 @kernel
 def plan_pass(
-    charts: Any,
     grammar: Weighted,
     sentences: Sentences,
     gold: Any,
@@ -281,7 +265,7 @@ def _anchor(expert: Any, n: int, anchored: Any, amount: float) -> None:
 
 
 @kernel
-def expected_pass(charts: Any, grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, counts: Any) -> float:
+def expected_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, counts: Any) -> float:
     """The expected rules of all trees, by inside and outside values, added to ``counts``; returns Σ log Z."""
     space = new_space(INSIDE, grammar.rules.is_top.shape[0], longest(sentences, shard.which))
     above, no_anchors = np.zeros(space.values.shape[0]), np.zeros(0)
@@ -301,9 +285,7 @@ def expected_pass(charts: Any, grammar: Weighted, sentences: Sentences, gold: An
 
 
 @kernel
-def n_best_pass(
-    charts: Any, grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, k: int, counts: Any
-) -> float:
+def n_best_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, k: int, counts: Any) -> float:
     """Algorithm 6: the expected rules of the k best trees, added to ``counts``; returns Σ log Σ exp of their values."""
     rules, most = grammar.rules, longest(sentences, shard.which)
     space = new_space(VITERBI_64, rules.is_top.shape[0], most)
@@ -335,7 +317,7 @@ def n_best_pass(
 
 @kernel
 def policy_pass(
-    charts: Any, grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, temperature: float, gradient: Any
+    grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, temperature: float, gradient: Any
 ) -> float:
     """Algorithm 5 for each sentence; adds to ``gradient`` and returns the sum of J."""
     rules, most = grammar.rules, longest(sentences, shard.which)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.corpus import Sentences, Shard
-from treewright.constituency.charts.passes import CHARTS, expected_pass, n_best_pass, plan_pass, policy_pass
+from treewright.constituency.charts.passes import expected_pass, n_best_pass, plan_pass, policy_pass
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import ConfigError
@@ -122,7 +122,7 @@ class CKYPlanner:
             for start, end in pairwise(edges[first : last + 1]):
                 counts = np.zeros(len(self.grammar))
                 shard = Shard(which[start:end], control, slot)
-                value = kernel(CHARTS, grammar, sentences, self.gold, shard, *settings, counts)
+                value = kernel(grammar, sentences, self.gold, shard, *settings, counts)
                 done.append((counts, value))
             return done
 

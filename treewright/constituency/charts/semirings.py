@@ -75,6 +75,7 @@ def by_semiring(viterbi: Callable[..., Any], inside: Callable[..., Any]) -> Call
     def choose(semiring: Any, *arguments: Any) -> Any:
         return inside if semiring.instance_class is Inside else viterbi
 
+    operation.__module__ = viterbi.__module__  # for the digest of what compiled code depends on
     return operation
 
 
