@@ -62,7 +62,7 @@ def _are_texts(part: Any) -> bool:
     return isinstance(part, (list, tuple)) and all(isinstance(each, str) for each in part)
 
 
-SYSTEM = Setting("system", Choice(lambda: SYSTEMS), "The transition system: how trees are built")
+SYSTEM = Setting("system", Choice(lambda: list(SYSTEMS)), "The transition system: how trees are built")
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
@@ -123,6 +123,7 @@ class DependencyParser(Estimator):
         LABEL_WEIGHT,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,
