@@ -12,8 +12,8 @@ import pytest
 from tests.search import naive_hypergraph as naive
 from treewright.corpora import Sentence, Token, generate
 from treewright.dependency import DependencyParser, eisner, is_projective
-from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass
 from treewright.dependency.eisner import ONE, EisnerParser, EisnerPlanner, tree_graph
+from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.errors import ConfigError, CorpusError
 from treewright.learners.estimator import NotFittedError

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.scores import DependencyScores, score_dependencies
-from treewright.dependency.swap import projective_order
-from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
+from treewright.dependency.systems import TransitionSystem, find_system
+from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
 from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Estimator, Running
@@ -54,9 +54,10 @@ class DependencyParser(Estimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
-        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid`` or ``swap``.
-            All but the last build projective trees; crossing arcs are lifted before learning and put back after
-            parsing (:mod:`treewright.dependency.projective`).
+        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid``, ``swap``, the name of a system
+            of an installed package, or a :class:`~treewright.dependency.systems.TransitionSystem`. All but swap build
+            projective trees; crossing arcs are lifted before learning and put back after parsing
+            (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
         features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
@@ -82,7 +83,7 @@ class DependencyParser(Estimator):
 
     def __init__(
         self,
-        system: str = "arc-hybrid",
+        system: str | TransitionSystem = "arc-hybrid",
         *,
         learner: str | Learner | dict[str, Any] = "exploration",
         features: Features = "rich",
@@ -112,6 +113,7 @@ class DependencyParser(Estimator):
     templates_: Templates
     policy_: LinearPolicy
     _table: WordTable
+    _system: TransitionSystem
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
@@ -218,10 +220,12 @@ class DependencyParser(Estimator):
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
         bits = BITS.get(self.mode, 0) if self.bits is None else self.bits
-        return {**self.get_params(), "bits": bits, "learner": self._make_learner().params()}
+        system = self.system.name if isinstance(self.system, TransitionSystem) else self.system
+        return {**self.get_params(), "system": system, "bits": bits, "learner": self._make_learner().params()}
 
     def _check_settings(self) -> None:
-        for name, known in (("system", tuple(SYSTEMS)), ("mode", MODES), ("oracle", ("dynamic", "static"))):
+        find_system(self.system)
+        for name, known in (("mode", MODES), ("oracle", ("dynamic", "static"))):
             if getattr(self, name) not in known:
                 raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
         if self.bits is not None:
@@ -238,7 +242,8 @@ class DependencyParser(Estimator):
     # ---- what is learned before the weights are
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the table of words, and the templates."""
+        """The vocabulary, the table of words, the templates, and the transition system that a name means."""
+        self._system = find_system(self.system)
         counts: Counter[str] = Counter()
         for sentence in sentences:
             for form, lemma, *_ in sentence.tokens:
@@ -255,7 +260,7 @@ class DependencyParser(Estimator):
         at = _offsets(tokens)
         heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
         labels = [t.deprel for s in tokens for t in s]
-        if self.system != "swap":
+        if self._system.projective:
             heads, labels = lift_corpus(heads, labels, at, min_count=_LIFTED_COUNT)
         if learn_labels:
             # plain labels first: those with the encoding of a lift come behind them
@@ -269,8 +274,7 @@ class DependencyParser(Estimator):
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
-        return parsing_task(self.templates_)(
-            self.system,
+        return parsing_task(self._system, self.templates_)(
             len(self.labels_),
             staged=self.mode == "fast",
             static=self.oracle == "static",
@@ -303,15 +307,12 @@ class DependencyParser(Estimator):
             "gold_heads_at": framed_at,
             "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
             "gold_labels_at": framed_at,
-            "order": np.zeros(0, np.int32),
+            "prepared": np.zeros(0, np.int32),
+            "prepared_at": np.zeros(len(at), np.int64),
         }
-        order_at = np.zeros(len(at), np.int64)
-        if self.system == "swap" and heads is not None:
-            flat["order"] = np.concatenate(
-                [np.concatenate(projective_order(heads[a:b])) for a, b in pairwise(at.tolist())]
-            )
-            order_at = 2 * (at + np.arange(len(at)))
-        flat["order_at"] = order_at
+        if self._system.prepare is not None and heads is not None:
+            prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
+            flat |= {"prepared": np.concatenate(prepared), "prepared_at": _offsets(prepared)}
         return self._task().packed(lengths, flat)
 
     # ---- trees out of final states
@@ -367,6 +368,12 @@ class DependencyParser(Estimator):
         self.root_labels_ = [int(k) for k in settings["root_labels"]]
         self.word_labels_ = [int(k) for k in settings["word_labels"]]
         self.templates_ = Templates(settings["moves"], settings["label_templates"])
+        try:
+            self._system = find_system(self.system)
+        except ConfigError as error:
+            raise ModelError(
+                f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
+            ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self._table = WordTable(self.vocabulary_)
         self.policy_ = LinearPolicy.from_arrays(arrays)
