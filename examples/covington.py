@@ -185,7 +185,7 @@ def main():
     heads, labels = [2, 4, 4, 0, 7, 7, 2, 4], ["det", "nsubj", "aux", "root", "case", "det", "nmod", "obl"]
     crossing = Sentence.from_words(words).with_tree(heads, labels)
     train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    learner = {"name": "exploration", "iterations": 4}
+    learner = {"name": "exploration", "passes": 4}
     parser = DependencyParser(SYSTEM, learner=learner, features="basic", bits=14).fit([*train, *[crossing] * 5], dev)
     print(f"LAS on the built-in corpus: {parser.evaluate(test).las:.3f}")
     for step in trace(parser, crossing):

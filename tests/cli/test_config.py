@@ -59,7 +59,7 @@ def test_print_config_resolves(run):
     learner = tomllib.loads(run("train", "tagging", "-l", "lols", "-n", 3, "--print-config").stdout)["learner"]
     assert learner["name"] == "lols"
     assert (learner["roll_in"], learner["roll_out"], learner["cost"]) == ("learned", "mixed-per-roll", "loss")
-    assert (learner["data"], learner["beta"], learner["iterations"]) == ("online", "constant:0.5", 3)
+    assert (learner["data"], learner["beta"], learner["passes"]) == ("online", "constant:0.5", 3)
 
 
 def resolved(run, file, *args):
@@ -68,11 +68,11 @@ def resolved(run, file, *args):
 
 def test_the_command_line_wins(run, tmp_path):
     file = tmp_path / "c.toml"
-    file.write_text('bits = 13\nseed = 3\ntrain = "a"\n[learner]\nname = "dagger"\niterations = 7\nepochs = 2\n')
+    file.write_text('bits = 13\nseed = 3\ntrain = "a"\n[learner]\nname = "dagger"\npasses = 7\nepochs = 2\n')
     config = resolved(run, file, "b", "--seed", 4, "-n", 8)
     assert (config["bits"], config["seed"], config["train"]) == (13, 4, "b")
     learner = config["learner"]
-    assert (learner["name"], learner["iterations"], learner["epochs"]) == ("dagger", 8, 2)
+    assert (learner["name"], learner["passes"], learner["epochs"]) == ("dagger", 8, 2)
 
 
 def test_short_forms(run, tmp_path):
@@ -103,13 +103,13 @@ def test_training_from_a_file_alone(run, data, tmp_path):
     file = tmp_path / "c.toml"
     out = tmp_path / "m.tw"
     values = {"task": "tagging", "train": str(data / "train.conllu"), "out": str(out), "bits": 12}
-    file.write_text(dump_toml({**values, "learner": {"name": "dagger", "iterations": 1}}))
+    file.write_text(dump_toml({**values, "learner": {"name": "dagger", "passes": 1}}))
     run("train", "tagging", "--config", file)
     text = run("info", out, "--print-config").stdout
     again = tmp_path / "again.toml"
     again.write_text(text)
     config = resolved(run, again)
-    assert (config["bits"], config["learner"]["iterations"]) == (12, 1)
+    assert (config["bits"], config["learner"]["passes"]) == (12, 1)
 
 
 @pytest.mark.parametrize(

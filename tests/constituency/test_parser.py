@@ -16,13 +16,13 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
-from treewright.constituency.charts.passes import CHARTS, k_best_pass
+from treewright.constituency.charts.passes import k_best_pass
 from treewright.constituency.parser import USUAL, grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import NotFittedError
 from treewright.learners import IRL, DAgger, MaxMargin
-from treewright.learners.estimator import NotFittedError
 
 QUICK = {"name": "max-margin", "passes": 2, "step_size": 0.5}
 ONE_TREE = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"
@@ -126,6 +126,7 @@ def test_the_loss_of_max_margin_can_be_about_rules_or_constituents(corpus):
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_whatever_the_threads(corpus, parser):
     again = ConstituencyParser(learner=QUICK).fit(corpus[0], dev=corpus[1], jobs=2)
     assert again.grammar_.weights.tobytes() == parser.grammar_.weights.tobytes()
@@ -295,7 +296,7 @@ def test_trees_that_can_be_built_around_several_heads_are_found_once():
     derivations = np.zeros(1, np.int64)
     args = parser.grammar_.rules, *np.split(parser.grammar_.weights, [len(parser.grammar_.binary)]), parser._lexical
     rows, nodes = parser._rows(list(sentence.forms), sentence.column("xpos")), np.zeros((9, 9, 5), np.int32)
-    k_best_pass(CHARTS, *args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
+    k_best_pass(*args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
                 derivations, np.zeros(2, np.int64), 1)  # fmt: skip
     assert derivations[0] == 2
     [[best]] = parser.parse_k_best([sentence], 9)
@@ -687,7 +688,7 @@ def test_settings_of_the_wrong_kind_are_named(settings, message, corpus):
         ("dagger", "learner 'dagger' learns from single actions.*choose one of maximum-likelihood, projection, mwal"),
         (DAgger(), "learner 'dagger' learns from single actions"),
         ({"name": "max-violation"}, "learner 'max-violation' learns from single actions"),
-        ({"iterations": 3}, "there is no learner '' of trees"),
+        ({"passes": 3}, "there is no learner '' of trees"),
         (
             "maximum-likelyhood",
             "there is no learner 'maximum-likelyhood' of trees; there are: maximum-likelihood, proj",

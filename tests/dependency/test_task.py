@@ -40,7 +40,7 @@ def test_a_policy_that_knows_the_words_finds_the_trees(staged):
     trees = naive.projective_trees(3)
     task = make_task("arc-hybrid", 1, staged=staged)
     packed = pack_trees(task, trees[:1])
-    trained = train({"name": "exploration", "iterations": 6, "update": "perceptron"}, packed, bits=8)
+    trained = train({"name": "exploration", "passes": 6, "update": "perceptron"}, packed, bits=8)
     assert trained.policy.decode(packed).losses.tolist() == [0.0]
 
 

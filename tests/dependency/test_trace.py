@@ -254,7 +254,7 @@ def test_no_tree():
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_steps_of_a_parser_build_what_it_predicts(system, mode):
     corpus = builtin_corpus(train=60, dev=0, test=8)
-    learner = {"name": "exploration", "iterations": 2}
+    learner = {"name": "exploration", "passes": 2}
     parser = DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
     for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
         steps = trace(parser, one)
@@ -276,7 +276,7 @@ def test_the_steps_of_a_parser_build_what_it_predicts(system, mode):
 @pytest.mark.jit
 def test_without_gold_trees_there_are_no_costs():
     corpus = builtin_corpus(train=60, dev=0, test=1)
-    parser = DependencyParser(bits=12, learner={"name": "exploration", "iterations": 2}).fit(corpus.train)
+    parser = DependencyParser(bits=12, learner={"name": "exploration", "passes": 2}).fit(corpus.train)
     bare = trace(parser, corpus.test[0].forms, labelled=False, top=1)
     assert all(not step.costs and step.errors is None and step.label is None for step in bare)
     assert all(len(step.scores) <= 1 for step in bare)

@@ -198,20 +198,20 @@ class PassReport:
         quiet: bool,
         as_json: bool,
     ) -> None:
-        self.iterations = 0 if learner is None else learner.iterations
+        self.passes = 0 if learner is None else learner.passes
         self.finished = 0
         self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
         self._uses_beta = learner is not None and learner.uses_beta
         self._tokens = sum(len(sentence) for sentence in corpus)
-        self._stages = 1 if learner is None or learner.data == "online" else 1 + learner.epochs
+        self._stages = 1 if learner is None else learner.stages
         self._stages_seen: list[str] = []
         self._console = stdout()
         self._header_printed = False
 
     def begin(self) -> None:
         """Report that training begins, where it tells of its progress only after a while."""
-        text = f"pass {self.finished + 1} of {self.iterations}" if self.iterations else "counting"
-        self._bar.begin(text, max(self.iterations, 1))
+        text = f"pass {self.finished + 1} of {self.passes}" if self.passes else "counting"
+        self._bar.begin(text, max(self.passes, 1))
 
     def earlier(self, passes: Sequence[Pass]) -> None:
         """Report the passes of the run that is resumed; machines have seen them already."""
@@ -237,8 +237,8 @@ class PassReport:
         if stage not in self._stages_seen:
             self._stages_seen.append(stage)
         within = (len(self._stages_seen) - 1 + done / max(total, 1)) / self._stages
-        text = f"pass {self.finished + 1} of {self.iterations}: {stage}"
-        self._bar.update(text, self.finished + min(within, 1.0), self.iterations)
+        text = f"pass {self.finished + 1} of {self.passes}: {stage}"
+        self._bar.update(text, self.finished + min(within, 1.0), self.passes)
 
     def _rate(self, row: Pass) -> float:
         return round(self._tokens / max(row.seconds, 1e-9), 1)
@@ -264,7 +264,7 @@ def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
         return "interrupted before the first pass was finished; no model was written"
     again = shlex.join(["treewright", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
     return (
-        f"interrupted after pass {report.finished} of {report.iterations}; no model was written. "
+        f"interrupted after pass {report.finished} of {report.passes}; no model was written. "
         f"Pass {report.finished} is in {checkpoint}. To go on:\n  {again}"
     )
 

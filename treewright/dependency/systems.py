@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from treewright.dependency.configuration import PLACES, STATE
 from treewright.errors import ConfigError
 from treewright.plugins import load_plugin, plugins
+from treewright.settings import one_of
 
 __all__ = ["Move", "TransitionSystem", "find_system", "system_names"]
 
@@ -107,6 +108,9 @@ class TransitionSystem:
     def __repr__(self) -> str:
         return f"TransitionSystem({self.name!r})"
 
+    def __deepcopy__(self, memo: Any) -> TransitionSystem:
+        return self
+
     @property
     def move_names(self) -> tuple[str, ...]:
         """The names of the moves."""
@@ -157,7 +161,7 @@ def find_system(system: str | TransitionSystem) -> TransitionSystem:
         built_in: TransitionSystem = import_module(_BUILT_IN[system]).SYSTEM
         return built_in
     if system not in system_names():
-        raise ConfigError(f"system cannot be {system!r}; it is one of: {', '.join(system_names())}")
+        raise ConfigError(one_of(system, system_names()), setting="system", value=system)
     found = load_plugin("systems", system)
     if not isinstance(found, TransitionSystem):
         raise ConfigError(f"the entry point {system!r} is not a TransitionSystem but of type {type(found).__name__}")

@@ -30,10 +30,11 @@ from treewright.dependency.projective import projectivize
 from treewright.dependency.systems import TransitionSystem, find_system
 from treewright.dependency.task import STATIC, DependencyParsing
 from treewright.dependency.trees import check_tree, is_projective
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.search import Packed, interpreted
 from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
 from treewright.search.hashing import seed_random
+from treewright.settings import whole_number
 
 __all__ = ["DONE", "ORACLES", "ROOT", "Step", "trace", "trace_gold"]
 

@@ -18,13 +18,14 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError, whole_number
+from treewright.errors import TaskError
 from treewright.search.compiling import compiled, interpreted, lean
 from treewright.search.digest import source_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
+from treewright.settings import whole_number
 
-__all__ = ["ENGINE", "Packed", "Task"]
+__all__ = ["Packed", "Task"]
 
 #: the functions of the protocol, in the order in which an episode meets them
 PROTOCOL = (
@@ -368,6 +369,3 @@ class Engine(Task):
     """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
 
     state = {"nothing": 1}
-
-
-ENGINE = Engine()

@@ -10,22 +10,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from treewright.corpora import Sentence, corpus_hash, load_corpus
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import make_learner, train
+from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
+from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
+from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
+from treewright.learners import train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.imitation import Learner
+from treewright.learners.registry import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
+from treewright.settings import Choice, Setting
 from treewright.tagging.scores import TaggingScores, score_tagging
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.words import WordTable
 
 __all__ = ["Tagger"]
 
-
+COLUMN = Setting(
+    "column",
+    Choice(*(name for name in Token._fields if name not in ("form", "head"))),
+    "The column of CoNLL-U to learn",
+)
 _BATCH = 20_000  # tokens decoded at a time when streaming
 _MOST_FORMS = 500_000  # forms kept in the table while streaming
 
@@ -43,13 +49,14 @@ class Tagger(Estimator):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> tagger = Tagger(learner={"name": "exploration", "iterations": 2}, bits=14).fit(train, dev=dev)
+    >>> tagger = Tagger(learner={"name": "exploration", "passes": 2}, bits=14).fit(train, dev=dev)
     >>> [sentence] = tagger.tag(["she can see the can".split()])
     >>> sentence.column("upos")
     ('PRON', 'AUX', 'VERB', 'DET', 'NOUN')
     """
 
     task: ClassVar[str] = "tagging"
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, BEAM, MIN_COUNT, SEED)
 
     def __init__(
         self,
@@ -74,7 +81,7 @@ class Tagger(Estimator):
     _table: WordTable
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
-        learner = make_learner(self.learner)
+        learner = self._make_learner()
         sentences = _sentences(corpus, self.column)
         self.labels_ = self._collect_labels(sentences)
         counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
@@ -129,18 +136,6 @@ class Tagger(Estimator):
     def knows(self, form: str) -> bool:
         """Was this word seen in training (in upper or lower case)?"""
         return form.lower() in self.vocabulary_
-
-    def _check_settings(self) -> None:
-        known = [name for name in Sentence.from_words(["x"]).tokens[0]._fields if name not in ("form", "head")]
-        if self.column not in known:
-            raise ConfigError(f"column cannot be {self.column!r}; it is one of: {', '.join(known)}")
-        for name, least, most in (
-            ("bits", 1, 30),
-            ("beam", 1, 1000),
-            ("min_count", 1, 2**31 - 1),
-            ("seed", 0, 2**31 - 1),
-        ):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
 
     def _collect_labels(self, sentences: Sequence[Sentence]) -> list[str]:
         labels = {getattr(token, self.column) for sentence in sentences for token in sentence.tokens}

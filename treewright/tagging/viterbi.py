@@ -6,7 +6,7 @@ neighbours, crossed with the label) and in pairs (*transitions*), with the bound
 the first and the last. The best labelling is found by dynamic programming, and any of the six methods of
 :mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
 this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
-network (Taskar, Guestrin & Koller 2003), with ``perceptron`` the structured perceptron of Collins (2002).
+network (Taskar, Guestrin & Koller 2003), with ``irl-perceptron`` the structured perceptron of Collins (2002).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
-from treewright.errors import ConfigError, whole_number
-from treewright.learners import InverseRL, make_learner, train_irl
+from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
+from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add
 from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
-from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
+from treewright.settings import Setting, Whole
+from treewright.tagging.tagger import _MOST_FORMS, COLUMN, Tagger, _batches, _sentences
 from treewright.tagging.words import ATTRIBUTES, WordTable
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
@@ -72,11 +72,13 @@ def _atoms() -> Shorts:
 ATOMS = _atoms()
 _AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
 
+ORDER = Setting("order", Whole(0, 1), "1: score pairs of neighbouring labels; 0: do not")
+
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 40.0},
-    "perceptron": {**_SETTINGS, "step_size": 4.0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 40.0},
+    "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
     "policy-matching": {**_SETTINGS, "step_size": 40.0, "temperature": 5.0},
     "mwal": {**_SETTINGS, "step_size": 0.05},
@@ -90,7 +92,7 @@ class ViterbiTagger(Tagger):
     Args:
         column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
             chosen for tagging: small batches, averaging, few passes.
         bits: the size of the table of hashed features, 2^bits rows with a weight for each label.
         order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled by itself.
@@ -105,6 +107,7 @@ class ViterbiTagger(Tagger):
     """
 
     task: ClassVar[str] = "viterbi"
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
 
     def __init__(
         self,
@@ -159,24 +162,10 @@ class ViterbiTagger(Tagger):
 
     def _make_learner(self) -> InverseRL:
         """The learner, with what is good for tagging where it says nothing."""
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if isinstance(settings, dict):
-            settings = {**DEFAULTS.get(str(settings.get("name")), {}), **settings}
-        made = make_learner(settings)
-        if not isinstance(made, InverseRL):
-            raise ConfigError(
-                f"learner {made.name!r} learns from single actions, but this tagger compares whole labellings: "
-                f"it is one of: {', '.join(DEFAULTS)}"
-            )
-        return made
-
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self.order = whole_number("order", self.order, 0, 1)
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, InverseRL)
+        settings = learner_settings(self.learner, InverseRL)
+        return make_learner({**DEFAULTS.get(settings["name"], {}), **settings}, InverseRL)
 
     def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that labels with some weights and gives the accuracy."""
@@ -236,7 +225,7 @@ class ViterbiPlanner(HypergraphPlanner):
         self.pairs = labels * (labels + 2) if order else 0
         rows = 1 << bits
         self.rows = np.empty((len(words), FEATURES), np.int32)
-        rows_pass(ENGINE, ATOMS, words, self.at, table, rows - 1, self.rows)
+        rows_pass(ATOMS, words, self.at, table, rows - 1, self.rows)
         kinds, graph = np.unique(lengths, return_inverse=True)
         anchors = gold_parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
         if gold is not None:
@@ -249,11 +238,11 @@ class ViterbiPlanner(HypergraphPlanner):
 
     def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
         """Emissions and transitions."""
-        score_pass(ENGINE, θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
+        score_pass(θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
 
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
         """The features of emissions and transitions."""
-        collect_pass(ENGINE, which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
+        collect_pass(which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
 
     def best_labels(self, θ: Any, jobs: int = 1) -> Ints:
         """The numbers of the labels of all words in the best plans."""
@@ -263,7 +252,7 @@ class ViterbiPlanner(HypergraphPlanner):
             for start in range(first, last, _AT_ONCE):
                 which = np.arange(start, min(start + _AT_ONCE, last))
                 at, weights = self.best_parts(θ, which)
-                labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
+                labels_pass(which, at, self.at, self.labels, self.pairs, weights, found)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)
@@ -318,7 +307,7 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
 
 
 @kernel
-def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
+def rows_pass(atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
     """The rows of the weights that each word looks at: a row for all words, and then one for each feature."""
     for s in range(at.shape[0] - 1):
         for i in range(at[s], at[s + 1]):
@@ -334,9 +323,7 @@ def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: In
 
 
 @kernel
-def score_pass(
-    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any
-) -> None:
+def score_pass(θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any) -> None:
     """The scores of all parts of sentences: weights of pairs as they are, and of labels the sums of their features'."""
     for s in range(which.shape[0]):
         out = scores[at[s] : at[s + 1]]
@@ -353,7 +340,7 @@ def score_pass(
 
 @kernel
 def collect_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
+    which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
 ) -> None:
     """Add the features of all parts of sentences, as often as their weights say."""
     for s in range(which.shape[0]):
@@ -371,9 +358,7 @@ def collect_pass(
 
 
 @kernel
-def labels_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any
-) -> None:
+def labels_pass(which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any) -> None:
     """The labels whose parts have a weight."""
     for s in range(which.shape[0]):
         place = at[s] + np.int64(pairs)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.constituency.naive import INF, Shape, as_tuples, corpora, literally, log_sum_exp, make
 from treewright.constituency.charts.passes import (
-    CHARTS,
     COVERED,
     MAX_RULE,
     VITERBI,
@@ -58,7 +57,7 @@ class Corpus:
     def given(self, precision):
         weights = self.grammar.weights.astype(precision)
         scores = weights[: self.n_binary], weights[self.n_binary :]
-        return CHARTS, self.grammar.rules, *scores, self.lexical, self.words, self.at
+        return self.grammar.rules, *scores, self.lexical, self.words, self.at
 
     def sums(self, run, *settings, which=None, stop=0):
         """What a pass for learning adds up, what it returns, and how many sentences it counted."""

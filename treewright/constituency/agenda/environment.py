@@ -13,7 +13,7 @@ to pop all of them. If there is no complete parse, the pieces that cover the sen
 step makes up for the difference; so shaped and unshaped rewards of every trajectory have the same total.
 
 What is a gold constituent? A node of a tree is built as one symbol or as two
-(:mod:`treewright.constituency.grammar.grammar`):
+(:mod:`treewright.constituency.grammar.pcfg`):
 a bottom, which stands for the lowest label of its span, and perhaps a top. Tops count where the gold tree has a chain
 of labels over the span, for the first one of it; in between, chains may have more, which do not count.
 
@@ -34,7 +34,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     IN_CHART,
     PUSHES,
     SIZE,
@@ -72,7 +71,7 @@ from treewright.constituency.agenda.priorities import (
 )
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, has, new_space, row_offsets, value
 from treewright.constituency.charts.derivations import best_tree
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
@@ -102,7 +101,6 @@ _MUCH = 1e4  # a gold constituent counts for so much more than anything that a s
 
 @kernel
 def oracle_pass(
-    key: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -253,7 +251,6 @@ def roll_out(
 
 @kernel
 def rollout_pass(
-    key: Any,
     rules: Rules,
     combinations: Combinations,
     lexical: Lexical,
@@ -596,7 +593,7 @@ class AgendaEnvironment:
             part = slice(first, last)
             # fmt: off
             rollout_pass(
-                AGENDA, parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
+                parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
                 weights, parser.of, parser.priorities.tables, packed.kinds, packed.marks, float(self.prune), self._most,
                 parser.eligible, *self._gold, *self._oracle, *self._wants, self.dynamic, float(temperature),
                 float(infusion), float(discount), counts, costs, b[part], int(seed), gradient[part],
@@ -653,7 +650,7 @@ class AgendaEnvironment:
         counts = np.isin(np.arange(classes), [c for group in bottoms.values() for c in group])
         # fmt: off
         oracle_pass(
-            AGENDA, parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
+            parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
             parser.of, counts, *self._gold, nodes, filled, np.zeros(2, np.int64), 1,
         )
         # fmt: on

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from treewright.constituency.charts.chart import NEVER
 from treewright.constituency.grammar.binarisation import is_intermediate, project
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import CorpusError
 from treewright.models import pack_strings, unpack_strings

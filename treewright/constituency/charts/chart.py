@@ -6,7 +6,7 @@ A span of width w that starts at i has a value for each symbol A; with ⊕ and �
     top:    V(A, i, w) = ⊕ over rules A → B of                 r(A → B) ⊗ V(B, i, w)
 
 and V(tag, i, 1) is the lexicon's score. Unary rules lead from a symbol that starts a chain to one that does not
-(:mod:`treewright.constituency.grammar.grammar`), so the second line is applied once and there is nothing to iterate.
+(:mod:`treewright.constituency.grammar.pcfg`), so the second line is applied once and there is nothing to iterate.
 With (max, +) this is the *Viterbi* chart, the paper's ``insideScores``: V is the optimal value of the state that has
 the one constituent (A, i, i+w) (Proposition 2). With (+, ×) it is the *inside* chart; with all scores 0 it counts.
 

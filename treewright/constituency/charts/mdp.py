@@ -30,7 +30,7 @@ unexpanded constituents, and those are what a chart holds: Viterbi's inside scor
 scores of just the constituents that it takes part in (Proposition 2).
 
 In the paper, grammars are in Chomsky's normal form. Here there are unary rules too: actions without a split. A rule
-that stands for a whole chain (:mod:`treewright.constituency.grammar.grammar`) introduces one constituent for the
+that stands for a whole chain (:mod:`treewright.constituency.grammar.pcfg`) introduces one constituent for the
 middle of the
 chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
 marks. Positions are counted from 0; an end is the position after the last word, and a split that of the right part's
@@ -49,13 +49,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space
-from treewright.constituency.charts.passes import CHARTS, k_best_pass
+from treewright.constituency.charts.passes import k_best_pass
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.corpora import Tree
-from treewright.errors import CorpusError, TaskError, whole_number
+from treewright.errors import CorpusError, TaskError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["Action", "Constituent", "Rule", "State", "TopDownMDP", "Trajectory"]
 
@@ -155,7 +156,7 @@ class Trajectory(NamedTuple):
 
 
 @kernel
-def inside_pass(charts: Any, rules: Rules, binary: Any, unary: Any, lexical: Lexical, words: Any) -> Any:
+def inside_pass(rules: Rules, binary: Any, unary: Any, lexical: Lexical, words: Any) -> Any:
     """The values of a sentence's Viterbi chart, and where its rows begin."""
     space = new_space(rules.is_top.shape[0], words.shape[0], np.float64(NEVER), False)
     chart = fill(rules, binary, unary, lexical, words, np.zeros(0), np.inf, space, False)
@@ -286,7 +287,7 @@ class TopDownMDP:
         """``insideScores``: the value of every constituent that can be completed, from a chart."""
         cut = len(self.grammar.binary)
         weights, rows = self.grammar.weights, np.arange(len(self.words))
-        values, offsets = inside_pass(CHARTS, self.grammar.rules, weights[:cut], weights[cut:], self._lexical, rows)
+        values, offsets = inside_pass(self.grammar.rules, weights[:cut], weights[cut:], self._lexical, rows)
         names, n = self.grammar.symbols, len(self.words)
         table = values[: len(names) * offsets[n + 1]].reshape(len(names), -1)
         scores: dict[Constituent, float] = {}
@@ -351,7 +352,7 @@ class TopDownMDP:
         rules, weights = self.grammar.rules, self.grammar.weights
         rows, at, which = np.arange(n, dtype=np.int32), np.array([0, n]), np.zeros(1, np.int64)
         scored = weights[:cut], weights[cut:], self._lexical
-        k_best_pass(CHARTS, rules, *scored, rows, at, which, k, np.inf, scores, nodes, found, np.zeros(2, np.int64), 1)
+        k_best_pass(rules, *scored, rows, at, which, k, np.inf, scores, nodes, found, np.zeros(2, np.int64), 1)
         return [self.from_derivation(nodes[rank]) for rank in range(found[0])]
 
     def score(self, tree: State) -> float:

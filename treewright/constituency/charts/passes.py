@@ -1,6 +1,6 @@
 """Passes over sentences: what Python calls, once for a whole shard of a corpus.
 
-All take :data:`CHARTS`, the grammar, the scores of its rules, the lexicon's table, and sentences one behind the other:
+All take the grammar, the scores of its rules, the lexicon's table, and the concatenated sentences:
 ``words`` are rows of that table, and sentence i has those from ``at[i]`` to ``at[i+1]``. Experts' trees are
 derivations one behind the other, of 2n − 1 nodes each. ``which`` says which sentences are meant, in what order.
 """
@@ -28,20 +28,9 @@ from treewright.constituency.charts.derivations import best_tree, cover, policy_
 from treewright.constituency.charts.kbest import k_best_trees, new_forest
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.search.compiling import compiled, kernel
-from treewright.search.task import Engine
 
-__all__ = ["CHARTS", "expected_pass", "k_best_pass", "n_best_pass", "parse_pass", "plan_pass", "policy_pass"]
+__all__ = ["expected_pass", "k_best_pass", "n_best_pass", "parse_pass", "plan_pass", "policy_pass"]
 
-
-class Charts(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-CHARTS = Charts()
 
 WHOLE, COVERED = 0, 1  # did a sentence get one tree, or pieces?
 VITERBI, MAX_RULE = 0, 1
@@ -65,7 +54,6 @@ def _exponentials(scores: Any, wanted: bool = True) -> Any:
 
 @kernel
 def parse_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -187,7 +175,6 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
 
 @kernel
 def k_best_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -243,7 +230,6 @@ def _count_rules(rules: Rules, nodes: Any, amount: float, counts: Any) -> None:
 
 @kernel
 def plan_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -312,7 +298,6 @@ def _anchor(expert: Any, n: int, anchored: Any, amount: float) -> None:
 
 @kernel
 def expected_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -345,7 +330,6 @@ def expected_pass(
 
 @kernel
 def n_best_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -391,7 +375,6 @@ def n_best_pass(
 
 @kernel
 def policy_pass(
-    charts: Any,
     rules: Rules,
     binary: Any,
     unary: Any,

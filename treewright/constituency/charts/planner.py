@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.passes import CHARTS, expected_pass, n_best_pass, plan_pass, policy_pass
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.charts.passes import expected_pass, n_best_pass, plan_pass, policy_pass
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import ConfigError
 from treewright.search.planning import Features
@@ -122,7 +122,7 @@ class CKYPlanner:
             for start, end in pairwise(edges[first : last + 1]):
                 counts = np.zeros(len(weights))
                 # fmt: off
-                value = kernel(CHARTS, self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
+                value = kernel(self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
                                which[start:end], *settings, counts, control, slot)
                 # fmt: on
                 done.append((counts, value))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from treewright.constituency.charts.chart import NEVER, POSSIBLE, Chart, fill, has, new_space, outside, place, value
 from treewright.constituency.charts.derivations import NODE, best_tree, cover
-from treewright.constituency.grammar.grammar import BOTTOM
+from treewright.constituency.grammar.pcfg import BOTTOM
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
@@ -46,7 +46,6 @@ from treewright.errors import ConfigError
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.running import run_shards
-from treewright.search.task import Engine
 
 __all__ = ["DECODERS", "CoarseToFine", "Derivation", "Product"]
 
@@ -134,16 +133,6 @@ def keep_probable_symbols(chart: Chart, above: Any, room: Room, threshold: float
 # ---- passes over a corpus
 
 
-class LatentCharts(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-LATENT_CHARTS = LatentCharts()
-
 TOGETHER = 256  # sentences whose posteriors are kept at a time, for products
 RELAXED = (1.0, 1e-3, 1e-6)  # thresholds are multiplied by these in turn, until there is a tree
 
@@ -225,7 +214,6 @@ def descend(
 
 @kernel
 def latent_pass(
-    charts: Any,
     treebank: Treebank,
     coarse: Blocks,
     fine: Blocks,
@@ -321,7 +309,7 @@ def _with_room(values: Any, used: int, more: int) -> Any:
 
 
 @kernel
-def treebank_parse(charts: Any, treebank: Treebank, words: Any, nodes: Any) -> tuple[int, bool]:
+def treebank_parse(treebank: Treebank, words: Any, nodes: Any) -> tuple[int, bool]:
     """Where the latent grammar has no tree: the best one of the treebank grammar, or pieces that cover the words.
 
     Returns the number of nodes, and whether it is a tree.
@@ -371,7 +359,7 @@ class _Found(NamedTuple):
         for i, size in enumerate(self.filled.tolist()):
             nodes, is_whole = self.nodes[begins[i] : begins[i + 1]], True
             if not size:
-                size, is_whole = treebank_parse(LATENT_CHARTS, treebank, rows[at[i] : at[i + 1]], nodes)
+                size, is_whole = treebank_parse(treebank, rows[at[i] : at[i + 1]], nodes)
             derivations.append(Derivation(nodes[:size], is_whole))
         return derivations
 
@@ -470,7 +458,7 @@ class CoarseToFine(_Search):
         def work(first: int, last: int, control: Longs, slot: int) -> Posteriors:
             # fmt: off
             kept: Posteriors = latent_pass(
-                LATENT_CHARTS, self.treebank, *self._blocks, rows, at, np.arange(first, last), masks, mask_at,
+                self.treebank, *self._blocks, rows, at, np.arange(first, last), masks, mask_at,
                 DECODERS[self.decoder], self.thresholds, self.beam, others, keeping, *found, control, slot,
             )
             # fmt: on
