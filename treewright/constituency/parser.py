@@ -172,6 +172,7 @@ LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
     "What counts as wrong in learning",
+    old_flags="--loss-on",
 )
 DECODER = Setting("decoder", Choice("viterbi"), "Which tree the parser returns")
 PRUNE = Setting("prune", Real(0, below=1), "Skip what coarser grammars find less probable than this; 0: nothing")
@@ -191,6 +192,7 @@ TRADEOFF = Setting(
     "tradeoff",
     Real(0, 1),
     "λ, the price of work where a constituent found is worth 1: how to work less is learned for it",
+    note="Here it is the price of a pop from an agenda, such as 1e-5",
     none="that is not learned",
     none_written=0,
 )
@@ -263,6 +265,7 @@ class ConstituencyParser(Estimator):
         MEMORY,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
 
     def __init__(
         self,

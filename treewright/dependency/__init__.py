@@ -3,24 +3,28 @@
 from treewright.dependency.eisner import EisnerParser, EisnerPlanner
 from treewright.dependency.parser import DependencyParser
 from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
-from treewright.dependency.task import SYSTEMS, DependencyParsing
+from treewright.dependency.systems import Move, TransitionSystem, find_system, system_names
+from treewright.dependency.task import DependencyParsing
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_tree, check_trees, crossing_arcs, is_projective
 
 __all__ = [
     "FEATURE_SETS",
-    "SYSTEMS",
     "Comparison",
     "DependencyParser",
     "DependencyParsing",
     "DependencyScores",
     "EisnerParser",
     "EisnerPlanner",
+    "Move",
     "Templates",
+    "TransitionSystem",
     "check_tree",
     "check_trees",
     "compare_dependencies",
     "crossing_arcs",
+    "find_system",
     "is_projective",
     "score_dependencies",
+    "system_names",
 ]

@@ -19,7 +19,7 @@ from treewright.corpora import Sentence
 from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Pass, make_learner
+from treewright.learners import Learner, Pass, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
@@ -66,6 +66,8 @@ class Estimator(Generic[ScoresT]):
     """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the constructor's arguments, all but the ``learner``."""
+    learners: ClassVar[tuple[type[Learner], ...]] = ()
+    """The classes of learners that it learns with."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
@@ -111,7 +113,7 @@ class Estimator(Generic[ScoresT]):
 
     def _make_learner(self) -> Any:
         """The learner, with what is good for the task where it says nothing."""
-        return make_learner(self.learner)
+        return make_learner(self.learner, *self.learners)
 
     def _check_settings(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""

@@ -14,9 +14,8 @@ from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import train
+from treewright.learners import Imitation, Learner, Structured, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.registry import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
@@ -57,6 +56,7 @@ class Tagger(Estimator):
 
     task: ClassVar[str] = "tagging"
     settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, BEAM, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,

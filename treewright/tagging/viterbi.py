@@ -108,6 +108,7 @@ class ViterbiTagger(Tagger):
 
     task: ClassVar[str] = "viterbi"
     settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
 
     def __init__(
         self,
