@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import config
 
 from tests.dependency import naive
 from tests.dependency.helpers import EXAMPLE, SMALL, SYSTEMS, example_system, make_task, pack_trees, sentence
 from tests.packages import install
-from treewright.dependency import DependencyParser, Move, arc_hybrid, find_system, system_names
+from treewright.dependency import DependencyParser, Move, arc_hybrid, check_system, find_system, system_names
 from treewright.dependency.configuration import DEPTH, FRONT, pop, shift, top
 from treewright.errors import ConfigError, ModelError
 from treewright.search import inlined
@@ -81,7 +83,7 @@ def test_systems_are_found_by_name():
     assert system_names()[:5] == ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap")
     assert [find_system(name).name for name in system_names()] == [*system_names()]
     assert find_system(HYBRID) is find_system("arc-hybrid") is HYBRID
-    with pytest.raises(ConfigError, match="'arc-lazy'.*arc-standard.*swap"):
+    with pytest.raises(ConfigError, match=r"'arc-lazy'.*arc-standard.*swap"):
         find_system("arc-lazy")
 
 
@@ -101,7 +103,7 @@ def test_an_entry_point_that_holds_something_else_is_named(installed, name, said
 
 
 def test_a_system_of_ones_own_has_a_name_of_its_own():
-    with pytest.raises(ConfigError, match="built-in.*'swap'"):
+    with pytest.raises(ConfigError, match=r"built-in.*'swap'"):
         find_system(replace(HYBRID, name="swap"))
 
 
@@ -165,6 +167,7 @@ def test_an_action_is_a_move_and_a_label(system, staged):
                 assert labels == ([0, 1, 2] if system.moves[move].makes_arc and not staged else [-1])
         action = offered[rng.integers(len(offered))]
         move, label = task.move_and_label(action)
+        assert move < 0 or task.action_of(move, label) == action
         if not staged:
             copies = [task.state_view(_whole(task, state, n).copy(), n) for _ in range(2)]
             task.step(x, copies[0], action)
@@ -206,6 +209,39 @@ def test_whatever_is_done_with_five_moves_ends_in_a_tree(staged):
         rng = np.random.default_rng(seed)
         state = walk(task, packed, lambda x, state, offered, rng=rng: offered[rng.integers(len(offered))])
         assert tuple(state.heads[1:6].tolist()) in naive.projective_trees(5)
+
+
+@pytest.mark.parametrize(
+    "system", SYSTEMS if config.DISABLE_JIT else [example_system()], ids=lambda system: system.name
+)
+def test_systems_pass_their_check(system):
+    report = check_system(system)
+    assert report.ok, report
+    assert any(note.startswith("exhaustive search on") for note in report.notes)
+
+
+@inlined
+def careless(x, state, out):
+    arc_hybrid.costs(x, state, out)
+    out[SHIFT] = 0.0
+
+
+@inlined
+def impatient(x, state):
+    return arc_hybrid.LEFT if state.registers[DEPTH] > 1 else arc_hybrid.SHIFT
+
+
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ({"costs": careless}, "`expert_costs` says 0 for action 0.*makes the least loss rise"),
+        ({"costs": None, "static": impatient}, "the expert ends with loss"),
+        ({"max_steps": "n"}, "not final after 1 steps"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(functions, said):
+    report = check_system(replace(HYBRID, name="wrong", **functions))
+    assert re.search(said, str(report)), report
 
 
 def test_only_what_depends_on_the_run_is_in_the_options():
