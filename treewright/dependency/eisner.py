@@ -49,7 +49,6 @@ from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
 from treewright.settings import Setting
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
@@ -377,14 +376,14 @@ class EisnerPlanner(HypergraphPlanner):
 
     def _score(self, θ: Any, which: Ints, at: Ints, scores: Floats, best: npt.NDArray[np.int16]) -> None:
         # fmt: off
-        score_pass(ENGINE, SIGHT, θ, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+        score_pass(SIGHT, θ, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
                    scores, best)
         # fmt: on
 
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
         """The features of arcs and labels."""
         # fmt: off
-        collect_pass(ENGINE, SIGHT, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+        collect_pass(SIGHT, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
                      weights, sums)
         # fmt: on
 
@@ -406,8 +405,8 @@ class EisnerPlanner(HypergraphPlanner):
                 self._score(θ, which, at, scores, best)
                 none = np.zeros(0, np.int32), np.zeros(len(which) + 1, np.int64)
                 batch = Batch(self.graph[which], scores, at, *none)
-                best_pass(ENGINE, forests, batch, weights, np.zeros(len(which)))
-                trees_pass(ENGINE, which, at, words_at, weights, best, heads, labels)
+                best_pass(forests, batch, weights, np.zeros(len(which)))
+                trees_pass(which, at, words_at, weights, best, heads, labels)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)

@@ -30,7 +30,6 @@ from treewright.search.forests import HypergraphPlanner, Sums, add
 from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
 from treewright.settings import Setting, Whole
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
 from treewright.tagging.labeller import COLUMN, Labeller
@@ -217,7 +216,7 @@ class ViterbiPlanner(HypergraphPlanner):
         self.pairs = labels * (labels + 2) if order else 0
         rows = 1 << bits
         self.rows = np.empty((len(words), FEATURES), np.int32)
-        rows_pass(ENGINE, ATOMS, words, self.at, table, rows - 1, self.rows)
+        rows_pass(ATOMS, words, self.at, table, rows - 1, self.rows)
         kinds, graph = np.unique(lengths, return_inverse=True)
         anchors = gold_parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
         if gold is not None:
@@ -230,11 +229,11 @@ class ViterbiPlanner(HypergraphPlanner):
 
     def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
         """Emissions and transitions."""
-        score_pass(ENGINE, θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
+        score_pass(θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
 
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
         """The features of emissions and transitions."""
-        collect_pass(ENGINE, which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
+        collect_pass(which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
 
     def best_labels(self, θ: Any, jobs: int = 1) -> Ints:
         """The numbers of the labels of all words in the best plans."""
@@ -244,7 +243,7 @@ class ViterbiPlanner(HypergraphPlanner):
             for start in range(first, last, _AT_ONCE):
                 which = np.arange(start, min(start + _AT_ONCE, last))
                 at, weights = self.best_parts(θ, which)
-                labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
+                labels_pass(which, at, self.at, self.labels, self.pairs, weights, found)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)
@@ -299,7 +298,7 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
 
 
 @kernel
-def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
+def rows_pass(atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
     """The rows of the weights that each word looks at: a row for all words, and then one for each feature."""
     for s in range(at.shape[0] - 1):
         for i in range(at[s], at[s + 1]):
@@ -315,9 +314,7 @@ def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: In
 
 
 @kernel
-def score_pass(
-    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any
-) -> None:
+def score_pass(θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any) -> None:
     """The scores of all parts of sentences: weights of pairs as they are, and of labels the sums of their features'."""
     for s in range(which.shape[0]):
         out = scores[at[s] : at[s + 1]]
@@ -334,7 +331,7 @@ def score_pass(
 
 @kernel
 def collect_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
+    which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
 ) -> None:
     """Add the features of all parts of sentences, as often as their weights say."""
     for s in range(which.shape[0]):
@@ -352,9 +349,7 @@ def collect_pass(
 
 
 @kernel
-def labels_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any
-) -> None:
+def labels_pass(which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any) -> None:
     """The labels whose parts have a weight."""
     for s in range(which.shape[0]):
         place = at[s] + np.int64(pairs)
