@@ -130,6 +130,7 @@ class TestTraining:
         run("train", "constituency", data / "train.ptb", *settings)
         assert read_model(tmp_path / "m.tw").arrays.keys() == read_model(frequencies).arrays.keys()
 
+    @pytest.mark.slow
     def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch):
         settings = ("--dev", data / "dev.ptb", "--passes", 3, "--averaged", "--batch", 20)
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"

@@ -188,7 +188,9 @@ class TestOutput:
 class TestInterruption:
     SETTINGS = ("--bits", 12, "--passes", 3)
 
-    @pytest.mark.parametrize("learner", ["exploration", "dagger", pytest.param("searn", marks=pytest.mark.jit)])
+    @pytest.mark.parametrize(
+        "learner", ["exploration", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dagger", "searn"))]
+    )
     def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch, learner):
         settings = ("--dev", data / "dev.conllu", "-l", learner, *self.SETTINGS)
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"

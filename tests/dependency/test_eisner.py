@@ -20,7 +20,6 @@ from treewright.estimators import NotFittedError
 from treewright.loading import load
 from treewright.search.compiling import interpreted
 from treewright.search.forests import Sums
-from treewright.search.task import ENGINE
 
 QUICK = {"name": "max-margin", "passes": 2}
 BITS = 8
@@ -247,8 +246,8 @@ def test_compiled_and_interpreted_scores_and_features_are_the_same(planner, θ):
         scores = np.zeros(at[-1])
         sums = Sums(np.zeros(planner.size), np.zeros(planner.size, bool), np.zeros(planner.size, int), np.zeros(1, int))
         of_words = planner.at, planner.words, planner.table, LABELS, planner.arcs, planner.rows
-        score(ENGINE, SIGHT, θ, which, at, *of_words, scores, np.zeros(0, np.int16))
-        collect(ENGINE, SIGHT, which, at, *of_words, weights, sums)
+        score(SIGHT, θ, which, at, *of_words, scores, np.zeros(0, np.int16))
+        collect(SIGHT, which, at, *of_words, weights, sums)
         found.append((scores.tobytes(), sums.totals.tobytes(), sums.places.tobytes()))
     assert found[0] == found[1]
 

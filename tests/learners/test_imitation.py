@@ -13,27 +13,12 @@ from treewright.errors import ConfigError
 from treewright.learners import LEARNERS, SEARN, DAgger, Imitation, Supervised, make_learner, table, train
 from treewright.policies import AROW, Perceptron
 
-# Goodman's Table 5.1 and the lecture's algorithms, in our words
-ROWS = {
-    "supervised": ("expert", "none", "action", "first"),
-    "exploration": ("explore", "none", "oracle", "online"),
-    "dagger": ("mixed-per-step", "none", "action", "all"),
-    "aggravate": ("mixed-per-step", "expert", "loss", "all"),
-    "searn": ("mixed-per-step", "mixed-per-step", "loss", "current"),
-    "v-dagger": ("mixed-per-step", "mixed-per-step", "loss", "all"),
-    "lols": ("learned", "mixed-per-roll", "loss", "online"),
-    "batch-lols": ("learned", "mixed-per-roll", "loss", "all"),
-    "det-lols": ("learned", "both", "loss", "all"),
-    "di-lo": ("mixed-per-step", "mixed-per-roll", "loss", "all"),
-    "di-dlo": ("mixed-per-step", "both", "loss", "all"),
-    "li-do": ("learned", "mixed-per-step", "loss", "all"),
-}
 
-
-def test_the_table_is_that_of_the_papers():
-    assert {r["learner"]: (r["roll-in"], r["roll-out"], r["cost"], r["data"]) for r in table()} == ROWS
-    assert [*LEARNERS] == [*ROWS, "imitation"]
-    assert all(row["source"] for row in table())
+def test_the_table_has_every_named_learner_with_its_source():
+    """The docstring of the module has the rows, and is a test."""
+    rows = table()
+    assert [row["learner"] for row in rows] == [name for name in LEARNERS if name != "imitation"]
+    assert all(row["source"] for row in rows)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -15,7 +15,6 @@ from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, V
 from treewright.learners.checkpoints import Judge
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
 from treewright.search.examples import Examples
-from treewright.search.task import ENGINE
 
 BITS = 10
 
@@ -86,7 +85,7 @@ def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
         model, mistakes, seen = new_model(update, 4, 2), np.zeros(2, np.int32), []
         for _ in range(8):
             before, control = int(model.clock[0]), np.zeros(2, np.int64)
-            learn_pass(ENGINE, flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
+            learn_pass(flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
             assert control[1] == 2  # what is left out is done, too
             seen.append(int(model.clock[0]) - before)
         return seen, mistakes.tolist()

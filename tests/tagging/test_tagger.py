@@ -54,6 +54,7 @@ def test_a_tagger_that_has_not_learned_says_so():
         Tagger().tag([["hello"]])
 
 
+@pytest.mark.slow
 def test_same_seed_same_model_and_jobs_do_not_matter(corpus):
     train, dev = corpus
     learner = {"name": "v-dagger", "passes": 2, "samples": 1}
@@ -101,6 +102,7 @@ def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
     assert not again.knows("xyzzy")
 
 
+@pytest.mark.slow
 def test_searns_mixture_survives_saving(corpus, tmp_path):
     train, dev = corpus
     searn = Tagger(learner={"name": "searn", "passes": 2, "epochs": 1}, bits=10).fit(train[:20])
@@ -166,6 +168,7 @@ def test_empty_sentence_and_no_sentences(tagger):
     assert tagger.predict([]) == []
 
 
+@pytest.mark.slow
 def test_sentence_of_ten_thousand_tokens(tagger):
     labels = tagger.predict([["dog", "sees"] * 5000])
     assert len(labels[0]) == 10_000

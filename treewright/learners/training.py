@@ -32,7 +32,7 @@ from treewright.search.engine import (
 )
 from treewright.search.examples import Examples, join_examples, no_examples
 from treewright.search.running import check_steps, run_shards, shape_of
-from treewright.search.task import ENGINE, Packed
+from treewright.search.task import Packed
 from treewright.settings import whole_number
 
 __all__ = ["Trained", "train"]
@@ -315,7 +315,7 @@ def _learn(
             first: int, last: int, control: npt.NDArray[np.int64], slot: int, order: npt.NDArray[np.int64] = order
         ) -> float:
             # fmt: off
-            return learn_pass(ENGINE, run.examples, order, learner.update.rule(), run.model, most_actions,
+            return learn_pass(run.examples, order, learner.update.rule(), run.model, most_actions,
                               run.mistakes, learner.alpha, control, slot)
             # fmt: on
 

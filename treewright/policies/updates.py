@@ -23,17 +23,7 @@ from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.examples import Examples, read_example
 from treewright.search.scoring import argmax, argmin, place, score_actions
-from treewright.search.task import ENGINE
-from treewright.settings import (
-    Flag,
-    Like,
-    Real,
-    Setting,
-    check_fields,
-    construct,
-    current_names,
-    one_of,
-)
+from treewright.settings import Flag, Like, Real, Setting, check_fields, construct, current_names, one_of
 
 __all__ = [
     "AROW",
@@ -248,12 +238,12 @@ def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
     if not update.averaged:
         return model.weights
     mean = np.empty_like(model.weights)
-    mean_pass(ENGINE, model, mean)
+    mean_pass(model, mean)
     return mean
 
 
 @kernel
-def mean_pass(engine: Any, model: Model, out: Any) -> None:
+def mean_pass(model: Model, out: Any) -> None:
     """The mean of the weights over time, without the temporary arrays of double size that NumPy would make."""
     rows, width = model.weights.shape
     examples = np.float64(model.clock[0] + 1)
@@ -433,7 +423,6 @@ def update_weights(
 
 @kernel
 def learn_pass(
-    engine: Any,
     examples: Examples,
     order: Any,
     rule: Rule,

@@ -319,6 +319,7 @@ def test_a_tag_that_the_lexicon_does_not_allow_is_impossible(planner):
     assert planner.expert_values(planner.initial(), np.array([0])) > -np.inf
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(corpus):
     θ, which = random_weights(corpus, 3), everything(corpus)
     for run in (
@@ -384,6 +385,7 @@ def test_dissimilarities_are_those_of_the_twin(planner, twin):
 # ---- relationships between the methods (§4.4)
 
 
+@pytest.mark.slow
 def test_max_margin_without_loss_is_the_perceptron(corpus):
     for settings in ({}, {"batch": 7, "averaged": True}):
         one, other = MaxMargin(passes=3, margin=0.0, **settings), PerceptronIRL(passes=3, **settings)

@@ -68,8 +68,7 @@ class AMR(Task):
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         check_trees(sentences, NO_TREES)
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
+        return super().parse(estimator, sentences, jobs)
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """PENMAN, with colours on a terminal; drawings; the language of Graphviz; or a JSON object on a line."""
@@ -107,7 +106,7 @@ class AMR(Task):
 
         _check_same_ids(gold, parsed)
         seed = 0 if estimator is None else estimator.seed
-        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).to_dict()
+        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).as_dict()
         return plain, _show(plain)
 
 

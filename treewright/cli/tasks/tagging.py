@@ -43,11 +43,6 @@ class Tagging(Task):
 
         return Tagger
 
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Label some sentences."""
-        labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
-        return labelled
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
         from treewright.corpora.conllu import format_conllu
@@ -78,12 +73,12 @@ class Tagging(Task):
 
         if estimator is None:
             _check_same_words(gold, parsed)
-            plain = score_tagging(gold, parsed, options["column"]).to_dict()
+            plain = score_tagging(gold, parsed, options["column"]).as_dict()
             return plain, _show(plain, options["column"])
         column, known = estimator.column, set(estimator.labels_)
         scores = score_tagging(gold, parsed, column, known=estimator.knows, seed=estimator.seed)
         unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
-        plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
+        plain = {**scores.as_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
         return plain, _show(plain, column)
 
 

@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     STOP_AT_ONCE,
     WHOLE,
     Combinations,
@@ -188,7 +187,7 @@ class AgendaParser:
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             # fmt: off
             agenda_pass(
-                AGENDA, self.grammar.rules, self.combinations, *self.scores, self.lexical, packed.words, packed.at,
+                self.grammar.rules, self.combinations, *self.scores, self.lexical, packed.words, packed.at,
                 which[first:last], θ, self.of, self.priorities.tables, packed.kinds, packed.marks, *wants,
                 float(prune), float(growth), int(most_pops), halting, self.eligible, nodes, filled, values,
                 status, pops, pushes, order, control, slot,
