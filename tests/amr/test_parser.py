@@ -219,8 +219,8 @@ def test_a_corpus_whose_edges_are_all_inverse():
         ({"reach": -1}, "reach must be"),
         ({"bits": 40}, "bits must be"),
         ({"seed": -1}, "seed must be"),
-        ({"dictionaries": "nowhere"}, "there is no folder 'nowhere' with dictionaries"),
-        ({"learner": "magic"}, "there is no learner 'magic'"),
+        ({"dictionaries": "nowhere"}, "dictionaries .* there is no folder 'nowhere'"),
+        ({"learner": "magic"}, "learner cannot be 'magic'"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -242,7 +242,7 @@ def test_bad_corpora(corpus, message):
 
 
 def test_a_folder_without_dictionaries(tmp_path):
-    with pytest.raises(ConfigError, match="has no dictionaries"):
+    with pytest.raises(ConfigError, match="dictionaries are not in the folder"):
         make_parser(dictionaries=tmp_path).fit(SENTENCES)
 
 
@@ -254,7 +254,7 @@ def test_given_alignments_must_be_there():
 
 @pytest.mark.parametrize("learner", ["max-violation", "maxent"])
 def test_learners_of_other_kinds(learner):
-    with pytest.raises(ConfigError, match="is not for AMR"):
+    with pytest.raises(ConfigError, match=r"learner .* learns from .*: supervised, exploration"):
         make_parser(learner=learner).fit(SENTENCES)
 
 

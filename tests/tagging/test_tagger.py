@@ -45,7 +45,7 @@ def test_constructor_only_stores():
 
 def test_params_can_be_set_and_unknown_ones_are_named():
     assert Tagger().set_params(bits=12).bits == 12
-    with pytest.raises(ConfigError, match="has no setting 'bit'; it has: column"):
+    with pytest.raises(ConfigError, match="bit is no setting of Tagger, which has: column"):
         Tagger().set_params(bit=12)
 
 

@@ -68,8 +68,8 @@ def trace_trees(
     top: int,
 ) -> None:
     """Print the steps of numbered sentences, with these columns or the usual ones, as far as they say something."""
-    if parser.decoder != "viterbi" or parser.beam is not None or parser.prune > 0:
-        note("note: the steps are those of exact search for the best tree, without max-rule, beam or pruning")
+    if parser.decoder != "viterbi" or parser.max_gap is not None or parser.prune > 0:
+        note("note: the steps are those of exact search for the best tree, without max-rule, max_gap or pruning")
     for k, (number, sentence) in enumerate(sentences):
         steps = _steps(parser, sentence, number, follow_gold, top)
         if format == "json":

@@ -184,7 +184,7 @@ class ConstituencyParser(ConstituencyEstimator):
         MEMORY,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL, MaximumLikelihood)
 
     def __init__(
         self,
