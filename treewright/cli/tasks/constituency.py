@@ -79,12 +79,6 @@ class Constituency(Task):
         parsed = [one for one in dev or () if estimator.max_length is None or len(one) <= estimator.max_length]
         return f"{told}, {estimator.pops_ / len(parsed):,.0f} pops a sentence" if parsed else told
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import ConstituencyParser
-
-        return ConstituencyParser
-
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
@@ -210,12 +204,6 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
     k_best_formats = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import LatentParser
-
-        return LatentParser
 
     def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
         """Without development data there is one start."""

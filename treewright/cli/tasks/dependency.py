@@ -51,12 +51,6 @@ class Dependency(Task):
             return [template.strip() for template in value.split(";") if template.strip()]
         return value
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import DependencyParser
-
-        return DependencyParser
-
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
@@ -138,12 +132,6 @@ class Eisner(Dependency):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     variants = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import EisnerParser
-
-        return EisnerParser
 
 
 def _drawing(sentence: Sentence, width: int | None) -> str:

@@ -37,12 +37,6 @@ class Tagging(Task):
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
 
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import Tagger
-
-        return Tagger
-
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Label some sentences."""
         labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
@@ -101,12 +95,6 @@ class Viterbi(Tagging):
       treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import ViterbiTagger
-
-        return ViterbiTagger
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
