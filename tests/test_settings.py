@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,11 +19,12 @@ from treewright.policies import UPDATES
 from treewright.settings import (
     RENAMED,
     Choice,
+    File,
     Flag,
-    Folder,
     Like,
     Real,
     Setting,
+    Text,
     Whole,
     checked,
     construct,
@@ -48,7 +50,8 @@ OWNERS = [*ESTIMATORS.values(), *ROWS.values()]
         (Real(0, below=1), [(0, 0.0)], [1, -0.1]),
         (Flag(), [(True, True), (False, False)], [0, 1, "true", None]),
         (Choice("a", {"b": "the other"}), [("a", "a"), ("b", "b")], ["c", 1, None]),
-        (Folder(), [("x", "x")], [3, None]),
+        (File(), [("x", Path("x")), (Path("x"), Path("x"))], [3, None]),
+        (Text(), [("x", "x")], [3, None]),
     ],
 )
 def test_values_are_checked_and_brought_into_their_normal_form(values, taken, refused):

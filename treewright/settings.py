@@ -28,6 +28,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from treewright.errors import ConfigError
@@ -36,11 +37,12 @@ __all__ = [
     "NO_DEFAULT",
     "RENAMED",
     "Choice",
+    "File",
     "Flag",
-    "Folder",
     "Like",
     "Real",
     "Setting",
+    "Text",
     "Values",
     "Whole",
     "check_fields",
@@ -205,17 +207,37 @@ class Choice(Values):
 
 
 @dataclass(frozen=True)
-class Folder(Values):
-    """Paths of folders; whether there is one is found out where it is read."""
+class Text(Values):
+    """Any text."""
 
     def __str__(self) -> str:
-        return "the path of a folder"
+        return "a string"
 
     def normal(self, value: Any) -> str:
-        """Return the path as text."""
+        """Return the text itself."""
+        if not isinstance(value, str):
+            raise ValueError
+        return value
+
+
+@dataclass(frozen=True)
+class File(Values):
+    """Paths of files and folders; whether there is one is found out where it is read."""
+
+    written: ClassVar[type] = Path
+
+    def __str__(self) -> str:
+        return "a path"
+
+    def normal(self, value: Any) -> Path:
+        """Return the path as an object."""
         if not isinstance(value, (str, os.PathLike)):
             raise ValueError
-        return os.fspath(value)
+        return Path(value)
+
+    def plain(self, value: Any) -> str:
+        """Return the path as text."""
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -257,10 +279,12 @@ class Setting:
         name: what it is called in Python and in configuration files.
         values: the values that it takes.
         help: what it means, as a sentence without a full stop. The names of a choice are added to it.
+        note: what else there is to know of it where it is used; the meaning is the same everywhere.
         none: what None means; empty where None is not a value.
         none_written: the number that stands for None where None cannot be written: in options and in files.
         why: what the error adds to what the value must be.
         flags: the flags of its option, if they are not made from the name: ``--bits -b``.
+        old_flags: flags that the option had before, which still work.
         metavar: what the help writes for the value of the option.
         default: the default of its owner, which :func:`settings_of` fills in.
     """
@@ -268,10 +292,12 @@ class Setting:
     name: str
     values: Values
     help: str
+    note: str = ""
     none: str = ""
     none_written: int | None = None
     why: str = ""
     flags: str = ""
+    old_flags: str = ""
     metavar: str | None = None
     default: Any = NO_DEFAULT
 
@@ -311,12 +337,12 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """What the setting means and which names it takes, as a sentence."""
+        """What the setting means and which names it takes, and what else there is to know of it."""
         listed = self.values.listed
         parts = [f"{self.help}: {listed}" if listed else self.help]
         if self.none and self.none_written is not None:
             parts.append(f"{self.none_written}: {self.none}")
-        return "; ".join(parts) + "."
+        return " ".join(f"{part}." for part in ("; ".join(parts), self.note) if part)
 
 
 def settings_of(owner: type) -> tuple[Setting, ...]:

@@ -6,7 +6,7 @@ import pytest
 from tests.dependency.helpers import SMALL, sentence
 from treewright import load
 from treewright.corpora import Sentence, builtin_corpus
-from treewright.dependency import SYSTEMS, DependencyParser, check_trees
+from treewright.dependency import DependencyParser, check_trees, system_names
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import NotFittedError
 from treewright.learners import LEARNERS, DAgger, Exploration
@@ -39,7 +39,7 @@ def crossing():
     return sentence(words, [2, 4, 4, 0, 7, 7, 2, 4], labels, tags)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", system_names())
 @pytest.mark.parametrize("mode", ["accurate", "fast"])
 def test_every_system_learns_the_built_in_corpus(corpus, system, mode):
     train, dev, test = corpus

@@ -32,7 +32,7 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
-from treewright.settings import Choice, Flag, Folder, Setting, Whole
+from treewright.settings import Choice, File, Flag, Setting, Whole
 
 __all__ = ["AMRParser"]
 
@@ -63,7 +63,7 @@ SHENANIGANS = Setting(
 )
 DICTIONARIES = Setting(
     "dictionaries",
-    Folder(),
+    File(),
     "A folder with the frames of PropBank and lists of verbalisations, which become part of the model",
     none="no dictionaries",
     metavar="FOLDER",
@@ -98,6 +98,7 @@ class AMRParser(Estimator):
         BITS,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation,)
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import CoarseToFine, Product
 from treewright.constituency.latent.pruning import PruningPolicy
-from treewright.constituency.latent.training import SplitMerge, make_split_merge, train_latent
+from treewright.constituency.latent.training import SplitMerge, train_latent
 from treewright.constituency.parser import (
     DECODER,
     GRAMMAR,
@@ -36,6 +36,7 @@ from treewright.corpora import Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
+from treewright.learners import Learner, make_learner
 from treewright.learners.checkpoints import Judge
 from treewright.settings import Choice, Like, Real, Setting, Whole
 
@@ -98,11 +99,16 @@ class LatentParser(ConstituencyParser):
         ),
         PRUNE,
         PRODUCTS,
-        replace(TRADEOFF, values=Real(above=0, high=1)),
+        replace(
+            TRADEOFF,
+            values=Real(above=0, high=1),
+            note="Here it is the price of a constituent built in vain, such as 0.01",
+        ),
         MAX_LENGTH,
         MEMORY,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (SplitMerge,)
     tags = "lexicon"  # what the parent lets people choose
 
     def __init__(
@@ -138,7 +144,7 @@ class LatentParser(ConstituencyParser):
     # ---- learning
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
-        learner = make_split_merge(self.learner)
+        learner = self._make_learner()
         sentences, _, binary = self._read_treebank(corpus)
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
         self.policy_, self.others_ = None, ()
@@ -188,9 +194,9 @@ class LatentParser(ConstituencyParser):
         self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, method=method, seed=self.seed)
         self._use_levels(self.levels_)
 
-    def _make_learner(self) -> Any:
-        """The learner: there is one."""
-        return make_split_merge(self.learner)
+    def _make_learner(self) -> SplitMerge:  # type: ignore[override]
+        """The learner."""
+        return make_learner(self.learner, SplitMerge)
 
     def _check_products(self, learner: SplitMerge, has_dev: bool) -> None:
         given: dict[str, Any] = {"setting": "products", "value": self.products}

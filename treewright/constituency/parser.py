@@ -22,12 +22,22 @@ from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import AgendaPolicy
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.charts.chart import chart_bytes
-from treewright.constituency.charts.passes import COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
+from treewright.constituency.charts.corpus import Sentences, Shard, new_parsed
+from treewright.constituency.charts.passes import (
+    BEST_TREE,
+    COVERED,
+    MAX_RULE,
+    Coarse,
+    Decoding,
+    KBestTrees,
+    k_best_pass,
+    parse_pass,
+)
 from treewright.constituency.charts.planner import TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
 from treewright.constituency.grammar.lexicon import Lexicon
 from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar
-from treewright.constituency.grammar.rules import Lexical
+from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
@@ -47,7 +57,7 @@ __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 Input = Iterable[Sentence | Sequence[str]]
 
 ML = MaximumLikelihood.name
-DECODERS = {"viterbi": VITERBI, "max-rule": MAX_RULE}
+DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 SEARCHES = ("cky", "agenda")
 _HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
 _ENOUGH = 100  # sentences to learn priorities from: there are few weights
@@ -162,6 +172,7 @@ LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
     "What counts as wrong in learning",
+    old_flags="--loss-on",
 )
 DECODER = Setting("decoder", Choice("viterbi"), "Which tree the parser returns")
 PRUNE = Setting("prune", Real(0, below=1), "Skip what coarser grammars find less probable than this; 0: nothing")
@@ -181,6 +192,7 @@ TRADEOFF = Setting(
     "tradeoff",
     Real(0, 1),
     "λ, the price of work where a constituent found is worth 1: how to work less is learned for it",
+    note="Here it is the price of a pop from an agenda, such as 1e-5",
     none="that is not learned",
     none_written=0,
 )
@@ -253,6 +265,7 @@ class ConstituencyParser(Estimator):
         MEMORY,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
 
     def __init__(
         self,
@@ -592,21 +605,19 @@ class ConstituencyParser(Estimator):
         if rows is None:
             return []
         n, wanted, beam = len(words), k, np.inf if self.max_gap is None else float(self.max_gap)
-        weights, at = self.grammar_.weights, np.array([0, len(words)])
+        grammar, sentence = self.grammar_.weighted(self._lexical), Sentences(rows, np.array([0, n]))
         while True:
             nodes = np.zeros((wanted, 2 * n - 1, 5), np.int32)
-            scores, count = np.zeros((1, wanted)), np.zeros(1, np.int64)
-            # fmt: off
-            k_best_pass(self.grammar_.rules, weights[:self._cut], weights[self._cut:], self._lexical, rows, at,
-                        np.zeros(1, np.int64), wanted, beam, scores, nodes, count, np.zeros(2, np.int64), 1)
-            # fmt: on
+            best = KBestTrees(np.zeros((1, wanted)), nodes, np.zeros(1, np.int64))
+            shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
+            k_best_pass(grammar, sentence, shard, wanted, beam, best)
             # around heads, one tree may have several derivations: the best of them counts
             found: dict[Tree, float] = {}
-            for r in range(count[0]):
-                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(scores[0, r]))
+            for r in range(best.found[0]):
+                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(best.scores[0, r]))
             if not found and beam < np.inf:  # dropped all of them
                 beam = np.inf
-            elif len(found) >= k or count[0] < wanted:
+            elif len(found) >= k or best.found[0] < wanted:
                 return [KBest(tree, score) for tree, score in found.items()][:k]
             else:
                 wanted *= 2
@@ -652,24 +663,18 @@ class ConstituencyParser(Estimator):
             self.pushes_ += int(parses.pushes.sum())
             yield from zip(parses.derivations, (not is_whole for is_whole in parses.whole), strict=True)
             return
-        pieces = len(batch.words)
-        nodes = np.zeros((max(2 * int(batch.at[-1]) - pieces, 0), 5), np.int32)
-        filled, status, values = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64), np.zeros(pieces)
+        parsed, sentences = new_parsed(batch.at), Sentences(batch.rows, batch.at)
         beam = np.inf if self.max_gap is None else float(self.max_gap)
+        decoding = Decoding(DECODERS[self.decoder], beam, float(self.prune))
         coarse = self._coarse() if self.prune > 0.0 else self._no_coarse
 
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
-            # fmt: off
-            parse_pass(self.grammar_.rules, *self._scores, self._lexical, batch.rows, batch.at,
-                       np.arange(first, last), DECODERS[self.decoder], beam, coarse, float(self.prune),
-                       self._eligible, nodes, filled, values, status, control, slot)
-            # fmt: on
+            shard = Shard(np.arange(first, last), control, slot)
+            parse_pass(self._scored, sentences, shard, decoding, coarse, self._eligible, parsed)
 
-        if pieces:
-            run_shards(work, pieces, jobs=jobs)
-        for i in range(pieces):
-            start = 2 * int(batch.at[i]) - i
-            yield nodes[start : start + filled[i]], bool(status[i] == COVERED)
+        if batch.words:
+            run_shards(work, len(batch.words), jobs=jobs)
+        yield from zip(parsed.derivations(batch.at), (parsed.status == COVERED).tolist(), strict=True)
 
     def _packed(self, sentences: Sequence[Sentence]) -> _Batch:
         longest = self._longest()
@@ -721,14 +726,9 @@ class ConstituencyParser(Estimator):
         self._lexical = Lexical(at, symbols[tag], score)
         if (symbols < 0).any():  # only with a grammar that was given
             self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
-        self._eligible = np.array(
-            [
-                label is not None and not name.endswith(BOTTOM)
-                for label, name in zip(self.grammar_.labels, self.grammar_.symbols, strict=True)
-            ]
-        )
-        self._cut = len(self.grammar_.binary)
-        self._no_coarse = (self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical, np.zeros(1, np.int32))
+        self._eligible = self.grammar_.is_whole
+        nothing = Weighted(self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical)
+        self._no_coarse = Coarse(nothing, np.zeros(1, np.int32))
         self._coarse_grammar: Any = None
         self._use(self.grammar_.weights)
 
@@ -736,17 +736,14 @@ class ConstituencyParser(Estimator):
         """The grammar to prune with, as kernels take it: made when it is first needed."""
         if self._coarse_grammar is None:
             coarse, of = self.grammar_.projected()
-            cut = len(coarse.binary)
             lexical = Lexical(self._lexical.at, of[self._lexical.symbol], self._lexical.score)
-            weights = np.exp(coarse.weights)
-            self._coarse_grammar = (coarse.rules, weights[:cut], weights[cut:], lexical, of)
+            self._coarse_grammar = Coarse(coarse.weighted(lexical, np.exp(coarse.weights)), of)
         return self._coarse_grammar
 
     def _use(self, weights: npt.NDArray[np.float64]) -> None:
         """Parse with these weights from now on."""
         self.grammar_ = self.grammar_.with_weights(weights)
-        scores = self.grammar_.weights.astype(np.float32)
-        self._scores = scores[: self._cut], scores[self._cut :]
+        self._scored = self.grammar_.weighted(self._lexical, self.grammar_.weights.astype(np.float32))
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         settings, arrays = self.lexicon_.to_arrays()

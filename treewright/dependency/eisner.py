@@ -166,6 +166,7 @@ class EisnerParser(DependencyParser):
 
     task: ClassVar[str] = "eisner"
     settings: ClassVar[tuple[Setting, ...]] = (BITS, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
     bits: int  # the parent's may be None
 
     def __init__(

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.scores import DependencyScores, score_dependencies
-from treewright.dependency.swap import projective_order
-from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
+from treewright.dependency.systems import TransitionSystem, find_system, system_names
+from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
 from treewright.learners import Imitation, Learner, Structured, learner_rows, learner_settings, make_learner, train
@@ -62,7 +62,19 @@ def _are_texts(part: Any) -> bool:
     return isinstance(part, (list, tuple)) and all(isinstance(each, str) for each in part)
 
 
-SYSTEM = Setting("system", Choice(lambda: SYSTEMS), "The transition system: how trees are built")
+class _Systems(Choice):
+    """The names of transition systems, and transition systems."""
+
+    def normal(self, value: Any) -> Any:
+        """Return the system."""
+        return find_system(value if isinstance(value, TransitionSystem) else super().normal(value))
+
+    def plain(self, value: Any) -> Any:
+        """Return the name of the system."""
+        return value.name
+
+
+SYSTEM = Setting("system", _Systems(system_names), "The transition system: how trees are built")
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
@@ -87,9 +99,10 @@ class DependencyParser(Estimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
-        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid`` or ``swap``.
-            All but the last build projective trees; crossing arcs are lifted before learning and put back after
-            parsing (:mod:`treewright.dependency.projective`).
+        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid``, ``swap``, the name of a system
+            of an installed package, or a :class:`~treewright.dependency.systems.TransitionSystem`. All but swap build
+            projective trees; crossing arcs are lifted before learning and put back after parsing
+            (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
         features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
@@ -123,10 +136,11 @@ class DependencyParser(Estimator):
         LABEL_WEIGHT,
         SEED,
     )
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,
-        system: str = "arc-hybrid",
+        system: str | TransitionSystem = "arc-hybrid",
         *,
         learner: str | Learner | dict[str, Any] = "exploration",
         features: Features = "rich",
@@ -156,6 +170,7 @@ class DependencyParser(Estimator):
     templates_: Templates
     policy_: LinearPolicy
     _table: WordTable
+    _system: TransitionSystem
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
@@ -270,7 +285,8 @@ class DependencyParser(Estimator):
     # ---- what is learned before the weights are
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the table of words, and the templates."""
+        """The vocabulary, the table of words, the templates, and the transition system that a name means."""
+        self._system = find_system(self.system)
         counts: Counter[str] = Counter()
         for sentence in sentences:
             for form, lemma, *_ in sentence.tokens:
@@ -287,7 +303,7 @@ class DependencyParser(Estimator):
         at = _offsets(tokens)
         heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
         labels = [t.deprel for s in tokens for t in s]
-        if self.system != "swap":
+        if self._system.projective:
             heads, labels = lift_corpus(heads, labels, at, min_count=_LIFTED_COUNT)
         if learn_labels:
             # plain labels first: those with the encoding of a lift come behind them
@@ -301,8 +317,7 @@ class DependencyParser(Estimator):
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
-        return parsing_task(self.templates_)(
-            self.system,
+        return parsing_task(self._system, self.templates_)(
             len(self.labels_),
             staged=self.mode == "fast",
             static=self.oracle == "static",
@@ -335,15 +350,12 @@ class DependencyParser(Estimator):
             "gold_heads_at": framed_at,
             "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
             "gold_labels_at": framed_at,
-            "order": np.zeros(0, np.int32),
+            "prepared": np.zeros(0, np.int32),
+            "prepared_at": np.zeros(len(at), np.int64),
         }
-        order_at = np.zeros(len(at), np.int64)
-        if self.system == "swap" and heads is not None:
-            flat["order"] = np.concatenate(
-                [np.concatenate(projective_order(heads[a:b])) for a, b in pairwise(at.tolist())]
-            )
-            order_at = 2 * (at + np.arange(len(at)))
-        flat["order_at"] = order_at
+        if self._system.prepare is not None and heads is not None:
+            prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
+            flat |= {"prepared": np.concatenate(prepared), "prepared_at": _offsets(prepared)}
         return self._task().packed(lengths, flat)
 
     # ---- trees out of final states
@@ -399,6 +411,12 @@ class DependencyParser(Estimator):
         self.root_labels_ = [int(k) for k in settings["root_labels"]]
         self.word_labels_ = [int(k) for k in settings["word_labels"]]
         self.templates_ = Templates(settings["moves"], settings["label_templates"])
+        try:
+            self._system = find_system(self.system)
+        except ConfigError as error:
+            raise ModelError(
+                f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
+            ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self._table = WordTable(self.vocabulary_)
         self.policy_ = LinearPolicy.from_arrays(arrays)

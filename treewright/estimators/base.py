@@ -19,7 +19,7 @@ from treewright.corpora import Sentence
 from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Pass, make_learner
+from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
@@ -66,6 +66,8 @@ class Estimator(Generic[ScoresT]):
     """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the constructor's arguments, all but the ``learner``."""
+    learners: ClassVar[tuple[type[Learner], ...]] = ()
+    """The classes of learners that it learns with."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
@@ -110,8 +112,15 @@ class Estimator(Generic[ScoresT]):
         return {**self.get_params(), **plain, "learner": self._make_learner().params()}
 
     def _make_learner(self) -> Any:
-        """The learner, with what is good for the task where it says nothing."""
-        return make_learner(self.learner)
+        """The learner, with what is usual for this task where it says nothing."""
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, *self.learners)
+        settings = learner_settings(self.learner, *self.learners)
+        return make_learner({**self._usual(settings), **settings}, *self.learners)
+
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further settings for a learner whose name and settings are given: those that are usual for this task."""
+        return {}
 
     def _check_settings(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""

@@ -109,15 +109,21 @@ def register(family: Family) -> Family:
 def learner_rows(*kinds: type[Learner]) -> dict[str, type[Learner]]:
     """Return all learners by name, or those that inherit from one of some classes; plug-ins come last.
 
-    A plug-in that cannot be imported is left out with a warning.
+    A class that has a name is one of them, registered or not. A plug-in that cannot be imported is left out with a
+    warning.
     """
-    rows: dict[str, type[Learner]] = {name: row for family in FAMILIES.values() for name, row in family.rows.items()}
+    rows = _built_in(kinds)
     for name in plugins("learners"):
         try:
             rows.setdefault(name, _plugin(name))
         except ConfigError as error:
             warnings.warn(str(error), stacklevel=2)
     return {name: row for name, row in rows.items() if issubclass(row, kinds or Learner)}
+
+
+def _built_in(kinds: tuple[type[Learner], ...]) -> dict[str, type[Learner]]:
+    rows: dict[str, type[Learner]] = {name: row for family in FAMILIES.values() for name, row in family.rows.items()}
+    return {**rows, **{kind.name: kind for kind in kinds if kind.name}}
 
 
 def _plugin(name: str) -> type[Learner]:
@@ -130,9 +136,7 @@ def _plugin(name: str) -> type[Learner]:
 def _row(name: str, kinds: tuple[type[Learner], ...]) -> type[Learner]:
     """Return the learner of a name, whatever the case of its letters; plug-ins are imported when they are asked for."""
     wanted = current_name("learners", name.replace("_", "-").lower())
-    built_in: dict[str, type[Learner]] = {
-        known.lower(): row for family in FAMILIES.values() for known, row in family.rows.items()
-    }
+    built_in = {known.lower(): row for known, row in _built_in(kinds).items()}
     if wanted in built_in:
         return built_in[wanted]
     point = next((point for point in plugins("learners") if point.lower() == wanted), None)

@@ -12,7 +12,8 @@ further feature of the action. What two actions share cancels in the difference 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.examples import Examples, read_example
 from treewright.search.scoring import argmax, argmin, place, score_actions
-from treewright.settings import Flag, Like, Real, Setting, check_fields, construct, one_of
+from treewright.settings import Flag, Like, Real, Setting, check_fields, construct, current_names, one_of
 
 __all__ = [
     "AROW",
@@ -39,6 +40,7 @@ __all__ = [
     "learn_pass",
     "make_update",
     "new_model",
+    "update_settings",
     "update_weights",
 ]
 
@@ -187,7 +189,17 @@ def make_update(update: str | Update | dict[str, Any]) -> Update:
     """
     if isinstance(update, Update):
         return update
-    if not isinstance(update, (str, dict)):
+    settings = update_settings(update)
+    return construct("update", UPDATES[settings.pop("name")], settings)
+
+
+def update_settings(update: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an update by the names that they have today, with its ``name`` first.
+
+    >>> update_settings({"name": "arow", "C": 3.0})
+    {'name': 'arow', 'r': 3.0}
+    """
+    if not isinstance(update, (str, Mapping)):
         raise ConfigError(
             f"is a name, a dictionary of settings with its name, or an object such as AROW(), not {update!r}",
             setting="update",
@@ -197,7 +209,8 @@ def make_update(update: str | Update | dict[str, Any]) -> Update:
     name = settings.pop("name", None)
     if name not in UPDATES:
         raise ConfigError(one_of(name, UPDATES), setting="update", value=name)
-    return construct("update", UPDATES[name], settings)
+    known = [field.name for field in fields(UPDATES[name])]
+    return {"name": name, **current_names(settings, known, "update", f"update {name!r}")}
 
 
 #: the update of a learner that trains a classifier

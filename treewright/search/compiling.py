@@ -92,8 +92,12 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
-    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    cells = tuple(python_types.CellType() for _ in plain.__closure__ or ())
+    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
     done[plain] = twin
+    for cell, held in zip(cells, plain.__closure__ or (), strict=True):
+        value = held.cell_contents
+        cell.cell_contents = interpreted(value, done) if isinstance(value, Dispatcher) else value
     for name in _names(plain.__code__):
         value = names.get(name)
         if isinstance(value, Dispatcher):

@@ -54,7 +54,7 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
       which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
-    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
+    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
@@ -223,7 +223,7 @@ class Task:
     @classmethod
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
-        return parse_size(cls.max_steps)(n)
+        return parse_size(cls.max_steps, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""

@@ -59,8 +59,8 @@ from treewright.constituency.agenda.priorities import (
     static_merits,
     write_features,
 )
-from treewright.constituency.charts.chart import NEVER, POSSIBLE
 from treewright.constituency.charts.derivations import write_node
+from treewright.constituency.charts.semirings import NEVER, POSSIBLE
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import compiled, kernel, lean

@@ -69,10 +69,12 @@ from treewright.constituency.agenda.priorities import (
     span_number,
     static_merits,
 )
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, has, new_space, row_offsets, value
+from treewright.constituency.charts.chart import has_tree, new_space, row_offsets
 from treewright.constituency.charts.derivations import best_tree
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import VITERBI_64
 from treewright.constituency.grammar.pcfg import Grammar, label_of
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import compiled, kernel, lean
@@ -123,7 +125,7 @@ def oracle_pass(
     are wrong.
     """
     symbols, n_most = rules.is_top.shape[0], longest_of(at, which)
-    space = new_space(symbols, n_most, np.float64(NEVER), False)
+    space = new_space(VITERBI_64, symbols, n_most)
     anchored = np.zeros(space.values.shape[0])
     classes = counts.shape[0]
     correct = np.zeros(n_most * (n_most + 1) // 2 * classes, np.uint8)
@@ -140,9 +142,9 @@ def oracle_pass(
                     reward = _MUCH if correct[place] != 0 else -_MUCH if counts[of[symbol]] else 0.0
                     anchored[symbol * offsets[n + 1] + offsets[width] + start] = reward
         mark(gold[gold_at[i] : gold_at[i + 1]], correct, 0)
-        chart = fill(rules, binary, unary, lexical, sentence, anchored, np.inf, space, False)
+        chart = fill(VITERBI_64, Weighted(rules, binary, unary, lexical), sentence, anchored, np.inf, space)
         filled[i] = 0
-        if has(chart, rules.root, 0, n) and value(chart, rules.root, 0, n) > POSSIBLE:
+        if has_tree(chart):
             filled[i] = best_tree(chart, rules.root, 0, n, nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], 0)
         control[slot] += 1
 

@@ -49,7 +49,7 @@ from treewright.constituency.agenda.agenda import (
     write_result,
 )
 from treewright.constituency.agenda.priorities import span_number
-from treewright.constituency.charts.chart import NEVER, POSSIBLE
+from treewright.constituency.charts.semirings import NEVER, POSSIBLE
 from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules

@@ -18,10 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, Chart, fill, has, new_space, outside, place, value
-from treewright.constituency.charts.derivations import NODE, best_tree, cover
+from treewright.constituency.charts.chart import Chart, has_tree, new_space, place
+from treewright.constituency.charts.corpus import NODE
+from treewright.constituency.charts.derivations import best_tree, covering_trees
+from treewright.constituency.charts.outside import outside
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import INSIDE
+from treewright.constituency.charts.semirings import VITERBI as BEST
 from treewright.constituency.grammar.pcfg import BOTTOM
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
     MAX_RULE_SUM,
@@ -247,7 +252,8 @@ def latent_pass(
     for i in which:
         most = max(most, at[i + 1] - at[i])
     room = new_room(coarse, fine, most)
-    sums = new_space(treebank.rules.is_top.shape[0], most, np.float64(0.0), True)
+    sums = new_space(INSIDE, treebank.rules.is_top.shape[0], most)
+    factors = Weighted(treebank.rules, treebank.binary, treebank.unary, treebank.lexical)
     above, nothing = np.zeros(sums.values.shape[0]), np.zeros(0)
     kept_at, key, probability, used = np.zeros(len(which) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0), 0
     for step, i in enumerate(which):
@@ -260,10 +266,7 @@ def latent_pass(
             take_mask(masks, mask_at[i], n, room)
             found = descend(coarse, fine, sentence, room, thresholds, 1.0, beam, decoder != VITERBI)
         if not found and thresholds[0] > 0.0:
-            # fmt: off
-            chart = fill(treebank.rules, treebank.binary, treebank.unary, treebank.lexical, sentence, nothing, np.inf,
-                         sums, True)
-            # fmt: on
+            chart = fill(INSIDE, factors, sentence, nothing, np.inf, sums)
             possible = outside(chart, above, nothing, SLIGHT * thresholds[0] * RELAXED[-1]) > -np.inf
             for relaxed in RELAXED:
                 if possible and not found:
@@ -315,18 +318,12 @@ def treebank_parse(treebank: Treebank, words: Any, nodes: Any) -> tuple[int, boo
     Returns the number of nodes, and whether it is a tree.
     """
     n = words.shape[0]
-    space = new_space(treebank.rules.is_top.shape[0], n, np.float32(NEVER), False)
-    no_anchors = np.zeros(0, np.float32)
-    # fmt: off
-    chart = fill(treebank.rules, treebank.log_binary, treebank.log_unary, treebank.lexical, words, no_anchors, np.inf,
-                 space, False)
-    # fmt: on
-    if has(chart, treebank.rules.root, 0, n) and value(chart, treebank.rules.root, 0, n) > POSSIBLE:
+    space = new_space(BEST, treebank.rules.is_top.shape[0], n)
+    scored = Weighted(treebank.rules, treebank.log_binary, treebank.log_unary, treebank.lexical)
+    chart = fill(BEST, scored, words, np.zeros(0, np.float32), np.inf, space)
+    if has_tree(chart):
         return best_tree(chart, treebank.rules.root, 0, n, nodes, 0), True
-    pieces = np.zeros((n, 3), np.int64)
-    filled = 0
-    for k in range(cover(chart, treebank.eligible, pieces)):
-        filled = best_tree(chart, pieces[k, 0], pieces[k, 1], pieces[k, 2] - pieces[k, 1], nodes, filled)
+    filled, _ = covering_trees(chart, treebank.eligible, nodes)
     return filled, False
 
 

@@ -21,7 +21,7 @@ seeds give grammars that are as likely and yet differ by a point of F1. With dev
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -31,12 +31,12 @@ import numpy.typing as npt
 
 from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import CorpusError
 from treewright.learners import Learner, Pass, checkpoints, loop
 from treewright.learners.loop import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
-from treewright.settings import Real, Setting, Whole, construct, one_of, whole_number
+from treewright.settings import Real, Setting, Whole, whole_number
 
 __all__ = [
     "Expected",
@@ -44,7 +44,6 @@ __all__ = [
     "TrainedLatent",
     "Treebank",
     "expectation",
-    "make_split_merge",
     "maximise",
     "merge",
     "smooth",
@@ -550,21 +549,6 @@ class SplitMerge(Learner):
     def passes(self) -> int:
         """The cycles of all starts: training reports each as other learners do their passes."""
         return self.starts * self.cycles
-
-
-def make_split_merge(learner: str | SplitMerge | Mapping[str, Any] | Any) -> SplitMerge:
-    """Return the learner by its name, from its settings, or as it is.
-
-    >>> make_split_merge({"name": "split-merge", "cycles": 3}).cycles
-    3
-    """
-    if isinstance(learner, SplitMerge):
-        return learner
-    settings = {"name": learner} if isinstance(learner, str) else learner
-    if not isinstance(settings, Mapping) or settings.get("name") != SplitMerge.name:
-        name = settings.get("name") if isinstance(settings, Mapping) else settings
-        raise ConfigError(one_of(name, [SplitMerge.name]), setting="learner", value=name)
-    return construct("learner", SplitMerge, {name: value for name, value in settings.items() if name != "name"})
 
 
 @dataclass
