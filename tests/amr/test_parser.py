@@ -271,7 +271,7 @@ def test_a_graph_in_two_parts_and_where_it_is():
 
 def test_a_bad_tree_and_where_it_is():
     bad = Sentence((Token("a", head=3, deprel="dep"),), path="x.conllu", line=7, graph=Graph.from_penman("(a / a)"))
-    with pytest.raises(CorpusError, match=r"x.conllu:7: word 1 hangs on word 3, and there are 1"):
+    with pytest.raises(CorpusError, match=r"x\.conllu:7: .*word 1 .*word 3"):
         make_parser().fit([bad])
 
 

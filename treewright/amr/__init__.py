@@ -1,4 +1,4 @@
-"""Task 4, meaning graphs (AMR): a parser, how graphs are compared, and which words their nodes come from."""
+"""Meaning graphs (AMR): a parser, the comparison of graphs, and the alignment of their nodes with words."""
 
 from treewright.amr.alignment import (
     Aligner,

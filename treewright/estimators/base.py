@@ -19,7 +19,7 @@ from treewright.corpora import Sentence
 from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Learner, Pass, make_learner
+from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
@@ -112,8 +112,15 @@ class Estimator(Generic[ScoresT]):
         return {**self.get_params(), **plain, "learner": self._make_learner().params()}
 
     def _make_learner(self) -> Any:
-        """The learner, with what is good for the task where it says nothing."""
-        return make_learner(self.learner, *self.learners)
+        """The learner, with what is usual for this task where it says nothing."""
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, *self.learners)
+        settings = learner_settings(self.learner, *self.learners)
+        return make_learner({**self._usual(settings), **settings}, *self.learners)
+
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further settings for a learner whose name and settings are given: those that are usual for this task."""
+        return {}
 
     def _check_settings(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""

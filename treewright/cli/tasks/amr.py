@@ -101,7 +101,7 @@ class AMR(Task):
 
         _check_same_ids(gold, parsed)
         seed = 0 if estimator is None else estimator.seed
-        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).to_dict()
+        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).as_dict()
         return plain, _show(plain)
 
 

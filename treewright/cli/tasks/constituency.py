@@ -170,7 +170,7 @@ class Constituency(Task):
         """F1 of two annotations."""
         from treewright.constituency import compare_constituents
 
-        return compare_constituents(gold, a, b, **options).to_dict()
+        return compare_constituents(gold, a, b, **options).as_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
@@ -180,7 +180,7 @@ class Constituency(Task):
 
         covered = options.pop("covered_", None)
         seed = 0 if estimator is None else estimator.seed
-        plain = {**score_constituents(gold, parsed, **options, seed=seed).to_dict(), **options}
+        plain = {**score_constituents(gold, parsed, **options, seed=seed).as_dict(), **options}
         if covered is not None:
             plain["covered"] = covered
         return plain, _show(plain)

@@ -100,7 +100,7 @@ class Dependency(Task):
         """Attachment scores of two annotations."""
         from treewright.dependency import compare_dependencies
 
-        return compare_dependencies(gold, a, b, measure="las" if measure == "las" else "uas", **options).to_dict()
+        return compare_dependencies(gold, a, b, measure="las" if measure == "las" else "uas", **options).as_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
@@ -109,7 +109,7 @@ class Dependency(Task):
         from treewright.dependency import score_dependencies
 
         seed = 0 if estimator is None else estimator.seed
-        plain = {**score_dependencies(gold, parsed, **options, seed=seed).to_dict(), **options}
+        plain = {**score_dependencies(gold, parsed, **options, seed=seed).as_dict(), **options}
         if estimator is not None:
             known = set(estimator.labels_)
             unseen = [token.deprel for sentence in gold for token in sentence if token.deprel not in known]

@@ -72,12 +72,12 @@ class Tagging(Task):
 
         if estimator is None:
             _check_same_words(gold, parsed)
-            plain = score_tagging(gold, parsed, options["column"]).to_dict()
+            plain = score_tagging(gold, parsed, options["column"]).as_dict()
             return plain, _show(plain, options["column"])
         column, known = estimator.column, set(estimator.labels_)
         scores = score_tagging(gold, parsed, column, known=estimator.knows, seed=estimator.seed)
         unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
-        plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
+        plain = {**scores.as_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
         return plain, _show(plain, column)
 
 
