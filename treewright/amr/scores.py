@@ -34,7 +34,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +92,20 @@ class SmatchScores:
         """Precision, recall and F of each sentence."""
         return [_ratios(*counts) for counts in zip(self.matched, self.gold, self.predicted, strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as plain values, without the numbers of each sentence."""
+    name: ClassVar[str] = "Smatch"
+
+    @property
+    def main(self) -> float:
+        """Smatch's F."""
+        return self.f1
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of Smatch's F."""
+        return self.f1_interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values, without the numbers of each sentence."""
         return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
 
 

@@ -16,15 +16,15 @@ from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
+from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import COLUMN, Labeller
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.words import word_rows
 
 __all__ = ["Tagger"]
 
 
-class Tagger(Labeller):
+class Tagger(TaggingEstimator):
     """Labels every word of a sentence, from left to right.
 
     Args:

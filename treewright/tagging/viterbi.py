@@ -31,8 +31,8 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.settings import Setting, Whole
+from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import COLUMN, Labeller
 from treewright.tagging.words import ATTRIBUTES, word_rows
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
@@ -86,7 +86,7 @@ USUAL: dict[str, dict[str, Any]] = {
 }
 
 
-class ViterbiTagger(Labeller):
+class ViterbiTagger(TaggingEstimator):
     """Labels every word of a sentence, all words at once: the labelling with the largest sum of scores.
 
     Args:

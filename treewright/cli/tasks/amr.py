@@ -48,12 +48,6 @@ class AMR(Task):
     made_from = ("tagger", "parser")
     measures = ("smatch",)
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.amr import AMRParser
-
-        return AMRParser
-
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:
@@ -107,7 +101,7 @@ class AMR(Task):
 
         _check_same_ids(gold, parsed)
         seed = 0 if estimator is None else estimator.seed
-        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).to_dict()
+        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).as_dict()
         return plain, _show(plain)
 
 

@@ -79,12 +79,6 @@ class Constituency(Task):
         parsed = [one for one in dev or () if estimator.max_length is None or len(one) <= estimator.max_length]
         return f"{told}, {estimator.pops_ / len(parsed):,.0f} pops a sentence" if parsed else told
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import ConstituencyParser
-
-        return ConstituencyParser
-
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
@@ -176,7 +170,7 @@ class Constituency(Task):
         """F1 of two annotations."""
         from treewright.constituency import compare_constituents
 
-        return compare_constituents(gold, a, b, **options).to_dict()
+        return compare_constituents(gold, a, b, **options).as_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
@@ -186,7 +180,7 @@ class Constituency(Task):
 
         covered = options.pop("covered_", None)
         seed = 0 if estimator is None else estimator.seed
-        plain = {**score_constituents(gold, parsed, **options, seed=seed).to_dict(), **options}
+        plain = {**score_constituents(gold, parsed, **options, seed=seed).as_dict(), **options}
         if covered is not None:
             plain["covered"] = covered
         return plain, _show(plain)
@@ -210,12 +204,6 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
     k_best_formats = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import LatentParser
-
-        return LatentParser
 
     def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
         """Without development data there is one start."""
