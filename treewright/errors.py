@@ -6,7 +6,7 @@ import operator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError", "whole_number"]
+__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TraceError", "TreewrightError", "whole_number"]
 
 
 class TreewrightError(Exception):
@@ -35,6 +35,10 @@ class ModelError(TreewrightError):
 
 class TaskError(TreewrightError):
     """A task (search space) breaks its contract, e.g. a ``step`` that does not advance."""
+
+
+class TraceError(TreewrightError):
+    """A trace holds a value that is not plain, or JSON that should be a trace is none."""
 
 
 class ConfigError(TreewrightError):

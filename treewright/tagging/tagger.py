@@ -21,7 +21,9 @@ from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.tagging.scores import TaggingScores, score_tagging
 from treewright.tagging.task import SequenceLabelling
+from treewright.tagging.trace import trace_tags
 from treewright.tagging.words import WordTable
+from treewright.tracing import Trace
 
 __all__ = ["Tagger"]
 
@@ -106,6 +108,15 @@ class Tagger(Estimator):
             for sentence, labels in zip(batch, found, strict=True):
                 whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
                 yield whole.with_column(self.column, labels)
+
+    def trace(
+        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model"
+    ) -> Trace:
+        """The decisions for a sentence, label by label; with costs where there is a ``gold`` sentence.
+
+        ``follow="gold"`` shows the gold labels and how the tagger scores them, instead of its own.
+        """
+        return trace_tags(self, sentence, gold, follow=follow)
 
     def _label(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int

@@ -33,7 +33,9 @@ from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
 from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
+from treewright.tagging.trace import trace_plan
 from treewright.tagging.words import ATTRIBUTES, WordTable
+from treewright.tracing import Trace
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
@@ -146,6 +148,12 @@ class ViterbiTagger(Tagger):
         self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
         self.history_ = trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
+
+    def trace(
+        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model"
+    ) -> Trace:
+        """The labels of the best labelling from left to right, each with what the others would lose."""
+        return trace_plan(self, sentence, gold, follow=follow)
 
     def _label(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
