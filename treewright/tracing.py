@@ -173,12 +173,12 @@ class Candidate:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The action that :meth:`to_json` has written."""
-        numbers = (_read(values.get(name)) for name in ("score", "cost", "probability"))
+        score, cost, probability = (_read(values.get(name)) for name in ("score", "cost", "probability"))
         features = (
             Feature(each["name"], float(each["value"]), _read(each.get("weight")))
             for each in values.get("features", ())
         )
-        return cls(values["action"], *numbers, tuple(features))
+        return cls(values["action"], score, cost, probability, tuple(features))
 
 
 @dataclass(frozen=True, slots=True)

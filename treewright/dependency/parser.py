@@ -18,6 +18,7 @@ from treewright.dependency.scores import DependencyScores, score_dependencies
 from treewright.dependency.swap import projective_order
 from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.trace import trace_transitions
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError, whole_number
@@ -29,6 +30,7 @@ from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
+from treewright.tracing import Trace
 
 __all__ = ["DependencyParser"]
 
@@ -154,6 +156,21 @@ class DependencyParser(Estimator):
         for batch, found in self._parse(sentences, jobs):
             for sentence, (heads, labels) in zip(batch, found, strict=True):
                 yield sentence.with_tree(heads, labels)
+
+    def trace(
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        labelled: bool = True,
+    ) -> Trace:
+        """The transitions for a sentence, with costs where there is a ``gold`` tree.
+
+        With a beam they are those of the hypothesis that wins. ``follow="gold"`` shows the expert's transitions and
+        how the parser scores them. Without ``labelled``, wrong labels cost nothing, and reports leave labels out.
+        """
+        return trace_transitions(self, sentence, gold, follow=follow, labelled=labelled)
 
     def _parse(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int

@@ -195,7 +195,7 @@ class _Episode:
         n = int(self.task.actions(self.x, self.state, self.scratch.actions))
         if not 0 < n <= len(self.scratch.actions):
             raise_trouble(self.packed, 0, NO_ACTION if n <= 0 else TOO_MANY_ACTIONS)
-        return self.scratch.actions[:n].tolist()
+        return [int(action) for action in self.scratch.actions[:n]]
 
     def scores(self, weights: npt.NDArray[Any], n: int) -> list[float]:
         """The scores of the ``n`` actions that :meth:`actions` has found."""
@@ -203,12 +203,12 @@ class _Episode:
         if n_features < 0:
             raise_trouble(self.packed, 0, n_features)
         _score(weights, n_features, n, self.scratch)
-        return self.scratch.scores[:n].tolist()
+        return [float(each) for each in self.scratch.scores[:n]]
 
     def costs(self, n: int) -> list[float]:
         """The expert's costs of the ``n`` actions that :meth:`actions` has found."""
         self.task.expert_costs(self.x, self.state, self.scratch.actions, n, self.scratch.costs)
-        return self.scratch.costs[:n].tolist()
+        return [float(each) for each in self.scratch.costs[:n]]
 
     def take(self, action: int) -> None:
         self.task.step(self.x, self.state, action)

@@ -1,8 +1,8 @@
 """Labels chosen word by word: the traces of taggers.
 
 A :class:`~treewright.tagging.Tagger` decides from left to right. A :class:`~treewright.tagging.ViterbiTagger` compares
-whole labellings; its trace shows the same decisions as those of an optimal policy that knows their values: a label's
-score is its advantage, 0 for the best one, and otherwise how much less the best labelling is worth that goes on with it.
+whole labellings; its trace shows the same decisions as those of an optimal policy that knows their values: the score of
+a label is its advantage, which is 0 for the best one; for another one it is what the best labelling loses by it.
 """
 
 from __future__ import annotations
