@@ -19,7 +19,7 @@ from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import SmatchScores, score_smatch
-from treewright.amr.trace import GraphStep, trace_graph
+from treewright.amr.trace import trace_graph
 from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
 from treewright.corpora.types import Sentence
@@ -33,6 +33,7 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
+from treewright.tracing import Trace
 
 __all__ = ["AMRParser"]
 
@@ -111,13 +112,12 @@ class AMRParser(Estimator):
         self.policy_, self.history_ = trained.policy, trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
-    def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
-        """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.
+    def trace(self, sentence: Sentence, gold: Sentence | None = None, *, follow: str = "model") -> Trace:
+        """The actions from the tree of a sentence to its graph, with costs where there is a ``gold`` graph.
 
-        Where the sentence has a graph, steps have the expert's choice as well.
+        ``follow="gold"`` shows the expert's actions and how the parser scores them.
         """
-        self._check_fitted()
-        return trace_graph(self, sentence, top=top)
+        return trace_graph(self, sentence, gold, follow=follow)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
