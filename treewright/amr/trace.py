@@ -51,9 +51,7 @@ _loss, _sigma, _beta = interpreted(GraphParsing.loss), interpreted(sigma), inter
 _kind_of, _param_of, _concept_of = interpreted(kind_of), interpreted(param_of), interpreted(concept_of)
 
 
-def trace_graph(
-    parser: AMRParser, sentence: Sentence, gold: Sentence | None = None, *, follow: str = "model"
-) -> Trace:
+def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None = None, *, follow: str = "model") -> Trace:
     """The actions of a parser from the dependency tree of a sentence to its graph.
 
     Where there is a ``gold`` graph, an action costs 0 if the expert takes it, or if every action is as good to it, and
@@ -104,7 +102,7 @@ class _Graphs(Drawing):
                     "node": node,
                     "label": self.node(state, node),
                     "is_concept": bool(state.concept[node] >= 0),
-                    "word": node if node < len(self.words) else None,
+                    "words": list(self.words[node].positions) if node < len(self.words) else [],
                 }
                 for node in alive
             ],

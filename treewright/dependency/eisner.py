@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.arc_trace import trace_arcs
 from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass, trees_pass
 from treewright.dependency.parser import (
     _LIFTED_COUNT,
@@ -49,6 +50,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.search.task import ENGINE
+from treewright.tracing import Trace
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -194,6 +196,20 @@ class EisnerParser(DependencyParser):
         self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
         self.history_ = trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def trace(
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        labelled: bool = True,
+    ) -> Trace:
+        """The decisions behind the best tree, from the root down, each with what the others would lose.
+
+        Without ``labelled``, wrong labels cost nothing.
+        """
+        return trace_arcs(self, sentence, gold, follow=follow, labelled=labelled)
 
     def _parse(
         self, sentences: Iterable[Sentence | Sequence[str]], jobs: int

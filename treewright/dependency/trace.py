@@ -86,9 +86,7 @@ def trace_transitions(
     )
     about = {"model": type(parser).__name__, "mode": parser.mode, "beam": parser.beam, "follow": follow}
     about |= _about(parser.system, packed.task, labelled)
-    return Trace(
-        parser.task, "transitions", whole.forms, steps, _tree(state, parser.labels_), gold is not None, about
-    )
+    return Trace(parser.task, "transitions", whole.forms, steps, _tree(state, parser.labels_), gold is not None, about)
 
 
 def trace_gold(
@@ -224,7 +222,9 @@ class _Guide:
         for action, cost in zip(decision.actions, decision.costs or (), strict=True):
             move, _ = _taken_apart(action)
             moves[move] = min(cost, moves.get(move, cost))
-        move, label = self.given[self.made] if self.made < len(self.given) else (self._oracle_move(decision, moves), None)
+        move, label = (
+            self.given[self.made] if self.made < len(self.given) else (self._oracle_move(decision, moves), None)
+        )
         self.made += 1
         if move not in moves:
             possible = ", ".join(self.names[each] for each in sorted(moves))
