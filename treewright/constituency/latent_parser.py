@@ -25,10 +25,12 @@ from treewright.constituency.parser import (
     _number,
 )
 from treewright.constituency.scores import score_constituents
-from treewright.corpora import Tree, corpus_hash
+from treewright.constituency.trace import trace_derivation
+from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
 from treewright.learners.checkpoints import Judge
 from treewright.learners.estimator import Corpus, Running
+from treewright.tracing import Trace
 
 __all__ = ["LatentParser"]
 
@@ -186,6 +188,23 @@ class LatentParser(ConstituencyParser):
     def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
         """Not to be had: a tree is the sum of many derivations here, and the best ones are not the best trees."""
         raise ConfigError("a latent-variable grammar has no k best trees; train a ConstituencyParser for them")
+
+    def trace(
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        kind: str | None = "derivation",
+    ) -> Trace:
+        """The steps to the tree of a sentence, from the top down, as the treebank grammar of level 0 scores them."""
+        self._check_fitted()
+        if kind not in (None, "derivation"):
+            raise ConfigError(f"kind cannot be {kind!r}; a latent-variable grammar has derivations only")
+        level = self.levels_[0]
+        with np.errstate(divide="ignore"):
+            grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
+        return trace_derivation(self, sentence, gold, follow=follow, grammar=grammar, lexical=level.lexical())
 
     def _use_levels(self, levels: Sequence[LatentGrammar]) -> None:
         """Parse with these grammars from now on."""

@@ -29,6 +29,7 @@ from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInG
 from treewright.constituency.grammar.lexicon import KINDS, Lexicon
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.scores import ConstituencyScores, score_constituents
+from treewright.constituency.trace import trace_derivation, trace_pops
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, whole_number
@@ -39,6 +40,7 @@ from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
+from treewright.tracing import Trace
 
 __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 
@@ -524,6 +526,27 @@ class ConstituencyParser(Estimator):
                     for token, tag in zip(sentence.tokens, tree.tags(), strict=True)
                 )
                 yield replace(sentence, tokens=tokens, tree=self._topped(tree))
+
+    def trace(
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        kind: str | None = None,
+    ) -> Trace:
+        """The steps to the tree of a sentence, with costs where there is a ``gold`` tree.
+
+        ``kind`` is ``derivation``, from the top down, or ``pops``, what an agenda pops; by default the latter where
+        there is an agenda, unless ``follow="gold"``, which shows the steps to the gold tree.
+        """
+        self._check_fitted()
+        has_pops = self.priority_ is not None and follow == "model"
+        if kind not in (None, "derivation", "pops"):
+            raise ConfigError(f"kind cannot be {kind!r}; it is one of: derivation, pops")
+        if kind == "pops" or (kind is None and has_pops):
+            return trace_pops(self, sentence, gold)
+        return trace_derivation(self, sentence, gold, follow=follow)
 
     def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
         """The k best trees of each sentence, best first, with their scores; fewer where there are no more.
