@@ -68,7 +68,7 @@ def trace_derivation(
     binary = None if tree is None else parser._markovisation().binarise(tree)
     grammar = parser.grammar_ if grammar is None else grammar
     mdp = _process(parser, whole, grammar, parser._lexical if lexical is None else lexical)
-    if follow == "gold" and gold is not None and binary is not None:
+    if follow == "gold" and gold is not None and tree is not None and binary is not None:
         try:
             target = mdp.from_tree(binary)
         except NotInGrammar as error:
