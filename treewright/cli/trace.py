@@ -191,19 +191,18 @@ def _show(
             continue
         shown = _TOP if top is None else top
         table = trace_table(found, style=style, columns=columns, top=shown, for_people=format == "table")
-        if not found.steps:
-            note(f"note: sentence {number}: the grammar has no tree for these words, so there are no steps to show")
         if format == "json":
             found = found if top is None else found.pruned(top)
             print_json({"sentence": number, "text": str(sentence), **found.to_json()})
+        if not found.steps:
+            note(f"note: sentence {number}: the grammar has no tree for these words, so there are no steps to show")
+        if format == "json" or not found.steps:
             continue
         if not is_first:
             print()
         is_first = False
         if len(sentences) > 1 and format == "table":
             print(f"{number}: {sentence}\n")
-        if not found.steps:
-            continue
         if format == "tsv":
             print(table.tsv())
         elif STYLES[style].slides and columns is None:
