@@ -117,7 +117,7 @@ def test_values_are_plain(value):
 
 @pytest.mark.parametrize("value", [np.float32(1.0), np.int64(1), math.nan, "1", True])
 def test_numbers_are_plain(value):
-    with pytest.raises(TraceError, match="'score' is .* no plain number"):
+    with pytest.raises(TraceError, match=r"'score' is .* no plain number"):
         Candidate("A", score=value)
     with pytest.raises(TraceError, match="'errors' is"):
         Step(0, measures={"errors": value})

@@ -142,7 +142,9 @@ def test_edges_of_the_second_phase_are_in_the_graph(parser):
         wild = with_weights(parser, np.random.default_rng(seed).normal(size=(1, 256, 1)))
         trace = wild.trace(replace(SENTENCES[0], graph=None))
         further = [edge for edge in trace.steps[-1].state["edges"] if not edge["in_tree"]]
-        assert bool(further) == any(action.startswith("Target") for action in trace.actions if "Reentrance" in trace.actions)
+        assert bool(further) == any(
+            action.startswith("Target") for action in trace.actions if "Reentrance" in trace.actions
+        )
         if further:
             seen += 1
             graph = Graph.from_penman(graph_text(trace.steps[-1].state))

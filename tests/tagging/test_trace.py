@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -102,7 +102,7 @@ def test_advantages_are_what_the_best_labelling_loses(order, corpus):
 
     def value(labels):
         pairs = transitions[K, labels[0]] + transitions[labels[-1], K]
-        pairs += sum(transitions[y, z] for y, z in zip(labels, labels[1:], strict=False))
+        pairs += sum(transitions[y, z] for y, z in pairwise(labels))
         return pairs + sum(emissions[i, y] for i, y in enumerate(labels))
 
     values = {labels: value(labels) for labels in product(range(K), repeat=3)}
