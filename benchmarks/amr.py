@@ -175,8 +175,8 @@ def best(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     smatch_f = np.array([f for _, _, f in scores.by_sentence()])
     kept["best"] = {
         "dev by seed": by_seed,
-        "test": scores.to_dict(),
-        "test from words": from_raw.to_dict(),
+        "test": scores.as_dict(),
+        "test from words": from_raw.as_dict(),
         "trees": tree_scores(test, raw),
         "sentences a second": len(test) / seconds,
         "words a second": sum(map(len, test)) / seconds,

@@ -15,7 +15,7 @@ from treewright.amr.alignment import with_alignment
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.trace import ANY
 from treewright.corpora import Graph, Sentence
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import CorpusError
 from treewright.policies import LinearPolicy
 from treewright.reports.trace_columns import graph_text
 from treewright.search import decode, interpreted
@@ -125,8 +125,6 @@ def test_bad_input(parser):
         parser.trace(Sentence(()))
     with pytest.raises(CorpusError, match="has no graph"):
         parser.trace(SENTENCES[0], replace(SENTENCES[0], graph=None))
-    with pytest.raises(ConfigError, match="a Sentence with a dependency tree, not list"):
-        parser.trace(["She", "sleeps"])
 
 
 def with_weights(parser, weights):

@@ -299,7 +299,7 @@ class TestModel:
         out = tmp_path / "beam.tw"
         run("train", "dependency", parser.with_name("train.conllu"), "-o", out, *SMALL, "--beam", 2)
         values = json.loads(run("trace", "--model", out, "--text", "She sleeps .", "-f", "json").stdout)
-        [(heads, labels)] = load(out).predict([["She", "sleeps", "."]])
+        [(heads, labels)] = load(out).arcs([["She", "sleeps", "."]])
         assert values["result"] == {"heads": heads, "labels": labels}
         assert values["metadata"]["beam"] == 2
 
@@ -321,7 +321,7 @@ class TestTagger:
         header, *body = rows(run("trace", "--model", model, data / "test.conllu", "-n", 1, "-f", "tsv").stdout)
         assert header[:5] == ["step", "word", "label", "probability", "correct"]
         sentence = load_corpus(data / "test.conllu")[0]
-        [labels] = load(model).predict([sentence])
+        [labels] = load(model).labels([sentence])
         assert [row[1:3] for row in body] == [list(pair) for pair in zip(sentence.forms, labels, strict=True)]
         values = json.loads(run("trace", "--model", model, "--text", "the cat", "-f", "json").stdout)
         assert (values["kind"], values["has_gold"]) == ("tags", False)

@@ -29,7 +29,7 @@ def arcs_of(trace):
 
 
 def test_the_steps_build_what_is_predicted(parser, corpus):
-    for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
         trace = parser.trace(one, one)
         assert (trace.task, trace.kind) == ("eisner", "arcs")
         assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
@@ -44,7 +44,7 @@ def test_the_steps_build_what_is_predicted(parser, corpus):
 
 def test_costs_add_up_to_the_errors(parser, corpus):
     """A choice costs the gold arcs that it loses: so no error is counted twice, and none is forgotten."""
-    for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
         wrong = sum((t.head, t.deprel) != arc for t, arc in zip(one, zip(heads, labels, strict=True), strict=True))
         trace = parser.trace(one, one)
         assert sum(step.choice.cost for step in trace.decisions) == trace.steps[-1].measures["errors"] == wrong

@@ -10,14 +10,14 @@ from tests.dependency import naive
 from tests.dependency.helpers import sentence
 from treewright.corpora import Sentence, load_corpus
 from treewright.corpora.builtin import builtin_corpus
-from treewright.dependency import DependencyParser
-from treewright.dependency.trace import MOVE_NAMES, trace_gold
+from treewright.dependency import DependencyParser, find_system, system_names
+from treewright.dependency.trace import trace_gold
 from treewright.errors import ConfigError, CorpusError
 from treewright.reports.trace_transitions import transition_rows
 from treewright.tracing import Trace
 
 LECTURES = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
-SYSTEMS = tuple(MOVE_NAMES)
+SYSTEMS = system_names()
 
 # The UMD lecture, Fig. 14.8. Where the word list is empty, the text of the slides has lost the brackets.
 FIG_14_8 = """
@@ -207,6 +207,7 @@ def test_every_tree_is_built(system, n):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_moves_are_those_of_the_naive_twin(system):
+    names = find_system(system).move_names
     for heads in naive.projective_trees(4):
         config = naive.start(4)
         for row in rows(sentence(["a", "b", "c", "d"], heads), system):
@@ -214,8 +215,8 @@ def test_moves_are_those_of_the_naive_twin(system):
             assert row.step.state["buffer"] == tuple(config[1])
             if row.is_done:
                 break
-            assert sorted(row.costs) == sorted(MOVE_NAMES[system][move] for move in naive.moves(system, config))
-            config = naive.after(system, config, MOVE_NAMES[system].index(row.action))
+            assert sorted(row.costs) == sorted(names[move] for move in naive.moves(system, config))
+            config = naive.after(system, config, names.index(row.action))
 
 
 def test_crossing_arcs_are_lifted_unless_there_is_swap():
@@ -277,16 +278,16 @@ def corpus():
 @pytest.fixture(scope="module", params=[(s, m) for s in SYSTEMS for m in ("accurate", "fast")], ids=" ".join)
 def parser(request, corpus):
     system, mode = request.param
-    learner = {"name": "exploration", "iterations": 2}
+    learner = {"name": "exploration", "passes": 2}
     return DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
 
 
 @pytest.mark.jit
 def test_the_steps_of_a_parser_build_what_it_predicts(parser, corpus):
-    for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
         trace = parser.trace(one, one)
         assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
-        assert trace.metadata["moves"] == MOVE_NAMES[parser.system]
+        assert trace.metadata["moves"] == find_system(parser.system).move_names
         steps = transition_rows(trace)
         arcs = {row.arc["dependent"]: (row.arc["head"], row.arc["label"]) for row in steps if row.arc is not None}
         assert [arcs[word] for word in range(1, len(one) + 1)] == list(zip(heads, labels, strict=True))
@@ -311,7 +312,7 @@ def test_the_expert_is_followed(parser, corpus):
 
 @pytest.mark.jit
 def test_costs_do_not_depend_on_the_parsers_oracle_and_weights_of_labels(corpus):
-    learner = {"name": "exploration", "iterations": 1}
+    learner = {"name": "exploration", "passes": 1}
     parser = DependencyParser(bits=10, learner=learner).fit(corpus.train)
     found = parser.trace(corpus.test[0], corpus.test[0])
     parser.oracle, parser.label_weight = "static", 0.25
@@ -338,20 +339,22 @@ def test_without_gold_trees_there_are_no_costs(parser, corpus):
         parser.trace(["a"], corpus.test[0])
     with pytest.raises(ConfigError, match="follow cannot be 'me'"):
         parser.trace(["a"], follow="me")
-    with pytest.raises(ConfigError, match="needs a gold answer"):
+    with pytest.raises(ConfigError, match="follow 'gold' needs the right annotation"):
         parser.trace(["a"], follow="gold")
-    with pytest.raises(ConfigError, match="not 'a b'"):
+    with pytest.raises(ConfigError, match="'a b' is not a sentence"):
         parser.trace("a b")
+    with pytest.raises(TypeError, match="kind"):
+        parser.trace(["a"], kind="pops")
     assert Trace.from_json(bare.to_json()) == bare
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize(("system", "mode", "beam"), [("arc-hybrid", "accurate", 4), ("arc-eager", "fast", 3)])
 def test_the_hypothesis_that_wins_is_followed(system, mode, beam, corpus):
-    learner = {"name": "exploration", "iterations": 1}
+    learner = {"name": "exploration", "passes": 1}
     parser = DependencyParser(system, mode=mode, beam=beam, bits=8, learner=learner).fit(corpus.train)
     wins = 0
-    for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
         trace = parser.trace(one)
         assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
         wins += any(step.action != step.best[0].action for step in trace.decisions)

@@ -7,10 +7,9 @@ import pytest
 
 from tests.search.naive import Episode, naive_beam, naive_decode
 from tests.toys import Picking, Track, random_picking, random_track
-from treewright.corpora import Sentence
-from treewright.errors import ConfigError, CorpusError, TaskError
+from treewright.errors import TaskError
 from treewright.search import Task
-from treewright.search.stepping import Drawing, episode_steps, expert_choice, to_trace
+from treewright.search.stepping import Drawing, episode_steps, expert_choice
 
 
 class Plain(Drawing):
@@ -124,19 +123,3 @@ class Endless(Task):
 def test_tasks_that_break_the_contract(offered, said, beam):
     with pytest.raises(TaskError, match=said):
         episode_steps(Endless().pack([[offered]]), Plain(), weights=np.zeros((4, 2), np.float32), beam=beam)
-
-
-def test_what_is_traced_has_words_and_a_gold_answer_where_one_is_needed():
-    sentence = Sentence.from_words(["a", "b"])
-    assert to_trace(["a", "b"], sentence, "gold") == sentence
-    assert to_trace(sentence, None, "model") is sentence
-    for args, error, said in (
-        (("a b", None, "model"), ConfigError, r"\['a', 'b'\], not 'a b'"),
-        ((sentence, ["a", "b"], "model"), ConfigError, "not list"),
-        ((sentence, None, "gold"), ConfigError, "follow='gold' needs"),
-        ((sentence, None, "you"), ConfigError, "follow cannot be 'you'; it is one of: model, gold"),
-        (([], None, "model"), CorpusError, "without words"),
-        ((["a"], sentence, "model"), CorpusError, "other words, 'a b', than the one that is traced, 'a'"),
-    ):
-        with pytest.raises(error, match=said):
-            to_trace(*args)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
 from treewright.amr.expert import expert_action
-from treewright.amr.lemmas import with_lemmas
 from treewright.amr.preparation import Word
 from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
@@ -33,9 +32,10 @@ from treewright.amr.transitions import (
     sigma,
 )
 from treewright.corpora import Sentence
-from treewright.errors import ConfigError, CorpusError
+from treewright.corpora.lemmas import with_lemmas
+from treewright.errors import CorpusError
 from treewright.search.compiling import interpreted
-from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice, to_trace
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
@@ -51,16 +51,12 @@ _loss, _sigma, _beta = interpreted(GraphParsing.loss), interpreted(sigma), inter
 _kind_of, _param_of, _concept_of = interpreted(kind_of), interpreted(param_of), interpreted(concept_of)
 
 
-def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None = None, *, follow: str = "model") -> Trace:
+def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
     """The actions of a parser from the dependency tree of a sentence to its graph.
 
     Where there is a ``gold`` graph, an action costs 0 if the expert takes it, or if every action is as good to it, and
     1 otherwise.
     """
-    parser._check_fitted()
-    if not isinstance(sentence, Sentence):
-        raise ConfigError(f"what is traced is a Sentence with a dependency tree, not {type(sentence).__name__}")
-    to_trace(sentence, gold, follow)
     if gold is not None and gold.graph is None:
         raise CorpusError("the gold sentence has no graph", path=gold.path, line=gold.line)
     asked = replace(with_lemmas(sentence, parser.lemmas_), graph=None if gold is None else gold.graph)

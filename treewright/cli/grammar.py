@@ -104,7 +104,7 @@ class _Found(NamedTuple):
 def _find(source: str, kind: str | None, *, shown: bool) -> _Found:
     """The grammar of a treebank, of a model, or in a file of its own."""
     from treewright.constituency import ML, ConstituencyParser
-    from treewright.constituency.parser import memory_of
+    from treewright.constituency.settings import memory_of
 
     if _is_treebank(source):
         sentences = load(source, "ptb" if source == "-" else "auto", shown=shown)

@@ -87,7 +87,7 @@ def smatch(
         scores = score_smatch(right, guessed, breakdown=breakdown, search=search, exact=exact, seed=seed, jobs=jobs)
     if as_json:
         by_sentence = {"sentence_scores": scores.by_sentence()} if ms else {}
-        print_json({"gold": gold, "predicted": predicted, **scores.to_dict(), **by_sentence})
+        print_json({"gold": gold, "predicted": predicted, **scores.as_dict(), **by_sentence})
         return
     rows = scores.by_sentence() if ms else [(scores.precision, scores.recall, scores.f1)]
     for precision, recall, f1 in rows:

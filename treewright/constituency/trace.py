@@ -21,7 +21,6 @@ A parser with an agenda builds its tree from the words up, in the order of prior
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,14 +29,14 @@ import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar, _Span, label_of
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.search.stepping import to_trace
 from treewright.tracing import Candidate, Feature, Step, Trace, softmax
 
 if TYPE_CHECKING:
+    from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ConstituencyParser
 
 __all__ = ["expert_actions", "trace_derivation", "trace_pops"]
@@ -47,27 +46,23 @@ _MOST_POPS = 1_000_000  # in a trace
 
 
 def trace_derivation(
-    parser: ConstituencyParser,
-    sentence: Sentence | Sequence[str],
-    gold: Sentence | None = None,
+    parser: ConstituencyParser | LatentParser,
+    sentence: Sentence,
+    gold: Sentence | None,
+    follow: str,
     *,
-    follow: str = "model",
-    grammar: Grammar | None = None,
-    lexical: Lexical | None = None,
+    grammar: Grammar,
+    lexical: Lexical,
 ) -> Trace:
     """The steps to the tree that a parser finds, or with ``follow="gold"`` to the gold tree.
 
     There are no steps where the grammar has no tree for the sentence; :class:`NotInGrammar` is raised where it cannot
-    derive the gold tree that is to be followed. ``grammar`` and ``lexical`` score the steps; by default they are those
-    of the parser. Candidates are the actions that can lead to a tree, the one that is taken, and the expert's if the
-    grammar has it.
+    derive the gold tree that is to be followed. ``grammar`` and ``lexical`` score the steps. Candidates are the actions
+    that can lead to a tree, the one that is taken, and the expert's if the grammar has it.
     """
-    parser._check_fitted()
-    whole = to_trace(sentence, gold, follow)
     tree = None if gold is None else _gold_tree(gold)
     binary = None if tree is None else parser._markovisation().binarise(tree)
-    grammar = parser.grammar_ if grammar is None else grammar
-    mdp = _process(parser, whole, grammar, parser._lexical if lexical is None else lexical)
+    mdp = _process(parser, sentence, grammar, lexical)
     if follow == "gold" and gold is not None and tree is not None and binary is not None:
         try:
             target = mdp.from_tree(binary)
@@ -75,26 +70,25 @@ def trace_derivation(
             raise NotInGrammar(str(error), path=gold.path, line=gold.line) from None
         path, result = mdp.actions_in(target), str(parser._topped(tree))
     else:
-        found, is_whole, nodes = _parsed(parser, whole)
-        path, result = mdp.actions_in(mdp.from_derivation(nodes)) if is_whole else [], str(found)
+        [found] = parser._derivations(parser._pieces([sentence]), 1)
+        path = [] if found.covered else mdp.actions_in(mdp.from_derivation(found.nodes))
+        result = _predicted(parser, sentence)
     expert = None if binary is None else expert_actions(grammar, binary)
     steps = tuple(_steps(mdp, path, expert)) if path else ()
-    return _trace(parser, "derivation", whole, steps, result, gold, {"follow": follow})
+    return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
 
 
-def trace_pops(parser: ConstituencyParser, sentence: Sentence | Sequence[str], gold: Sentence | None = None) -> Trace:
+def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
     """What a parser with an agenda pops for a sentence, in order.
 
     A step has one candidate, the constituent that is popped, with its priority as its score, and the features that the
     priority is made of. It costs 0 if the gold tree has it and 1 if not; symbols that are no constituents of a tree
     have no cost.
     """
-    parser._check_fitted()
     if parser.priority_ is None:
         raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
-    whole = to_trace(sentence, gold, "model")
-    agenda, words = parser._agenda, list(whole.forms)
-    packed = agenda.pack([words], [parser._rows(words, parser._given_tags(whole))])
+    agenda, words = parser._agenda, list(sentence.forms)
+    packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
     order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
     weights, prune = parser.priority_.weights, parser.priority_.prune
     [nodes] = agenda.parse(packed, weights, prune=prune, order=order).derivations
@@ -121,12 +115,11 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence | Sequence[str], g
     features = agenda.explain(packed, 0, pops).tolist()
     steps = [step(number, pop, φ) for number, (pop, φ) in enumerate(zip(pops, features, strict=True))]
     steps.append(Step(len(steps), {"item": None, "used": False}))
-    found, _, _ = _parsed(parser, whole)
-    return _trace(parser, "pops", whole, steps, str(found), gold, {"follow": "model"})
+    return _trace(parser, "pops", sentence, steps, _predicted(parser, sentence), gold, {"follow": "model"})
 
 
 def _trace(
-    parser: ConstituencyParser,
+    parser: ConstituencyParser | LatentParser,
     kind: str,
     sentence: Sentence,
     steps: Sequence[Step],
@@ -146,13 +139,10 @@ def _gold_tree(gold: Sentence) -> Tree:
     return tree
 
 
-def _parsed(parser: ConstituencyParser, sentence: Sentence) -> tuple[Tree, bool, Any]:
-    """The tree that a parser returns, whether the grammar has it, and its derivation."""
-    other = copy.copy(parser)  # its counts of what was parsed last stay as they are
-    [tree] = other._trees([sentence], 1)
-    assert tree is not None, "there are words"
-    [(nodes, is_cover)] = other._decode(other._packed([sentence]), 1)
-    return parser._topped(tree), not is_cover, nodes
+def _predicted(parser: ConstituencyParser | LatentParser, sentence: Sentence) -> str:
+    """The tree that a parser finds."""
+    [found] = parser.predict([sentence])
+    return str(found.tree)
 
 
 def _brackets(tree: Tree) -> Iterator[tuple[str, int, int]]:
@@ -194,7 +184,9 @@ def expert_actions(grammar: Grammar, tree: Tree) -> dict[Constituent, Action]:
     return found
 
 
-def _process(parser: ConstituencyParser, sentence: Sentence, grammar: Grammar, lexical: Lexical) -> TopDownMDP:
+def _process(
+    parser: ConstituencyParser | LatentParser, sentence: Sentence, grammar: Grammar, lexical: Lexical
+) -> TopDownMDP:
     """The parsing MDP of a sentence."""
     words = list(sentence.forms)
     if len(words) > (longest := min(parser._longest(8), parser._longest())):

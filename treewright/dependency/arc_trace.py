@@ -19,7 +19,6 @@ from treewright.dependency.projective import LIFTED, deprojectivize, projectiviz
 from treewright.dependency.trees import check_tree, is_projective
 from treewright.errors import CorpusError
 from treewright.search.hypergraph import COUNT, LEFT, LEFT_STEP, PART, PART_STEP, RIGHT, RIGHT_STEP, Hypergraph
-from treewright.search.stepping import to_trace
 from treewright.tracing import Candidate, Step, Trace, softmax
 
 if TYPE_CHECKING:
@@ -33,35 +32,33 @@ Ints = npt.NDArray[np.int64]
 
 def trace_arcs(
     parser: EisnerParser,
-    sentence: Sentence | Sequence[str],
-    gold: Sentence | None = None,
+    sentence: Sentence,
+    gold: Sentence | None,
+    follow: str,
     *,
-    follow: str = "model",
-    labelled: bool = True,
+    labelled: bool,
 ) -> Trace:
     """The decisions behind the best tree of a sentence, or with ``follow="gold"`` behind its gold tree."""
     from treewright.dependency.eisner import _LONGEST, tree_graph
 
-    parser._check_fitted()
-    whole = to_trace(sentence, gold, follow)
-    n, labels = len(whole), parser._counts
+    n, labels = len(sentence), parser._counts
     if n > _LONGEST:
         raise CorpusError(
             f"a sentence of {n} words: what is longer than {_LONGEST} is parsed in parts, whose steps cannot be shown",
-            path=whole.path,
-            line=whole.line,
+            path=sentence.path,
+            line=sentence.line,
         )
     scores = np.zeros((n + 1) * n * labels.number + 1)
-    planner = parser._planner([whole.tokens])
+    planner = parser._planner([sentence.tokens])
     planner.score(parser._weights, np.zeros(1, np.int64), np.array([0, len(scores)]), scores)
     right = None if gold is None else _gold_parts(parser, gold, labelled)
-    run = _Derivation(tree_graph(n, labels), scores, right, parser.labels_, whole.forms)
+    run = _Derivation(tree_graph(n, labels), scores, right, parser.labels_, sentence.forms)
     steps = run.steps(follow)
     heads, names = map(list, zip(*(run.arcs[word] for word in range(1, n + 1)), strict=True))
     if any(LIFTED in name for name in names):
         heads, names = deprojectivize(heads, names)
     about = {"model": type(parser).__name__, "follow": follow, "labelled": labelled}
-    return Trace(parser.task, "arcs", whole.forms, steps, {"heads": heads, "labels": names}, gold is not None, about)
+    return Trace(parser.task, "arcs", sentence.forms, steps, {"heads": heads, "labels": names}, gold is not None, about)
 
 
 def _gold_parts(parser: EisnerParser, gold: Sentence, labelled: bool) -> Floats:

@@ -24,59 +24,45 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treewright.corpora import Sentence
-from treewright.dependency.configuration import DEPTH, FRONT, LEFT, PENDING, REDUCE, RIGHT, SHIFT
+from treewright.dependency.configuration import DEPTH, FRONT, PENDING
 from treewright.dependency.projective import LIFTED, deprojectivize, projectivize
-from treewright.dependency.task import FIRST_ARC, MOVES, STAGED, SYSTEMS, DependencyParsing, arc_of, static_move
+from treewright.dependency.systems import TransitionSystem, find_system
+from treewright.dependency.task import DependencyParsing
 from treewright.dependency.trees import check_tree, is_projective
 from treewright.errors import ConfigError
 from treewright.search import Packed, interpreted
-from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice, to_trace
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
     from treewright.dependency.parser import DependencyParser
 
-__all__ = ["MOVE_NAMES", "ORACLES", "trace_gold", "trace_transitions"]
+__all__ = ["ORACLES", "trace_gold", "trace_transitions"]
 
-#: what the papers and lectures call the moves: Shift, Left-Arc, Right-Arc, and Reduce or Swap
-MOVE_NAMES = {
-    "arc-standard": ("SHIFT", "LEFTARC", "RIGHTARC"),
-    "arc-standard-buffer": ("Shift", "Left", "Right"),
-    "arc-eager": ("SH", "LA", "RA", "RE"),
-    "arc-hybrid": ("SHIFT", "LEFTARC", "RIGHTARC"),
-    "swap": ("SHIFT", "LEFTARC", "RIGHTARC", "SWAP"),
-}
 ORACLES = ("static", "dynamic")
 
-_arc_of, _static_move = interpreted(arc_of), interpreted(static_move)
+_loss = interpreted(DependencyParsing.loss)
 
 
 def trace_transitions(
-    parser: DependencyParser,
-    sentence: Sentence | Sequence[str],
-    gold: Sentence | None = None,
-    *,
-    follow: str = "model",
-    labelled: bool = True,
+    parser: DependencyParser, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool
 ) -> Trace:
     """The transitions of a parser, with costs where there is a ``gold`` tree.
 
     Costs are those of the dynamic oracle where the system has one, whatever the parser was trained with: the gold arcs
     that are lost. Without ``labelled``, wrong labels cost nothing, and reports leave labels out.
     """
-    parser._check_fitted()
-    whole = to_trace(sentence, gold, follow)
     judge = copy.copy(parser)  # its weights and words, and an oracle of its own
     judge.oracle, judge.label_weight = "dynamic", 1.0 if labelled else 0.0
     if gold is None:
-        packed = judge._pack([whole.tokens])
+        packed = judge._pack([sentence.tokens])
     else:
         check_tree(gold)
         heads, labels = [token.head or 0 for token in gold.tokens], gold.column("deprel")
-        packed = judge._pack_gold([whole.with_tree(heads, labels)], learn_labels=False)
+        packed = judge._pack_gold([sentence.with_tree(heads, labels)], learn_labels=False)
     steps, state = episode_steps(
         packed,
-        _Configurations(MOVE_NAMES[parser.system], parser.labels_, gold=gold is not None),
+        _Configurations(packed.task, parser.labels_, gold=gold is not None),
         weights=parser.policy_.weights,
         mixture=parser.policy_.mixture,
         beam=parser.beam,
@@ -85,13 +71,14 @@ def trace_transitions(
         choose=expert_choice if follow == "gold" else None,
     )
     about = {"model": type(parser).__name__, "mode": parser.mode, "beam": parser.beam, "follow": follow}
-    about |= _about(parser.system, packed.task, labelled)
-    return Trace(parser.task, "transitions", whole.forms, steps, _tree(state, parser.labels_), gold is not None, about)
+    about |= _about(packed.task, labelled)
+    result = _tree(state, parser.labels_)
+    return Trace(parser.task, "transitions", sentence.forms, steps, result, gold is not None, about)
 
 
 def trace_gold(
     sentence: Sentence,
-    system: str = "arc-standard",
+    system: str | TransitionSystem = "arc-standard",
     *,
     oracle: str = "static",
     labelled: bool = True,
@@ -101,38 +88,38 @@ def trace_gold(
 
     ``moves`` are made first, right or wrong, as in ``["SH", "LA_SBJ"]``; arcs without a label get that of the gold
     tree. Then the oracle goes on. Where the static oracle finds no move that may be made, which happens only after
-    wrong ones, it shifts. The dynamic oracle takes a move of the least cost: of several that of the static one, or the
-    first.
+    wrong ones, it makes the first that may be, such as Shift. The dynamic oracle takes a move of the least cost: of
+    several that of the static one, or the first.
 
-    Words are lifted where arcs cross, as a parser does before training, unless the system is ``swap``. Without
+    Words are lifted where arcs cross, as a parser does before training, unless the system builds such trees. Without
     ``labelled``, arcs have no labels.
     """
-    if system not in SYSTEMS:
-        raise ConfigError(f"system cannot be {system!r}; it is one of: {', '.join(SYSTEMS)}")
+    system = find_system(system)
     if oracle not in ORACLES:
         raise ConfigError(f"oracle cannot be {oracle!r}; it is one of: {', '.join(ORACLES)}")
-    if oracle == "dynamic" and system not in DependencyParsing.exact:
-        raise ConfigError(f"the system {system!r} has no dynamic oracle; choose the static one")
+    if oracle == "dynamic" and system.costs is None:
+        raise ConfigError(f"the system {system.name!r} has no dynamic oracle; choose the static one")
     check_tree(sentence)
     heads, relations = [token.head or 0 for token in sentence.tokens], list(sentence.column("deprel"))
-    if system != "swap" and not is_projective(heads):
+    if system.projective and not is_projective(heads):
         heads, relations = projectivize(heads, relations)
     given = [_parsed_move(move, system) for move in moves]
     if not labelled:
         relations, given = [""] * len(relations), [(move, None) for move, _ in given]
     labels = list(dict.fromkeys([*relations, *(label for _, label in given if label)]))
     packed = _packed(system, sentence, heads, relations, labels)
-    drawing = _Configurations(MOVE_NAMES[system], labels, gold=True)
-    steps, state = episode_steps(packed, drawing, gold=True, choose=_Guide(drawing, given, oracle))
+    drawing = _Configurations(packed.task, labels, gold=True)
+    steps, state = episode_steps(packed, drawing, gold=True, choose=_Guide(packed.task, labels, given, oracle))
     if len(given) >= len(steps):
         raise ConfigError(f"there are {len(given)} moves, but after {len(steps) - 1} of them the tree is complete")
-    about = {**_about(system, packed.task, labelled), "followed": oracle}
+    about = {**_about(packed.task, labelled), "followed": oracle}
     return Trace("dependency", "transitions", sentence.forms, steps, _tree(state, labels), True, about)
 
 
-def _about(system: str, task: Any, labelled: bool) -> dict[str, Any]:
+def _about(task: Any, labelled: bool) -> dict[str, Any]:
     oracle = "dynamic" if task.oracle == "exact" else "static"
-    return {"system": system, "moves": list(MOVE_NAMES[system]), "oracle": oracle, "labelled": labelled}
+    names = list(task.system.move_names)
+    return {"system": task.system.name, "moves": names, "oracle": oracle, "labelled": labelled}
 
 
 def _tree(state: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -143,7 +130,9 @@ def _tree(state: Any, names: Sequence[str]) -> dict[str, Any]:
     return {"heads": heads, "labels": labels}
 
 
-def _packed(system: str, sentence: Sentence, heads: list[int], relations: list[str], labels: list[str]) -> Packed:
+def _packed(
+    system: TransitionSystem, sentence: Sentence, heads: list[int], relations: list[str], labels: list[str]
+) -> Packed:
     """A gold tree as a parser that has learned nothing yet would pack it."""
     from treewright.dependency.parser import DependencyParser
 
@@ -154,14 +143,14 @@ def _packed(system: str, sentence: Sentence, heads: list[int], relations: list[s
     return parser._pack([sentence.tokens], np.array(heads, np.int32), np.array(numbers, np.int32))
 
 
-def _parsed_move(text: str, system: str) -> tuple[int, str | None]:
+def _parsed_move(text: str, system: TransitionSystem) -> tuple[int, str | None]:
     """The number of a move and its label, from a text such as ``LA_SBJ``."""
     name, _, label = text.partition("_")
-    names = MOVE_NAMES[system]
+    names = system.move_names
     if name not in names:
-        raise ConfigError(f"there is no move {name!r} in {system}; there are: {', '.join(names)}")
+        raise ConfigError(f"there is no move {name!r} in {system.name}; there are: {', '.join(names)}")
     move = names.index(name)
-    if label and move not in (LEFT, RIGHT):
+    if label and not system.moves[move].makes_arc:
         raise ConfigError(f"the move {text!r} has a label, but {name} makes no arc")
     return move, label or None
 
@@ -169,12 +158,12 @@ def _parsed_move(text: str, system: str) -> tuple[int, str | None]:
 class _Configurations(Drawing):
     """Stack, buffer and arcs by the numbers of words, and transitions by the names of moves and labels."""
 
-    def __init__(self, moves: Sequence[str], labels: Sequence[str], *, gold: bool) -> None:
-        self.moves, self.labels, self.gold = moves, labels, gold
+    def __init__(self, task: Any, labels: Sequence[str], *, gold: bool) -> None:
+        self.task, self.moves, self.labels, self.gold = task, task.system.move_names, labels, gold
 
     def state(self, x: Any, state: Any) -> dict[str, Any]:
-        depth, front = state.registers[DEPTH], state.registers[FRONT]
-        pending = int(state.registers[PENDING])
+        """A configuration. A field that only some systems have is not shown."""
+        depth, front, pending = (int(state.registers[k]) for k in (DEPTH, FRONT, PENDING))
         arcs = enumerate(zip(state.heads[1 : x.n + 1].tolist(), state.labels[1 : x.n + 1].tolist(), strict=True), 1)
         return {
             "stack": state.stack[:depth].tolist(),
@@ -184,60 +173,49 @@ class _Configurations(Drawing):
                 for word, (head, label) in arcs
                 if head >= 0
             ],
-            "pending": self.moves[pending] if pending else None,
+            "pending": self.moves[pending - 1] if pending else None,
         }
 
     def action(self, x: Any, state: Any, action: int) -> str:
         """A transition with its label, as in ``LA_SBJ``; where the move is chosen already, the label alone."""
-        if state.registers[PENDING]:
-            return self.labels[action - MOVES]
-        move, label = (action, -1) if x.options[STAGED] else _taken_apart(action)
-        name = self.labels[label] if label >= 0 else ""
-        return f"{self.moves[move]}_{name}" if name else self.moves[move]
+        move, label = self.task.move_and_label(action)
+        names = [self.moves[move]] if move >= 0 else []
+        return "_".join([*names, *([self.labels[label]] if label >= 0 and self.labels[label] else [])])
 
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         """The arcs made so far that are not gold."""
         return {"errors": float(_loss(x, state))} if self.gold else {}
 
 
-_loss = interpreted(DependencyParsing.loss)
-
-
-def _taken_apart(action: int) -> tuple[int, int]:
-    """The move and the label of a joint action; −1 for none."""
-    if action < FIRST_ARC:
-        return (SHIFT, REDUCE)[action], -1
-    return LEFT + (action - FIRST_ARC) % 2, (action - FIRST_ARC) // 2
-
-
 class _Guide:
     """Chooses the moves that are given, and then those of an oracle; labels are gold unless they are given."""
 
-    def __init__(self, drawing: _Configurations, given: Sequence[tuple[int, str | None]], oracle: str) -> None:
-        self.names, self.labels, self.oracle = drawing.moves, drawing.labels, oracle
+    def __init__(self, task: Any, labels: Sequence[str], given: Sequence[tuple[int, str | None]], oracle: str) -> None:
+        self.task, self.transitions, self.labels, self.oracle = task, task.transitions.plain(), labels, oracle
         self.given, self.made = given, 0
 
     def __call__(self, decision: Decision) -> int:
-        moves: dict[int, float] = {}
+        costs: dict[int, float] = {}  # of the moves that may be made, each with its best label
         for action, cost in zip(decision.actions, decision.costs or (), strict=True):
-            move, _ = _taken_apart(action)
-            moves[move] = min(cost, moves.get(move, cost))
-        move, label = (
-            self.given[self.made] if self.made < len(self.given) else (self._oracle_move(decision, moves), None)
-        )
+            move, _ = self.task.move_and_label(action)
+            costs[move] = min(cost, costs.get(move, cost))
+        is_given = self.made < len(self.given)
+        move, label = self.given[self.made] if is_given else (self._oracle_move(decision, costs), None)
         self.made += 1
-        if move not in moves:
-            possible = ", ".join(self.names[each] for each in sorted(moves))
-            raise ConfigError(f"move {self.made}, {self.names[move]}, is not possible there; choose from: {possible}")
-        if move not in (LEFT, RIGHT):
-            return (SHIFT, REDUCE).index(move)
-        _, dependent = _arc_of(decision.x, decision.state, move)
-        number = self.labels.index(label) if label else int(decision.x.gold_labels[dependent])
-        return FIRST_ARC + 2 * number + move - LEFT
+        system = self.task.system
+        if move not in costs:
+            possible = ", ".join(system.move_names[each] for each in sorted(costs))
+            message = f"move {self.made}, {system.move_names[move]}, is not possible there; choose from: {possible}"
+            raise ConfigError(message)
+        number = -1
+        if system.moves[move].makes_arc:
+            _, dependent = self.transitions.arc_of(decision.x, decision.state, move)
+            number = self.labels.index(label) if label else int(decision.x.gold_labels[dependent])
+        return int(self.task.action_of(move, number))
 
-    def _oracle_move(self, decision: Decision, moves: dict[int, float]) -> int:
-        static = int(_static_move(decision.x, decision.state))
+    def _oracle_move(self, decision: Decision, costs: dict[int, float]) -> int:
+        static = int(self.transitions.static_move(decision.x, decision.state))
         if self.oracle == "static":
-            return static if static in moves else SHIFT if SHIFT in moves else min(moves)
-        best = [move for move in sorted(moves) if moves[move] == 0.0]
+            return static if static in costs else min(costs)
+        best = [move for move in sorted(costs) if costs[move] == 0.0]
         return static if static in best else best[0]

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.reports.dependency_text import text_columns
 from treewright.reports.trace_columns import Layout, Row, arcs, derivation, graph, graph_text, pops, tags
 from treewright.reports.trace_transitions import TransitionRow, transition_rows, transitions
+from treewright.settings import whole_number
 from treewright.tracing import Trace
 
 __all__ = ["LAYOUTS", "STYLES", "Style", "TraceTable", "trace_slides", "trace_table"]

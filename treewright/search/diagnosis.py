@@ -43,7 +43,7 @@ def explain_compilation(packed: Packed, error: NumbaError) -> str:
     }
     for name in PROTOCOL:
         state = task.state_view(np.zeros(task.state_size(n), np.int32), n)
-        function = compiled_function(type(task)._numba_type.key, name)
+        function = compiled_function(task._numba_type().key, name)
         try:
             function.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
         except NumbaError as found:

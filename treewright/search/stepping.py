@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.corpora import Sentence
-from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import interpreted
 from treewright.search.engine import (
     LEARNED,
@@ -32,10 +30,7 @@ from treewright.search.running import as_policies, raise_trouble, shape_of
 from treewright.search.task import Packed
 from treewright.tracing import Candidate, Step, softmax
 
-__all__ = ["FOLLOWED", "Decision", "Drawing", "episode_steps", "expert_choice", "to_trace"]
-
-#: whose decisions a trace follows
-FOLLOWED = ("model", "gold")
+__all__ = ["Decision", "Drawing", "episode_steps", "expert_choice"]
 
 _draw_policy, _new_scratch = interpreted(draw_policy), interpreted(new_scratch)
 _observe, _score, _seed_random = interpreted(observe), interpreted(score), interpreted(seed_random)
@@ -74,31 +69,6 @@ class Drawing(ABC):
         assert decision.costs is not None
         zero = tuple(name for name, cost in zip(names, decision.costs, strict=True) if cost == 0.0)
         return decision.costs, zero
-
-
-def to_trace(sentence: Sentence | Sequence[str], gold: Sentence | None, follow: str) -> Sentence:
-    """The sentence that is to be traced, after what all traces have in common was checked.
-
-    There are words, the gold answer has the same ones, and where it is to be followed it is there.
-    """
-    if isinstance(sentence, str):
-        raise ConfigError(
-            f"a sentence is a Sentence or a list of words, such as {sentence.split()!r}, not {sentence!r}"
-        )
-    whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
-    if not whole.tokens:
-        raise CorpusError("a sentence without words; remove it", path=whole.path, line=whole.line)
-    if follow not in FOLLOWED:
-        raise ConfigError(f"follow cannot be {follow!r}; it is one of: {', '.join(FOLLOWED)}")
-    if gold is None:
-        if follow == "gold":
-            raise ConfigError("follow='gold' needs a gold answer: give an annotated sentence as gold")
-    elif not isinstance(gold, Sentence):
-        raise ConfigError(f"gold is a Sentence with the right annotation, not {type(gold).__name__}")
-    elif gold.forms != whole.forms:
-        message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
-        raise CorpusError(message, path=gold.path, line=gold.line)
-    return whole
 
 
 def expert_choice(decision: Decision) -> int:

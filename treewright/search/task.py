@@ -1,6 +1,6 @@
 """A task: a search space written as a class of plain functions, compiled together with the engine.
 
-Each class gets a Numba type of its own that carries a digest of its sources. In the interpreter ``task.step(...)`` is
+Each class gets a Numba type of its own that carries a digest of its code. In the interpreter ``task.step(...)`` is
 an attribute like any other; in compiled code it is a method of that type, resolved at compile time. See
 ``docs/own-task.md`` for a task written from scratch.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from types import FunctionType, new_class
 from typing import Any, ClassVar
 
@@ -18,13 +19,14 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError, whole_number
+from treewright.errors import TaskError
 from treewright.search.compiling import compiled, interpreted, lean
-from treewright.search.digest import source_digest
+from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
+from treewright.settings import whole_number
 
-__all__ = ["ENGINE", "Packed", "Task"]
+__all__ = ["Packed", "Task"]
 
 #: the functions of the protocol, in the order in which an episode meets them
 PROTOCOL = (
@@ -53,7 +55,7 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
       which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
-    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
+    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
@@ -77,8 +79,7 @@ class Task:
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
-    digest: ClassVar[str]
-    _numba_type: ClassVar[TaskType]
+    _numba_type: ClassVar[Any]  # a function without arguments
     _state_sizes: ClassVar[dict[str, Size]]
 
     # ---- the protocol; each of these may be overridden by a plain function
@@ -222,7 +223,7 @@ class Task:
     @classmethod
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
-        return parse_size(cls.max_steps)(n)
+        return parse_size(cls.max_steps, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""
@@ -251,12 +252,13 @@ class Task:
         cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
         for name, function in _generate(cls).items():
             setattr(cls, name, staticmethod(function))
-        if interpreted_only:
-            return
-        cls.digest = source_digest(getattr(cls, name) for name in PROTOCOL)
-        cls._numba_type = TaskType(f"{cls.__module__}.{cls.__qualname__}", cls.digest, _declared(cls))
-        _LEAN[cls._numba_type.key] = tuple(cls.lean)
-        _FUNCTIONS[cls._numba_type.key] = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
+        if not interpreted_only:
+            cls._numba_type = staticmethod(cache(partial(_numba_type, cls)))
+
+    @property
+    def digest(self) -> str:
+        """The digest of the functions of this task and of all that they reach."""
+        return str(self._numba_type().digest)
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,15 @@ class Packed:
         return offsets
 
 
+def _numba_type(cls: type[Task]) -> TaskType:
+    """The type of a task in compiled code. It is made when it is first asked for: by then all helpers are defined."""
+    functions = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
+    made = TaskType(f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions.values(), sorted(cls.lean)))
+    _LEAN[made.key] = tuple(cls.lean)
+    _FUNCTIONS[made.key] = functions
+    return made
+
+
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
     """Write the functions that give names to flat arrays: ``state_view`` (states), ``instance_view`` (sentences)."""
     parts, start = [], Size(0, 0)
@@ -306,32 +317,27 @@ def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
     return {name: names[name] for name in _GENERATED}
 
 
-def _declared(cls: type[Task]) -> str:
-    """What the generated functions depend on."""
-    return repr((dict(cls._state_sizes), tuple(cls.instance), tuple(cls.shared), tuple(cls.lean)))
-
-
 class TaskType(types.Type):  # type: ignore[misc]
-    """The Numba type of a task: its name and digest are the key of the cache."""
+    """The Numba type of a task: its name, and the digest of its functions and of all that they reach."""
 
-    def __init__(self, name: str, digest: str, declared: str) -> None:
-        self.task_name, self.digest, self.declared = name, digest, declared
-        super().__init__(name=f"Task({name}:{digest}:{declared})")
+    def __init__(self, name: str, digest: str) -> None:
+        self.task_name, self.digest = name, digest
+        super().__init__(name=f"Task({name}:{digest})")
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str]:
         """What makes two task types the same."""
-        return self.task_name, self.digest, self.declared
+        return self.task_name, self.digest
 
 
 register_model(TaskType)(models.OpaqueModel)
 
-_FUNCTIONS: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}
-_LEAN: dict[tuple[str, str, str], tuple[str, ...]] = {}
-_COMPILED: dict[tuple[tuple[str, str, str], str], Any] = {}
+_FUNCTIONS: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
+_LEAN: dict[tuple[str, str], tuple[str, ...]] = {}
+_COMPILED: dict[tuple[tuple[str, str], str], Any] = {}
 
 
-def compiled_function(key: tuple[str, str, str], name: str) -> Any:
+def compiled_function(key: tuple[str, str], name: str) -> Any:
     """A function of a task as kernels call it."""
     if (key, name) not in _COMPILED:
         compile = lean if name in _LEAN[key] else compiled
@@ -340,8 +346,8 @@ def compiled_function(key: tuple[str, str, str], name: str) -> Any:
 
 
 @typeof_impl.register(Task)  # type: ignore[untyped-decorator]
-def _typeof(task: Task, context: Any) -> TaskType:
-    return task._numba_type
+def _typeof(task: Task, context: Any) -> Any:
+    return task._numba_type()
 
 
 @unbox(TaskType)  # type: ignore[untyped-decorator]
@@ -362,12 +368,3 @@ def _register(name: str) -> None:
 
 for _name in (*PROTOCOL, *_GENERATED):
     _register(_name)
-
-
-class Engine(Task):
-    """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
-
-    state = {"nothing": 1}
-
-
-ENGINE = Engine()

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence
-from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice, to_trace
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
+from treewright.tagging.corpus import collect_labels
 from treewright.tracing import Candidate, Step, Trace, softmax
 
 if TYPE_CHECKING:
+    from treewright.tagging.base import TaggingEstimator
     from treewright.tagging.tagger import Tagger
     from treewright.tagging.viterbi import ViterbiTagger
 
@@ -26,15 +28,11 @@ __all__ = ["trace_plan", "trace_tags"]
 Floats = npt.NDArray[np.float64]
 
 
-def trace_tags(
-    tagger: Tagger, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model"
-) -> Trace:
+def trace_tags(tagger: Tagger, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
     """The decisions of a tagger, or with ``follow="gold"`` the gold labels as the tagger scores them."""
-    tagger._check_fitted()
-    whole = to_trace(sentence, gold, follow)
     labels = _gold_labels(tagger, gold)
     steps, state = episode_steps(
-        tagger._pack([whole.forms], labels),
+        tagger._pack([sentence.forms], labels),
         _Labels(tagger.labels_, labels),
         weights=tagger.policy_.weights,
         mixture=tagger.policy_.mixture,
@@ -44,18 +42,14 @@ def trace_tags(
         choose=expert_choice if follow == "gold" else None,
     )
     found = [tagger.labels_[k] for k in state.labels.tolist()]
-    return _trace(tagger, whole, steps, found, gold, {"beam": tagger.beam, "follow": follow})
+    return _trace(tagger, sentence, steps, found, gold, {"beam": tagger.beam, "follow": follow})
 
 
-def trace_plan(
-    tagger: ViterbiTagger, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model"
-) -> Trace:
+def trace_plan(tagger: ViterbiTagger, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
     """The labels of the best plan from left to right, each beside those that could have stood there."""
-    tagger._check_fitted()
-    whole = to_trace(sentence, gold, follow)
     names, right = tagger.labels_, _gold_labels(tagger, gold)
-    planner = tagger._planner([whole.forms])
-    emissions, transitions = _scores(planner, tagger._weights, len(whole))
+    planner = tagger._planner([sentence.forms])
+    emissions, transitions = _scores(planner, tagger._weights, len(sentence))
     path = planner.best_labels(tagger._weights).tolist()
     if follow == "gold" and right is not None:
         path = [names.index(label) if label in names else best for label, best in zip(right, path, strict=True)]
@@ -79,7 +73,7 @@ def trace_plan(
         before = label
     final = {"position": len(path), "labels": found}
     steps.append(Step(len(path), final, measures={} if right is None else {"errors": errors}))
-    return _trace(tagger, whole, steps, found, gold, {"order": tagger.order, "follow": follow})
+    return _trace(tagger, sentence, steps, found, gold, {"order": tagger.order, "follow": follow})
 
 
 class _Labels(Drawing):
@@ -105,15 +99,15 @@ class _Labels(Drawing):
         return decision.costs, (self.gold[int(decision.state.position[0])],)
 
 
-def _gold_labels(tagger: Tagger, gold: Sentence | None) -> tuple[str, ...] | None:
+def _gold_labels(tagger: TaggingEstimator, gold: Sentence | None) -> tuple[str, ...] | None:
     if gold is None:
         return None
-    tagger._collect_labels([gold])  # complains where there are none
+    collect_labels([gold], tagger.column)  # complains where there are none
     return gold.column(tagger.column)
 
 
 def _trace(
-    tagger: Tagger,
+    tagger: TaggingEstimator,
     sentence: Sentence,
     steps: Sequence[Step],
     labels: list[str],

@@ -13,8 +13,7 @@ from treewright.constituency.agenda.environment import AgendaEnvironment
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
 from treewright.constituency.agenda.priorities import FEATURES, INSIDE, LENGTH, Priorities, label_classes
-from treewright.constituency.grammar.grammar import Grammar
-from treewright.constituency.trace import trace_pops
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import builtin_corpus, clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
 
@@ -224,11 +223,11 @@ def test_pops_have_a_bound_whatever_the_weights(a_star, corpus):
 def test_pops_are_traced(a_star, exact, corpus):
     sentence = corpus.test[0]
     trace = a_star.trace(sentence, sentence)
-    [parsed] = a_star.parse([sentence])
+    [parsed] = a_star.analyse([sentence])
     assert trace.kind == "pops"
-    assert trace.result == {"tree": str(parsed.tree)}
+    assert trace.result == {"tree": str(parsed.sentence.tree)}
     steps = trace.decisions
-    assert len(steps) == len(trace.steps) - 1 == a_star.pops_
+    assert len(steps) == len(trace.steps) - 1 == parsed.pops
     assert steps[-1].action == f"TOP[0:{len(sentence)}]"
     assert steps[-1].state["used"]
     priorities = [step.choice.score for step in steps]
@@ -242,9 +241,9 @@ def test_pops_are_traced(a_star, exact, corpus):
     assert sum(step.state["used"] for step in steps) < len(steps)
     assert a_star.trace(sentence, kind="derivation").result == trace.result
     with pytest.raises(ConfigError, match="search='agenda'"):
-        trace_pops(exact, sentence)
+        exact.trace(sentence, kind="pops")
     with pytest.raises(CorpusError, match="without words"):
-        trace_pops(a_star, [])
+        a_star.trace([])
 
 
 @pytest.mark.jit
