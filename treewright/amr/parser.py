@@ -18,7 +18,7 @@ from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import SmatchScores, compare_smatch, score_smatch
-from treewright.amr.trace import GraphStep, trace_graph
+from treewright.amr.trace import trace_graph
 from treewright.corpora import corpus_hash
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
@@ -34,6 +34,7 @@ from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
 from treewright.settings import Choice, File, Flag, Setting, Whole
+from treewright.tracing import Trace
 
 __all__ = ["AMRParser"]
 
@@ -147,13 +148,8 @@ class AMRParser(Estimator[SmatchScores]):
         self.policy_, self.history_ = trained.policy, trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
-    def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
-        """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.
-
-        Where the sentence has a graph, steps have the expert's choice as well.
-        """
-        self._check_fitted()
-        return trace_graph(self, sentence, top=top)
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_graph(self, sentence, gold, follow)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -110,7 +110,7 @@ def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
         raise_trouble(packed, i, int(steps[i]))
 
 
-def raise_trouble(packed: Packed, i: int, code: int) -> None:
+def raise_trouble(packed: Packed, i: int, code: int) -> NoReturn:
     """Raise the trouble that a kernel reported for sentence ``i``."""
     n = int(packed.lengths[i])
     if code in TROUBLE:
