@@ -161,16 +161,17 @@ def parse_all(
 ) -> list[Sentence]:
     """Annotate sentences in memory, with a progress bar if it takes long.
 
-    The counts of the estimator are added to ``counts``.
+    What the task counts meanwhile is added to ``counts``.
     """
     with patience_while_compiling(shown=shown):
         task.parse(estimator, sentences[:1], 1)
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:
         for batch in batched(sentences):
-            parsed += task.parse(estimator, batch, jobs)
+            annotated, counted = task.analyse(estimator, batch, jobs)
+            parsed += annotated
             if counts is not None:
-                counts.update({name: getattr(estimator, name) for name in task.counted})
+                counts.update(counted)
             bar.update("parsing", len(parsed), len(sentences))
     return parsed
 

@@ -17,7 +17,7 @@ from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from treewright.constituency import ConstituencyParser
+    from treewright.constituency import ConstituencyParser, LatentParser
     from treewright.corpora import Sentence
 
 __all__ = ["tune_speed"]
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     f1: float
     seconds: float
     pops: int
-    parser: ConstituencyParser
+    parser: ConstituencyParser | LatentParser
 
 
 def tune_speed(
@@ -94,7 +94,8 @@ def tune_speed(
         bar.begin("measuring the model as it is", 1 + len(prices))
         outcomes = [_measured("as it was", None, before, measure)]
         if before.task == "constituency":
-            outcomes.append(_measured("A*₀", None, _parser(model).tune_speed(learn, None), measure))
+            untuned: Any = _parser(model)
+            outcomes.append(_measured("A*₀", None, untuned.tune_speed(learn, None), measure))
         for k, tradeoff in enumerate(prices, 1):
             bar.update(f"λ = {tradeoff:g}", k, 1 + len(prices))
             outcomes.append(_measured(f"{tradeoff:g}", tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
@@ -132,11 +133,11 @@ def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sente
     return [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT], held_out
 
 
-def _parser(path: Path) -> ConstituencyParser:
-    from treewright.constituency import ConstituencyParser
+def _parser(path: Path) -> ConstituencyParser | LatentParser:
+    from treewright.constituency import ConstituencyParser, LatentParser
 
     task, estimator = load_model(path)
-    if not isinstance(estimator, ConstituencyParser):
+    if not isinstance(estimator, (ConstituencyParser, LatentParser)):
         raise ConfigError(
             f"{path}: this is a model for {task.name}; only the speed of constituency parsers can be tuned: "
             "treewright train latent, treewright train constituency"
@@ -144,18 +145,20 @@ def _parser(path: Path) -> ConstituencyParser:
     return estimator
 
 
-def _measured(name: str, tradeoff: float | None, parser: ConstituencyParser, sentences: Sequence[Sentence]) -> Outcome:
+def _measured(
+    name: str, tradeoff: float | None, parser: ConstituencyParser | LatentParser, sentences: Sequence[Sentence]
+) -> Outcome:
     """Measure F1 and the CPU seconds of parsing, the median of several runs."""
     from treewright.constituency import score_constituents
 
-    parsed = parser.parse(sentences)
+    analyses = parser.analyse(sentences)
     seconds = []
     for _ in range(_REPEATS):
         started = time.process_time()
         parser.parse(sentences)
         seconds.append(time.process_time() - started)
-    f1 = score_constituents(list(sentences), list(parsed)).f1
-    return Outcome(name, tradeoff, f1, statistics.median(seconds), parser.pops_, parser)
+    f1 = score_constituents(sentences, [each.sentence for each in analyses]).f1
+    return Outcome(name, tradeoff, f1, statistics.median(seconds), sum(each.pops for each in analyses), parser)
 
 
 def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | None, as_json: bool) -> None:
