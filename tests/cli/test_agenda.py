@@ -93,7 +93,7 @@ def test_what_tuning_buys():
 
     tried = [outcome("as it was", 2.0, 0, 0.9), outcome("A*₀", 4.0, 300, 0.9), outcome("0.1", 1.0, 100, 0.88)]
     assert tune_speed._what_it_buys(tried, tried[2]) == "3.0 times fewer pops than A*₀, 2.0 times faster, -2.0 F1"
-    assert tune_speed._what_it_buys(tried, tried[0]).startswith("nothing that loses so little is faster")
+    assert "faster than the original" in tune_speed._what_it_buys(tried, tried[0])
 
 
 def test_only_constituency_parsers_can_be_tuned(monkeypatch, tmp_path):

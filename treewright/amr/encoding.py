@@ -202,6 +202,7 @@ class Encoder:
             table = getattr(encoder.parameters, name)
             for key, parameter, count in arrays[name].tolist():
                 table.setdefault(key, Counter())[parameter] = count
+        encoder._tables = encoder._make_tables()  # now, so that nothing changes while parsing
         return encoder
 
     # ---- arrays

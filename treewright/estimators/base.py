@@ -10,7 +10,7 @@ import copy
 import datetime
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
@@ -183,7 +183,7 @@ class Estimator(Generic[ScoresT]):
     @overload
     def predict(self, sentences: Iterator[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]: ...
     @overload
-    def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence]: ...
+    def predict(self, sentences: Collection[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]: ...
     def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence] | Iterator[Sentence]:
         """Annotate sentences or lists of words, in ``jobs`` threads; what they have beside that is kept.
 

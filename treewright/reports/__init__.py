@@ -1,4 +1,4 @@
-"""What people look at: drawings of what was read or parsed, and how it was parsed, step by step."""
+"""Drawings of trees, graphs and traces, as text and as SVG, and the differences between graphs."""
 
 from treewright.reports.amr_diff import GraphDiff, graph_diff, graph_diffs
 from treewright.reports.amr_dot import amr_dot

@@ -62,8 +62,7 @@ class AMR(Task):
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         check_trees(sentences, NO_TREES)
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
+        return super().parse(estimator, sentences, jobs)
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """PENMAN, with colours on a terminal; drawings; the language of Graphviz; or a JSON object on a line."""

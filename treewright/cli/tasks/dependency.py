@@ -51,11 +51,6 @@ class Dependency(Task):
             return [template.strip() for template in value.split(";") if template.strip()]
         return value
 
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Parse some sentences."""
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
         from treewright.corpora.conllu import conllu_lines

@@ -37,11 +37,6 @@ class Tagging(Task):
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
 
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Label some sentences."""
-        labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
-        return labelled
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
         from treewright.corpora.conllu import format_conllu
