@@ -19,7 +19,7 @@ from treewright.amr.transitions import STEPS
 from treewright.corpora import Graph, Sentence, Token, read_amr, read_conllu
 from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.models import read_model
 from treewright.search import decode, interpreted, trajectory
 from treewright.search.engine import decode_pass

@@ -21,8 +21,8 @@ from treewright.constituency.parser import USUAL, grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import NotFittedError
 from treewright.learners import IRL, DAgger, MaxMargin
-from treewright.learners.estimator import NotFittedError
 
 QUICK = {"name": "max-margin", "passes": 2, "step_size": 0.5}
 ONE_TREE = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"

@@ -16,7 +16,7 @@ from treewright.dependency.eisner import ONE, EisnerParser, EisnerPlanner, tree_
 from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.loading import load
 from treewright.search.compiling import interpreted
 from treewright.search.forests import Sums

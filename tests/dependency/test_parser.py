@@ -8,8 +8,8 @@ from treewright import load
 from treewright.corpora import Sentence, builtin_corpus
 from treewright.dependency import SYSTEMS, DependencyParser, check_trees
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import NotFittedError
 from treewright.learners import LEARNERS, DAgger, Exploration
-from treewright.learners.estimator import NotFittedError
 
 pytestmark = pytest.mark.jit  # test_task.py has what runs interpreted too
 

@@ -5,7 +5,7 @@ import pytest
 
 from treewright.corpora import Sentence, generate, load_corpus
 from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.tagging import Tagger, majority_baseline, score_tagging
 
 QUICK = {"name": "exploration", "iterations": 3}

@@ -24,9 +24,9 @@ from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
 from treewright.learners import Learner, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.irl import IRL
 from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings

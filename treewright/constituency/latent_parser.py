@@ -27,8 +27,8 @@ from treewright.constituency.parser import (
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import Corpus, Running
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.settings import whole_number
 
 __all__ = ["LatentParser"]

@@ -32,9 +32,9 @@ from treewright.constituency.scores import ConstituencyScores, score_constituent
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
 from treewright.learners import LEARNERS, STRUCTURED, Learner, make_learner
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.irl import IRL, InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS

@@ -40,9 +40,9 @@ from treewright.dependency.parser import (
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Running
 from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs

@@ -32,6 +32,7 @@ from treewright.learners.irl import (
     irl_table,
 )
 from treewright.learners.irl_training import TrainedIRL, train_irl
+from treewright.learners.loop import Pass
 from treewright.learners.rl import (
     RL,
     Apprenticeship,
@@ -47,7 +48,7 @@ from treewright.learners.rl import (
 from treewright.learners.rl_training import RLPass, train_rl
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, EarlyUpdate, MaxViolation, Structured
-from treewright.learners.training import Pass, Trained, train
+from treewright.learners.training import Trained, train
 
 __all__ = [
     "DI_DLO",

@@ -56,9 +56,6 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: who can plan, and so learn with these: for messages
-ESTIMATORS = "ConstituencyParser, ViterbiTagger, EisnerParser"
-
 #: g(g⁻¹(θ) + change), by the name of g
 LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "identity": lambda θ, change: θ + change,  # g(x) = x: additive updates

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from treewright.errors import ConfigError
 from treewright.learners import checkpoints
 from treewright.learners.imitation import make_learner
-from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.irl import InverseRL, begin, incremental_pass
-from treewright.learners.training import Pass
+from treewright.learners.loop import Pass, TrainedWeights, run_weights
 from treewright.search.planning import Planner
 from treewright.settings import whole_number
 
@@ -75,7 +74,7 @@ def train_irl(
         J = incremental_pass(learner, planner, learned, k, seed=seed, jobs=jobs, progress=tell)
         return {"beta": 0.0, "loss": J, "decisions": total, "examples": learned.updates - updates}
 
-    return run_passes(
+    return run_weights(
         learned,
         one_pass,
         learner.passes,

@@ -1,5 +1,6 @@
 """Statistics that every scorer needs: confidence intervals, significance tests, error reduction."""
 
+from treewright.metrics.scores import Scores
 from treewright.metrics.significance import (
     Comparison,
     Interval,
@@ -15,6 +16,7 @@ from treewright.metrics.significance import (
 __all__ = [
     "Comparison",
     "Interval",
+    "Scores",
     "approximate_randomization",
     "bootstrap_interval",
     "compare",

@@ -12,9 +12,9 @@ import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash, load_corpus
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
 from treewright.learners import make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
 from treewright.learners.imitation import Learner
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy

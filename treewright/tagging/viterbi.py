@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import ConfigError
+from treewright.estimators import Corpus, Running
 from treewright.learners import InverseRL, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add

@@ -21,7 +21,6 @@ seeds give grammars that are as likely and yet differ by a point of F1. With dev
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,8 +32,8 @@ import numpy.typing as npt
 from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners import Pass, checkpoints
-from treewright.learners.training import best_score
+from treewright.learners import Pass, checkpoints, loop
+from treewright.learners.loop import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
 from treewright.settings import whole_number
@@ -615,43 +614,84 @@ def train_latent(
     learner = learner or SplitMerge()
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     trees = list(trees)
-    treebank_grammar = LatentGrammar.from_treebank(trees)
-    treebank = Treebank(treebank_grammar, trees)
-    levels, history = [treebank_grammar], list[Pass]()
-    kept: list[list[LatentGrammar]] = []  # the levels of each start, up to the best cycle
+    grammar = LatentGrammar.from_treebank(trees)
+    treebank = Treebank(grammar, trees)
     starts = 1 if evaluate is None else learner.starts
-    fingerprint = {} if checkpoint is None else _fingerprint(treebank_grammar, treebank, learner, starts, seed)
-    fingerprint = {**fingerprint, **checkpoints.judged_by(evaluate)}
-    if checkpoint is not None and resume:
-        levels, kept, history = _load(checkpoint, fingerprint)
-    elif checkpoint is not None:
-        checkpoints.clear(checkpoint)
-    for number in range(len(history), starts * learner.cycles):
-        start, cycle = divmod(number, learner.cycles)
+    cycles = _Cycles(learner, grammar, treebank, seed, jobs, progress)
+    history = loop.run(
+        cycles,
+        starts * learner.cycles,
+        Pass,
+        fingerprint=lambda: _fingerprint(grammar, treebank, learner, starts, seed),
+        evaluate=evaluate,
+        report=report,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    return TrainedLatent(cycles.best_first(history) or [[grammar]], history)
+
+
+class _Cycles:
+    """Cycles of one start after the other, as the loop runs them."""
+
+    def __init__(
+        self,
+        learner: SplitMerge,
+        grammar: LatentGrammar,
+        treebank: Treebank,
+        seed: int,
+        jobs: int,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self.learner, self.grammar, self.treebank, self.seed = learner, grammar, treebank, seed
+        self.jobs, self.progress = jobs, progress
+        self.levels = [grammar]
+        self.kept: list[list[LatentGrammar]] = []  # the levels of each start, up to its best cycle
+        self.best = -np.inf  # the score of the best cycle of the present start
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One cycle, of a new start after the last cycle of the one before."""
+        start, cycle = divmod(iteration - 1, self.learner.cycles)
         if cycle == 0:
-            levels = [treebank_grammar]
-            kept.append(levels)
-        started = time.perf_counter()
-        grammar, value = _cycle(learner, levels[-1], treebank, cycle + 1, seed + start, jobs, progress)
-        levels = [*levels, grammar]
-        size, seconds = grammar.size, time.perf_counter() - started
-        score = None if evaluate is None else float(evaluate(levels))
-        if score is None or score > _best_score(history[number - cycle :]):
-            kept[start] = levels
-        is_best = score is None or score > _best_score(history)
-        loss = -value / treebank.words
-        history.append(Pass(number + 1, 0.0, loss, size["substates"], size["rules"], seconds, score, is_best))
-        if checkpoint is not None:
-            _save(checkpoint, fingerprint, levels, kept, history)
-        if report is not None:
-            report(history[-1])
-    rows = [history[k * learner.cycles : (k + 1) * learner.cycles] for k in range(len(kept))]
-    order = sorted(range(len(kept)), key=lambda start: -_best_score(rows[start]))
-    return TrainedLatent([kept[start] for start in order] or [[treebank_grammar]], history)
+            self.levels, self.best = [self.grammar], -np.inf
+            self.kept.append(self.levels)
+        # fmt: off
+        grammar, value = _cycle(self.learner, self.levels[-1], self.treebank, cycle + 1, self.seed + start, self.jobs,
+                                self.progress)
+        # fmt: on
+        self.levels = [*self.levels, grammar]
+        size, loss = grammar.size, -value / self.treebank.words
+        return {"beta": 0.0, "loss": loss, "decisions": size["substates"], "examples": size["rules"]}
 
+    def current(self) -> list[LatentGrammar]:
+        """The levels of the present start."""
+        return self.levels
 
-def _best_score(rows: Iterable[Pass]) -> float:
-    return max((row.score for row in rows if row.score is not None), default=-1.0)
+    def keep(self, score: float | None, best: bool) -> None:
+        """Keep the levels if they are the best of their start."""
+        if score is None or score > self.best:
+            self.kept[-1], self.best = self.levels, -np.inf if score is None else score
+
+    def best_first(self, history: Sequence[Pass]) -> list[list[LatentGrammar]]:
+        """The levels of each start up to its best cycle, those of the best start first."""
+        cycles = self.learner.cycles
+        scores = [best_score(history[k * cycles : (k + 1) * cycles]) for k in range(len(self.kept))]
+        order = sorted(range(len(self.kept)), key=lambda start: -(scores[start] or 0.0))
+        return [self.kept[start] for start in order]
+
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """The levels of the present start, and the best ones of all starts."""
+        arrays = {**hierarchy_to_arrays(self.levels), "starts": np.array(len(self.kept)), "best": np.array(self.best)}
+        for start, each in enumerate(self.kept):
+            if each is not self.levels:
+                arrays |= hierarchy_to_arrays(each, f"start{start}.level")
+        return arrays
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        self.levels, self.best = hierarchy_from_arrays(arrays), float(arrays["best"])
+        starts = range(int(arrays["starts"]))
+        self.kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or self.levels for k in starts]
 
 
 def _cycle(
@@ -699,30 +739,3 @@ def _fingerprint(
         digest.update(np.ascontiguousarray(array).data)
     cycles = learner.cycles if starts > 1 else None
     return {**learner.params(), "starts": None, "cycles": cycles, "seed": seed, "data": digest.hexdigest()}
-
-
-def _save(
-    folder: Path,
-    fingerprint: checkpoints.Fingerprint,
-    levels: Sequence[LatentGrammar],
-    kept: Sequence[Sequence[LatentGrammar]],
-    history: Sequence[Pass],
-) -> None:
-    arrays = {**hierarchy_to_arrays(levels), "starts": np.array(len(kept))}
-    for start, each in enumerate(kept):
-        if each is not levels:
-            arrays |= hierarchy_to_arrays(each, f"start{start}.level")
-    checkpoints.save_state(folder, fingerprint, [asdict(row) for row in history], arrays)
-
-
-def _load(
-    folder: Path, fingerprint: checkpoints.Fingerprint
-) -> tuple[list[LatentGrammar], list[list[LatentGrammar]], list[Pass]]:
-    """The levels of the present start, those of all starts up to their best cycles, and the history."""
-    state = checkpoints.load_state(folder, fingerprint)
-    if state is None:
-        return [], [], []
-    history, arrays = state
-    levels = hierarchy_from_arrays(arrays)
-    kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or levels for k in range(int(arrays["starts"]))]
-    return levels, kept, [Pass(**row) for row in history]
