@@ -12,7 +12,6 @@ from tests.dependency.helpers import make_task, pack_trees
 from treewright.dependency.configuration import DEPTH, FRONT
 from treewright.dependency.task import admissible, make_move, move_costs
 from treewright.search import decode, trajectory
-from treewright.search.engine import EXPERT
 
 SYSTEMS = ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap")
 EXACT = SYSTEMS[:-1]
@@ -107,8 +106,7 @@ def test_the_partial_loss_is_the_least_that_can_be_reached(system, n):
 
 
 def gold_episode(task, packed, i):
-    nothing = np.zeros((2, task.table_width), np.float32)
-    return trajectory(packed, i, nothing, mixture=[1.0, 1.0], who=EXPERT)
+    return trajectory(packed, i, None)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

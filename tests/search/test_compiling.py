@@ -8,7 +8,7 @@ from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
 from treewright.search.compiling import _forgiving, kernel
-from treewright.search.engine import decode_pass
+from treewright.search.decoding import decode_pass
 
 
 @compiled

@@ -33,8 +33,9 @@ from treewright.corpora.lemmas import with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import interpreted
-from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
+from treewright.search.engine import LEARNED, Episode, decide, draw_actor
 from treewright.search.hashing import seed_random
+from treewright.search.running import prepare, scratch_for
 from treewright.settings import whole_number
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphStep", "trace_graph"]
 
-_decide, _draw_policy, _new_scratch = interpreted(decide), interpreted(draw_policy), interpreted(new_scratch)
+_decide, _draw_actor = interpreted(decide), interpreted(draw_actor)
 _seed_random, _expert_action = interpreted(seed_random), interpreted(expert_action)
 
 
@@ -73,15 +74,17 @@ def trace_graph(parser: AMRParser, sentence: Sentence, *, top: int = 3) -> list[
     packed, [own] = parser.encoder_.pack([example], parser._options())
     task, x = packed.task.plain(), packed.instance(0)
     show = _Shown(parser.encoder_, example.words, own, x)
-    state = task.state_view(np.zeros(int(task.state_size(len(example.words))), np.int32), len(example.words))
+    buffer = np.zeros(int(task.state_size(len(example.words))), np.int32)
+    state = task.state_view(buffer, len(example.words))
     task.initial(x, state)
-    scratch = _new_scratch(task.n_actions, task.max_features, True)
+    scorer = prepare(parser.policy_, packed.plain(), np.zeros(1, np.int64))
+    scratch, episode = scratch_for(scorer, task), Episode(0, x, buffer, state, 0)
     _seed_random(scratch.random, parser.seed, 0, 0)
-    policy = _draw_policy(parser.policy_.mixture, LEARNED, scratch.random)
+    actor = _draw_actor(scorer, LEARNED, scratch.random)
     steps: list[GraphStep] = []
     while not task.is_final(x, state):
         n = int(task.actions(x, state, scratch.actions))
-        action = int(_decide(task, x, state, parser.policy_.weights, policy, scratch))
+        action = int(_decide(task, episode, scorer, actor, scratch))
         scored = zip(scratch.actions[:n].tolist(), scratch.scores[:n].tolist(), strict=True) if n > 1 else ()
         best = sorted(scored, key=lambda item: -item[1])[:top]
         steps.append(

@@ -44,8 +44,9 @@ from treewright.dependency.task import (
 from treewright.dependency.trees import check_tree, is_projective
 from treewright.errors import ConfigError, CorpusError
 from treewright.search import Packed, interpreted
-from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
+from treewright.search.engine import LEARNED, Episode, decide, draw_actor
 from treewright.search.hashing import seed_random
+from treewright.search.running import prepare, scratch_for
 from treewright.settings import whole_number
 
 __all__ = ["DONE", "MOVE_NAMES", "ORACLES", "ROOT", "Step", "trace", "trace_gold"]
@@ -64,7 +65,7 @@ DONE = "Done"
 
 _admissible, _arc_of, _make_move = interpreted(admissible), interpreted(arc_of), interpreted(make_move)
 _move_costs, _static_move = interpreted(move_costs), interpreted(static_move)
-_decide, _draw_policy, _new_scratch = interpreted(decide), interpreted(draw_policy), interpreted(new_scratch)
+_decide, _draw_actor = interpreted(decide), interpreted(draw_actor)
 _seed_random = interpreted(seed_random)
 
 
@@ -219,7 +220,8 @@ class _Run:
         self.labels, self.labelled, self.gold = labels, labelled, gold
         n = len(sentence)
         self.most_steps = int(self.task.steps_bound(n))
-        self.state = self.task.state_view(np.zeros(self.task.state_size(n), np.int32), n)
+        self.packed, self.buffer = packed, np.zeros(self.task.state_size(n), np.int32)
+        self.state = self.task.state_view(self.buffer, n)
         self.task.initial(self.x, self.state)
 
     def by_oracle(self, oracle: str, given: Sequence[tuple[int, str | None]]) -> Iterator[Step]:
@@ -245,15 +247,15 @@ class _Run:
 
     def by_parser(self, parser: DependencyParser, top: int) -> Iterator[Step]:
         """Make the moves that a parser's policy chooses."""
-        scratch = _new_scratch(self.task.n_actions, self.task.max_features, False)
-        weights = parser.policy_.weights
+        scorer = prepare(parser.policy_, self.packed.plain(), np.zeros(1, np.int64))
+        scratch, episode = scratch_for(scorer, self.task), Episode(0, self.x, self.buffer, self.state, 0)
         _seed_random(scratch.random, parser.seed, 0, 0)
-        policy = _draw_policy(parser.policy_.mixture, LEARNED, scratch.random)
+        actor = _draw_actor(scorer, LEARNED, scratch.random)
 
         def choose() -> tuple[int, list[tuple[int, float]]]:
             """The policy's action, and the scores of all, the best first; no scores where there is no choice."""
             n = self.task.actions(self.x, self.state, scratch.actions)
-            action = int(_decide(self.task, self.x, self.state, weights, policy, scratch))
+            action = int(_decide(self.task, episode, scorer, actor, scratch))
             scored = zip(scratch.actions[:n].tolist(), scratch.scores[:n].tolist(), strict=True) if n > 1 else ()
             return action, sorted(scored, key=lambda item: -item[1])
 
