@@ -36,7 +36,7 @@ from treewright.learners import (
     table,
     train,
 )
-from treewright.learners.structured import Outcome, new_lattice, structured_pass
+from treewright.learners.structured import new_lattice, new_outcome, structured_pass
 from treewright.policies import Perceptron
 from treewright.policies.updates import Model, final_weights, new_model
 from treewright.search import Packed, Task, cross2
@@ -168,7 +168,7 @@ def model_of(packed, weights=None):
 def run_pass(packed: Packed, model: Model, order, width, violation):
     """A pass by the kernel: loss, steps and violations of each sentence."""
     n, task = len(packed), packed.task
-    outcome = Outcome(*np.zeros((3, n)), np.zeros(n, np.int64))
+    outcome = new_outcome(n)
     control, early = np.zeros(2, np.int64), violation == "early"
     scorer = prepare(as_policy(model.weights), packed, np.arange(n))
     online = Perceptron().online(model)

@@ -102,7 +102,7 @@ def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
         def learn(self, examples, order, mistakes, tell):
             before = mistakes.copy()
             result = super().learn(examples, order, mistakes, tell)
-            seen.append((len(order), examples.count, before[order].max(initial=0), mistakes.max(initial=0)))
+            seen.append((len(order), examples.size, before[order].max(initial=0), mistakes.max(initial=0)))
             return result
 
     class Start:

@@ -63,7 +63,7 @@ def learn(update: Update, model: Model, examples: list[Example], order: list[int
     """Let the kernel learn from examples, in order; the sum of the costs of what it would have done."""
     flat = as_examples(examples, model.weights.shape[1] == 1)
     numbers = np.array(range(len(examples)) if order is None else order, np.int64)
-    mistakes, control = np.zeros(flat.count, np.int32), np.zeros(2, np.int64)
+    mistakes, control = np.zeros(flat.size, np.int32), np.zeros(2, np.int64)
     return learn_pass(update.online(model), flat, numbers, mistakes, scratch_for(examples, model), control, 1)
 
 

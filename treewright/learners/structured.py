@@ -38,6 +38,7 @@ __all__ = [
     "Outcome",
     "Structured",
     "new_lattice",
+    "new_outcome",
     "structured_pass",
 ]
 
@@ -143,6 +144,11 @@ class Outcome(NamedTuple):
     steps: npt.NDArray[np.float64]  # to there
     violations: npt.NDArray[np.float64]  # 1 where there was one
     trouble: npt.NDArray[np.int64]  # 0, or a code
+
+
+def new_outcome(n: int) -> Outcome:
+    """The outcome of a pass over a corpus of ``n`` sentences, before it."""
+    return Outcome(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64))
 
 
 @lean

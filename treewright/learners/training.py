@@ -28,7 +28,7 @@ from treewright.learners.passes import (
     new_space,
 )
 from treewright.learners.structured import Outcome as SearchOutcome
-from treewright.learners.structured import Structured, new_lattice, structured_pass
+from treewright.learners.structured import Structured, new_lattice, new_outcome, structured_pass
 from treewright.policies.learning import LearnablePolicy, Online, Trainer
 from treewright.policies.linear import UntrainedLinear
 from treewright.search.checking import preflight
@@ -227,7 +227,7 @@ class _Imitating(_Training):
                 self.examples = join_examples([*earlier, self.collected])
             if learner.interpolation:
                 self.trainer = self.trainer.fresh()
-            loss, n_examples = self._learn(), self.examples.count
+            loss, n_examples = self._learn(), self.examples.size
         self.policy = self.trainer.policy()
         if learner.interpolation:
             self.policies.append(self.policy)  # the next iteration trains one of its own
@@ -317,13 +317,13 @@ class _Imitating(_Training):
             tell = self.tell("learning", len(order), done=start)
             examples, visited, cost = self._visit(trainer.acting(), [β, 1.0], order[start:end], trainer.online, tell)
             if trainer.online is None:
-                cost = trainer.learn(examples, np.arange(examples.count), np.zeros(examples.count, np.int32), None)
+                cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)
             decisions, costs = decisions + visited, costs + cost
         return decisions, costs / max(decisions, 1)
 
     def _learn(self) -> float:
         """Train on the examples for some epochs; return the mean cost in the last one."""
-        learner, n, total = self.learner, self.examples.count, 0.0
+        learner, n, total = self.learner, self.examples.size, 0.0
         if learner.alpha:
             self.mistakes = np.concatenate([self.mistakes, np.zeros(n - len(self.mistakes), np.int32)])
         for epoch in range(1, learner.epochs + 1):
@@ -338,7 +338,7 @@ class _Imitating(_Training):
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
         """All that the next iteration needs; examples have a file for each iteration that collected some."""
-        if self.collected.count:
+        if self.collected.size:
             checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
         policies = [_named(f"policy{k}", policy.to_arrays()) for k, policy in enumerate(self.policies)]
         own = {"mistakes": self.mistakes, "iteration": np.array(self.iteration), "policies": np.array(len(policies))}
@@ -368,7 +368,7 @@ class _Searching(_Training):
         self.policy = None
         order = np.arange(len(self.packed), dtype=np.int64)
         np.random.default_rng([self.seed, iteration]).shuffle(order)
-        outcome = SearchOutcome(*np.zeros((3, len(order))), np.zeros(len(order), np.int64))
+        outcome = new_outcome(len(order))
         for start, end in _ranges(len(order), self.trainer.batch):
             self._search(order[start:end], outcome, self.tell("learning", len(order), start))
         self.policy = self.trainer.policy()
@@ -392,7 +392,8 @@ class _Searching(_Training):
         def work(*shard: Any) -> Examples:
             part, log = Shard(*shard), new_log(1)
             log = run(task, self.sentences, order, part, scorer, online, early, lattice, scratch, log, outcome)
-            return log.written(task.structured)
+            credits: Examples = log.written(task.structured)
+            return credits
 
         [credits] = run_shards(work, len(order), packed=packed, progress=tell)
         check_steps(packed, outcome.trouble)

@@ -63,8 +63,10 @@ class Trainer(Protocol):
     #: the class of the policies that it learns
     policy_class: ClassVar[type[LearnablePolicy]]
 
-    #: the sentences that an online learner visits between two updates; None: all, since the pass itself learns
-    batch: int | None = None
+    @property
+    def batch(self) -> int | None:
+        """The sentences that an online learner visits between two updates; None: all, since the pass itself learns."""
+        return None
 
     @property
     def online(self) -> Online | None:

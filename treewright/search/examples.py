@@ -47,7 +47,7 @@ class Examples(NamedTuple):
     extra_at: npt.NDArray[np.int64]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """The number of examples."""
         return len(self.usual_cost)
 
@@ -60,7 +60,7 @@ def no_examples() -> Examples:
 
 def join_examples(parts: list[Examples]) -> Examples:
     """All examples of all parts, in order."""
-    parts = [part for part in parts if part.count] or parts[:1]
+    parts = [part for part in parts if part.size] or parts[:1]
     if len(parts) == 1:
         return parts[0]
 
@@ -89,13 +89,13 @@ def dense_costs(examples: Examples, n_actions: int) -> tuple[npt.NDArray[np.bool
     written = np.diff(examples.action_at)
     count = np.where(written == 0, n_actions, written)
     start = np.concatenate([[0], np.cumsum(count)])
-    of_example = np.repeat(np.arange(examples.count), count)
+    of_example = np.repeat(np.arange(examples.size), count)
     actions = np.arange(start[-1]) - start[of_example]
     actions[np.repeat(written > 0, count)] = examples.actions
     costs = np.repeat(examples.usual_cost, count).astype(np.float32)
     costs[np.repeat(start[:-1], np.diff(examples.unusual_at)) + examples.unusual] = examples.unusual_cost
-    admissible = np.zeros((examples.count, n_actions), np.bool_)
-    table = np.zeros((examples.count, n_actions), np.float32)
+    admissible = np.zeros((examples.size, n_actions), np.bool_)
+    table = np.zeros((examples.size, n_actions), np.float32)
     admissible[of_example, actions], table[of_example, actions] = True, costs
     return admissible, table
 
@@ -128,10 +128,11 @@ class Log(NamedTuple):
 
 def new_log(size: int = 1024) -> Log:
     """An empty log with ``size`` free cells in each array."""
-    ints, floats, offsets = (lambda: np.zeros(size, np.int32)), (lambda: np.zeros(size, np.float32)), np.zeros
-    at = [offsets(size + 1, np.int64) for _ in range(4)]
+    ints, floats = np.zeros((4, size), np.int32), np.zeros((2, size), np.float32)
+    at = np.zeros((4, size + 1), np.int64)
     return Log(
-        Examples(ints(), at[0], ints(), at[1], floats(), ints(), floats(), at[2], ints(), at[3]), np.zeros(2, np.int64)
+        Examples(ints[0], at[0], ints[1], at[1], floats[0], ints[2], floats[1], at[2], ints[3], at[3]),
+        np.zeros(2, np.int64),
     )
 
 

@@ -118,8 +118,10 @@ class Scoring(Kind):
 class Policy(Protocol):
     """What acts: a single policy, or a stochastic mixture of several members of one kind."""
 
-    #: the most sentences that are prepared at a time; None: there is no bound
-    block: int | None = None
+    @property
+    def block(self) -> int | None:
+        """The most sentences that are prepared at a time; None: there is no bound."""
+        return None
 
     @property
     def mixture(self) -> npt.NDArray[np.float64]:

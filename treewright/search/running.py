@@ -78,11 +78,10 @@ class Trajectory:
 
 
 @dataclass(frozen=True)
-class LinearWeights:
+class LinearWeights(Policy):
     """A linear policy by its weights alone: one policy (rows × width), or several (policies × rows × width)."""
 
     weights: Weights
-    block: int | None = None
 
     @property
     def mixture(self) -> npt.NDArray[np.float64]:
@@ -163,10 +162,8 @@ def kernel_for(packed: Packed, kernel: Any) -> Any:
 _interpreted = cache(interpreted)
 
 
-def prepare(policy: Policy | None, packed: Packed, which: Longs, mixture: npt.ArrayLike | None = None) -> Scorer | None:
+def prepare(policy: Policy, packed: Packed, which: Longs, mixture: npt.ArrayLike | None = None) -> Scorer:
     """The scorer of a policy for some sentences, with ``mixture`` in place of its own where that is given."""
-    if policy is None:
-        return None
     scorer = policy.prepare(packed, which)
     kind = scorer.kind.plain() if packed.task.is_plain else scorer.kind
     return Scorer(kind, scorer.arrays, scorer.mixture if mixture is None else np.asarray(mixture, np.float64))
@@ -216,7 +213,7 @@ def decode(
     def work(first: int, last: int, control: Longs, slot: int) -> None:
         for start, end in blocks(policy, first, last):
             shard = Shard(start, end, control, slot)
-            scorer = prepare(policy, packed, np.arange(start, end), mixture)
+            scorer = None if policy is None else prepare(policy, packed, np.arange(start, end), mixture)
             scratch = scratch_for(scorer, task)
             if beam > 1:
                 run, space = kernel_for(packed, beam_pass), new_beam(beam, longest)
@@ -246,7 +243,8 @@ def trajectory(
     task, n = packed.task, int(packed.lengths[i])
     bound, size = task.steps_bound(n), task.state_size(n)
     actions, states = np.zeros(bound + 1, np.int32), np.zeros((bound + 1, size), np.int32)
-    scorer = prepare(as_policy(policy), packed, np.array([i]), mixture)
+    policy = as_policy(policy)
+    scorer = None if policy is None else prepare(policy, packed, np.array([i]), mixture)
     run = kernel_for(packed, trajectory_pass)
     steps = run(task, sentences_of(packed), i, scorer, who, scratch_for(scorer, task), seed, actions, states)
     if steps < 0:

@@ -63,7 +63,7 @@ class Gradient(NamedTuple):
 
     sums: Floats
     touched: Ints
-    count: Ints
+    used: Ints
 
 
 class Space(NamedTuple):
@@ -312,7 +312,7 @@ def add_decision(into: Gradient, rows: int, width: int, size: int, n: int, gains
 
     A cell is noted when it is no longer 0; one that has come back to 0 on the way may be noted twice.
     """
-    sums, touched, count = into.sums, into.touched, into.count[0]
+    sums, touched, count = into.sums, into.touched, into.used[0]
     last = np.int64(rows) - np.int64(1)
     for j in range(size):
         for k in range(n):
@@ -330,7 +330,7 @@ def add_decision(into: Gradient, rows: int, width: int, size: int, n: int, gains
                     touched[count] = cell
                     count += 1
                 sums[cell] += gains[k]
-    into.count[0] = count
+    into.used[0] = count
 
 
 @compiled
@@ -361,8 +361,8 @@ def credit_trajectory(
                 indicator = 1.0 if scratch.actions[k] == taken[t] else 0.0
                 gains[k] = (credits[t] - baseline) * (indicator - gains[k]) / temperature
             further = scratch.extra_at[n] if scratch.extra.shape[0] > 0 else np.int64(0)
-            touched = room(into.touched, into.count[0] + n * size + further)
-            into = Gradient(into.sums, touched, into.count)
+            touched = room(into.touched, into.used[0] + n * size + further)
+            into = Gradient(into.sums, touched, into.used)
             add_decision(into, rows, width, size, n, gains, scratch)
         task.step(x, state, taken[t])
     return into
@@ -397,7 +397,7 @@ def rollout_pass(
                 outcome[position, trajectory, 3] = INTERRUPTED
             continue
         length = np.float64(max(sentences.arrays.n[i], 1))
-        gradient.count[0] = 0
+        gradient.used[0] = 0
         for trajectory in range(drawing.trajectories):
             seed_random(space.scratch.random, drawing.seed, trajectory, i)
             episode = begin(task, sentences, i, space.cells)
@@ -415,7 +415,7 @@ def rollout_pass(
                 gradient = credit_trajectory(
                     task, episode, weights, drawing.temperature, steps, baseline, gradient, space
                 )
-        count = gradient.count[0]
+        count = gradient.used[0]
         at, amount = room(at, found + count), room(amount, found + count)
         for j in range(count):
             cell = gradient.touched[j]
