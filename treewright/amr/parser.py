@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
@@ -32,7 +30,6 @@ from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
-from treewright.search.engine import EXPERT
 from treewright.settings import Choice, File, Flag, Setting, Whole
 from treewright.tracing import Trace
 
@@ -157,7 +154,7 @@ class AMRParser(Estimator[SmatchScores]):
         sentences = _graphbank(corpus)
         _, encoder, examples = self._encoded(sentences)
         packed, own = encoder.pack(examples, self._options(open_to_gold=True))
-        decoded = decode(packed, np.zeros((1, 1), np.float32), who=EXPERT, jobs=jobs)
+        decoded = decode(packed, None, jobs=jobs)
         return [
             replace(sentence, graph=encoder.graph(decoded.state(i), examples[i].words, own[i]))
             for i, sentence in enumerate(sentences)
@@ -180,8 +177,7 @@ class AMRParser(Estimator[SmatchScores]):
     def _collect(self, examples: Sequence[Example]) -> None:
         """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
-        nothing = np.zeros((1, 1), np.float32)
-        self.encoder_.collect(packed, (trajectory(packed, i, nothing, who=EXPERT) for i in range(len(examples))))
+        self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
     def _options(self, *, open_to_gold: bool = False) -> list[int]:
         reach = self.reach or 2**30
