@@ -65,8 +65,7 @@ def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, fo
     steps, state = episode_steps(
         packed,
         _Graphs(parser.encoder_, example.words, own, gold=gold is not None),
-        weights=parser.policy_.weights,
-        mixture=parser.policy_.mixture,
+        policy=parser.policy_,
         seed=parser.seed,
         gold=gold is not None,
         choose=expert_choice if follow == "gold" else None,

@@ -63,8 +63,7 @@ def trace_transitions(
     steps, state = episode_steps(
         packed,
         _Configurations(packed.task, parser.labels_, gold=gold is not None),
-        weights=parser.policy_.weights,
-        mixture=parser.policy_.mixture,
+        policy=parser.policy_,
         beam=parser.beam,
         seed=parser.seed,
         gold=gold is not None,

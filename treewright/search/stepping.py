@@ -26,7 +26,7 @@ from treewright.search.engine import (
     score,
 )
 from treewright.search.hashing import seed_random
-from treewright.search.running import as_policies, raise_trouble, shape_of
+from treewright.search.running import raise_trouble, shape_of
 from treewright.search.task import Packed
 from treewright.tracing import Candidate, Step, softmax
 
@@ -81,8 +81,7 @@ def episode_steps(
     packed: Packed,
     drawing: Drawing,
     *,
-    weights: npt.NDArray[Any] | None = None,
-    mixture: npt.ArrayLike = (0.0, 1.0),
+    policy: Any = None,
     beam: int = 1,
     seed: int = 0,
     gold: bool = False,
@@ -90,25 +89,21 @@ def episode_steps(
 ) -> tuple[tuple[Step, ...], Any]:
     """The steps of the only sentence in ``packed``, and the final state.
 
-    Without ``choose``, the policy decides, as :func:`~treewright.search.running.decode` lets it do: greedily, or with
-    a beam, of which the steps of the hypothesis that wins are shown. ``gold`` says whether the instance has the right
-    answer, so that there are costs.
+    Where there is a ``policy``, actions have scores. Without ``choose`` the policy decides, as in
+    :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps are those of the hypothesis
+    that wins. ``gold`` says whether the instance has the right answer, so that there are costs.
     """
-    episode = _Episode(packed)
-    if weights is not None:
-        _seed_random(episode.scratch.random, seed, 0, 0)
-        policy = _draw_policy(np.asarray(mixture, np.float64), LEARNED, episode.scratch.random)
-        weights = as_policies(weights)[policy]
+    episode = _Episode(packed, policy, seed)
     if choose is None:
-        assert weights is not None, "somebody has to choose"
-        choose = _along(_beam_path(_Episode(packed), weights, beam)) if beam > 1 else _highest
+        assert policy is not None, "somebody has to choose"
+        choose = _along(_beam_path(_Episode(packed, policy, seed), beam)) if beam > 1 else _highest
     x, state = episode.x, episode.state
     steps: list[Step] = []
     while not episode.is_final():
         if len(steps) == episode.bound:
             raise_trouble(packed, 0, NOT_FINAL)
         actions = episode.actions()
-        scores = None if weights is None else episode.scores(weights, len(actions))
+        scores = None if policy is None else episode.scores(len(actions))
         decision = Decision(x, state, actions, scores, episode.costs(len(actions)) if gold else None)
         action = choose(decision)
         steps.append(_step(len(steps), drawing, decision, action))
@@ -146,13 +141,16 @@ def _along(path: Iterator[int]) -> Choose:
 
 
 class _Episode:
-    """The only sentence of a packed corpus, in the hands of its task, interpreted."""
+    """The only sentence of a packed corpus, its task and a policy, interpreted; of a mixture one member is drawn."""
 
-    def __init__(self, packed: Packed) -> None:
+    def __init__(self, packed: Packed, policy: Any, seed: int) -> None:
         self.packed, self.task, self.x = packed, packed.task.plain(), packed.instance(0)
         n = int(packed.lengths[0])
         self.bound = int(self.task.steps_bound(n))
         self.scratch = _new_scratch(*shape_of(self.task))
+        if policy is not None:
+            _seed_random(self.scratch.random, seed, 0, 0)
+            self.weights = policy.weights[_draw_policy(policy.mixture, LEARNED, self.scratch.random)]
         self.buffer = np.zeros(self.task.state_size(n), np.int32)
         self.state = self.task.state_view(self.buffer, n)
         self.task.initial(self.x, self.state)
@@ -167,12 +165,12 @@ class _Episode:
             raise_trouble(self.packed, 0, NO_ACTION if n <= 0 else TOO_MANY_ACTIONS)
         return [int(action) for action in self.scratch.actions[:n]]
 
-    def scores(self, weights: npt.NDArray[Any], n: int) -> list[float]:
+    def scores(self, n: int) -> list[float]:
         """The scores of the ``n`` actions that :meth:`actions` has found."""
         n_features = int(_observe(self.task, self.x, self.state, n, self.scratch))
         if n_features < 0:
             raise_trouble(self.packed, 0, n_features)
-        _score(weights, n_features, n, self.scratch)
+        _score(self.weights, n_features, n, self.scratch)
         return [float(each) for each in self.scratch.scores[:n]]
 
     def costs(self, n: int) -> list[float]:
@@ -184,7 +182,7 @@ class _Episode:
         self.task.step(self.x, self.state, action)
 
 
-def _beam_path(episode: _Episode, weights: npt.NDArray[Any], width: int) -> Iterator[int]:
+def _beam_path(episode: _Episode, width: int) -> Iterator[int]:
     """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.engine.beam_pass` does.
 
     Of equal scores, those of the better hypothesis come first, and then those of the earlier action.
@@ -198,7 +196,7 @@ def _beam_path(episode: _Episode, weights: npt.NDArray[Any], width: int) -> Iter
                 found.append((total, parent, None))
                 continue
             actions = episode.actions()
-            scores = episode.scores(weights, len(actions))
+            scores = episode.scores(len(actions))
             found += [(total + score, parent, action) for action, score in zip(actions, scores, strict=True)]
         if all(action is None for _, _, action in found):
             return iter(beam[0][2])
@@ -212,4 +210,3 @@ def _beam_path(episode: _Episode, weights: npt.NDArray[Any], width: int) -> Iter
             successors.append((total, buffer, path))
         beam = successors
     raise_trouble(episode.packed, 0, NOT_FINAL)
-    raise AssertionError

@@ -34,8 +34,7 @@ def trace_tags(tagger: Tagger, sentence: Sentence, gold: Sentence | None, follow
     steps, state = episode_steps(
         tagger._pack([sentence.forms], labels),
         _Labels(tagger.labels_, labels),
-        weights=tagger.policy_.weights,
-        mixture=tagger.policy_.mixture,
+        policy=tagger.policy_,
         beam=tagger.beam,
         seed=tagger.seed,
         gold=gold is not None,
