@@ -230,7 +230,7 @@ def dependency(results: dict[str, Any]) -> list[str]:
 
     text += table(head, speed_rows(memory))
     text += [
-        "From a CoNLL-U file to a CoNLL-U file in a warm process, CPU seconds, also alternating (Treewright: `read_conllu`, `parse_stream`,",
+        "From a CoNLL-U file to a CoNLL-U file in a warm process, CPU seconds, also alternating (Treewright: `read_conllu`, `predict`,",
         "`write_conllu`; UDPipe: its pipeline; spaCy: reading and writing by plain splitting of lines, without any check):",
         "",
         *table(head, speed_rows(files)),
