@@ -15,25 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.search.compiling import interpreted
-from treewright.search.engine import (
-    LEARNED,
-    NO_ACTION,
-    NOT_FINAL,
-    TOO_MANY_ACTIONS,
-    draw_policy,
-    new_scratch,
-    observe,
-    score,
-)
+from treewright.search.engine import LEARNED, Episode, admissible, draw_actor, score_state
 from treewright.search.hashing import seed_random
-from treewright.search.running import raise_trouble, shape_of
+from treewright.search.policy import Policy
+from treewright.search.running import as_policy, prepare, raise_trouble, scratch_for
 from treewright.search.task import Packed
+from treewright.search.trouble import NOT_FINAL
 from treewright.tracing import Candidate, Step, softmax
 
 __all__ = ["Decision", "Drawing", "episode_steps", "expert_choice"]
 
-_draw_policy, _new_scratch = interpreted(draw_policy), interpreted(new_scratch)
-_observe, _score, _seed_random = interpreted(observe), interpreted(score), interpreted(seed_random)
+_admissible, _draw_actor = interpreted(admissible), interpreted(draw_actor)
+_score_state, _seed_random = interpreted(score_state), interpreted(seed_random)
 
 
 class Decision(NamedTuple):
@@ -81,7 +74,8 @@ def episode_steps(
     packed: Packed,
     drawing: Drawing,
     *,
-    policy: Any = None,
+    policy: Policy | npt.NDArray[Any] | None = None,
+    mixture: npt.ArrayLike | None = None,
     beam: int = 1,
     seed: int = 0,
     gold: bool = False,
@@ -89,14 +83,15 @@ def episode_steps(
 ) -> tuple[tuple[Step, ...], Any]:
     """The steps of the only sentence in ``packed``, and the final state.
 
-    Where there is a ``policy``, actions have scores. Without ``choose`` the policy decides, as in
-    :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps are those of the hypothesis
-    that wins. ``gold`` says whether the instance has the right answer, so that there are costs.
+    Without ``choose``, the policy decides, as :func:`~treewright.search.running.decode` lets it do: greedily, or with
+    a beam, of which the steps of the hypothesis that wins are shown. ``gold`` says whether the instance has the right
+    answer, so that there are costs. A linear policy may be given by its weights.
     """
-    episode = _Episode(packed, policy, seed)
+    policy = as_policy(policy)
+    episode = _Episode(packed, policy, mixture, seed)
     if choose is None:
         assert policy is not None, "somebody has to choose"
-        choose = _along(_beam_path(_Episode(packed, policy, seed), beam)) if beam > 1 else _highest
+        choose = _along(_beam_path(_Episode(packed, policy, mixture, seed), beam)) if beam > 1 else _highest
     x, state = episode.x, episode.state
     steps: list[Step] = []
     while not episode.is_final():
@@ -141,16 +136,17 @@ def _along(path: Iterator[int]) -> Choose:
 
 
 class _Episode:
-    """The only sentence of a packed corpus, its task and a policy, interpreted; of a mixture one member is drawn."""
+    """The only sentence of a packed corpus, in the hands of its task, interpreted."""
 
-    def __init__(self, packed: Packed, policy: Any, seed: int) -> None:
-        self.packed, self.task, self.x = packed, packed.task.plain(), packed.instance(0)
+    def __init__(self, packed: Packed, policy: Policy | None, mixture: npt.ArrayLike | None, seed: int) -> None:
+        plain = packed.plain()
+        self.packed, self.task, self.x = packed, plain.task, packed.instance(0)
         n = int(packed.lengths[0])
         self.bound = int(self.task.steps_bound(n))
-        self.scratch = _new_scratch(*shape_of(self.task))
-        if policy is not None:
-            _seed_random(self.scratch.random, seed, 0, 0)
-            self.weights = policy.weights[_draw_policy(policy.mixture, LEARNED, self.scratch.random)]
+        self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64), mixture)
+        self.scratch = scratch_for(self.scorer, self.task)
+        _seed_random(self.scratch.random, seed, 0, 0)
+        self.actor = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))
         self.buffer = np.zeros(self.task.state_size(n), np.int32)
         self.state = self.task.state_view(self.buffer, n)
         self.task.initial(self.x, self.state)
@@ -160,17 +156,18 @@ class _Episode:
 
     def actions(self) -> list[int]:
         """The admissible actions, one at least."""
-        n = int(self.task.actions(self.x, self.state, self.scratch.actions))
-        if not 0 < n <= len(self.scratch.actions):
-            raise_trouble(self.packed, 0, NO_ACTION if n <= 0 else TOO_MANY_ACTIONS)
+        n = int(_admissible(self.task, self.x, self.state, self.scratch))
+        if n < 0:
+            raise_trouble(self.packed, 0, n)
         return [int(action) for action in self.scratch.actions[:n]]
 
     def scores(self, n: int) -> list[float]:
         """The scores of the ``n`` actions that :meth:`actions` has found."""
-        n_features = int(_observe(self.task, self.x, self.state, n, self.scratch))
-        if n_features < 0:
-            raise_trouble(self.packed, 0, n_features)
-        _score(self.weights, n_features, n, self.scratch)
+        assert self.scorer is not None
+        episode = Episode(0, self.x, self.buffer, self.state, self.bound)
+        size = int(_score_state(self.task, episode, self.scorer, self.actor, n, self.scratch))
+        if size < 0:
+            raise_trouble(self.packed, 0, size)
         return [float(each) for each in self.scratch.scores[:n]]
 
     def costs(self, n: int) -> list[float]:
@@ -183,7 +180,7 @@ class _Episode:
 
 
 def _beam_path(episode: _Episode, width: int) -> Iterator[int]:
-    """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.engine.beam_pass` does.
+    """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.beams.beam_pass` does.
 
     Of equal scores, those of the better hypothesis come first, and then those of the earlier action.
     """
