@@ -19,7 +19,7 @@ from treewright.errors import CorpusError
 from treewright.policies import LinearPolicy
 from treewright.reports.trace_columns import graph_text
 from treewright.search import decode, interpreted
-from treewright.search.engine import beam_pass, decode_pass
+from treewright.search.beams import beam_pass, decode_pass
 
 
 @pytest.fixture(scope="module")
