@@ -40,7 +40,7 @@ def corpus(name: str, part: str) -> list[Sentence]:
 
 
 def in_turns(systems: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, dict[str, float]]:
-    """CPU seconds of each system: the median of so many turns, and the best and the worst one."""
+    """CPU seconds of each system: the median of several turns, and the best and the worst one."""
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     for work in systems.values():
         work()

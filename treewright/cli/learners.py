@@ -14,19 +14,20 @@ __all__ = ["learners"]
 def learners(
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as a JSON object.")] = False,
 ) -> None:
-    """Show the named learners and what each of them chooses.
+    """Show the named learners and their settings.
 
-    Each is one algorithm with some choices made: who visits the states (roll-in), who
-    finishes the sentence to see what an action costs (roll-out), what is trained on.
-    With --learner imitation you make the choices.
+    Each learner of the first table is the same algorithm with different choices: the
+    policy that visits the states (roll-in), the policy that finishes the sentence to
+    determine the cost of an action (roll-out), and the training data. With --learner
+    imitation you make the choices.
 
-    Those of the second table search with a beam while they learn; give them one,
-    such as --beam 8. Those of the third are inverse reinforcement learning: they compare
-    whole plans, with the function of a planner that is named there, and train parsers and
-    taggers that have one (constituency, viterbi, eisner). Those of the fourth learn from
-    rewards: they trade accuracy for speed (tune-speed). That of the last counts, and
-    learns nothing else (constituency). Learners of installed packages stand in the table
-    of their family.
+    The learners of the second table search with a beam during training; give one, such
+    as --beam 8. Those of the third table are methods of inverse reinforcement learning:
+    they compare whole plans with the given function of a planner, and train parsers and
+    taggers that have a planner (constituency, viterbi, eisner). Those of the fourth table
+    learn from rewards: they trade accuracy for speed (tune-speed). The one of the last
+    table counts relative frequencies (constituency). Learners of installed packages stand
+    in the table of their family.
 
     Examples:
       treewright learners

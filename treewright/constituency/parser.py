@@ -48,6 +48,7 @@ from treewright.constituency.settings import (
     grammar_settings,
     memory_of,
 )
+from treewright.constituency.trace import trace_derivation, trace_pops
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
 from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
@@ -59,7 +60,8 @@ from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
-from treewright.settings import Choice, Real, Setting, whole_number
+from treewright.settings import Choice, Real, Setting, one_of, whole_number
+from treewright.tracing import Trace
 
 __all__ = ["ML", "ConstituencyParser", "KBest"]
 
@@ -416,6 +418,15 @@ class ConstituencyParser(ConstituencyEstimator):
             )
 
     # ---- parsing
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str | None = None) -> Trace:
+        if kind is None:
+            kind = "pops" if self.priority_ is not None and follow == "model" else "derivation"
+        if kind not in ("derivation", "pops"):
+            raise ConfigError(one_of(kind, ("derivation", "pops")), setting="kind", value=kind)
+        if kind == "pops":
+            return trace_pops(self, sentence, gold)
+        return trace_derivation(self, sentence, gold, follow, grammar=self.grammar_, lexical=self._lexical)
 
     def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
         """The k best trees of each sentence, best first, with their scores; fewer where there are no more.
