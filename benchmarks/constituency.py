@@ -42,7 +42,7 @@ def corpus(name: str, part: str) -> list[Sentence]:
 
 
 def in_turns(systems: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, dict[str, float]]:
-    """CPU seconds of each system: the median of so many turns, and the best and the worst one."""
+    """CPU seconds of each system: the median of several turns, and the best and the worst one."""
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     for work in systems.values():
         work()
@@ -132,8 +132,8 @@ def against_yardstick(parser: ConstituencyParser, test: list[Sentence]) -> dict[
 
 def values_of(parser: ConstituencyParser, words: list[list[str]]) -> np.ndarray:
     """The scores of the best trees."""
-    batch = parser._packed([Sentence.from_words(each) for each in words])
-    return parse_all(parser._scored, Sentences(batch.rows, batch.at), parser.grammar_.is_whole).values
+    pieces = parser._pieces([Sentence.from_words(each) for each in words])
+    return parse_all(parser._scored, Sentences(pieces.rows, pieces.at), parser.grammar_.is_whole).values
 
 
 # ---- NLTK

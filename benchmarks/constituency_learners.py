@@ -4,7 +4,7 @@
 normalised update a pass of the whole corpus, steps ∝ 1/√k, 100 passes, the pass best on dev; step size, temperature and
 regularisation are chosen here, by ``choose``, on dev of CRAFT. *Tuned*: an update a sentence, averaged, all rules learned; the
 settings in ``METHODS`` were found on dev of CRAFT. Test is scored once a model. Results are kept after each model, so that an
-interrupted run goes on where it was; delete the file of results to begin anew.
+interrupted run continues; delete the file of results to start from the beginning.
 """
 
 from __future__ import annotations

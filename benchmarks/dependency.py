@@ -205,7 +205,7 @@ def speeds(
         write_conllu(blanks, source)
 
         def convert(parser: DependencyParser) -> Callable[[], Any]:
-            return lambda: write_conllu(parser.parse_stream(read_conllu(source)), target)
+            return lambda: write_conllu(parser.predict(read_conllu(source)), target)
 
         files: dict[str, tuple[int, Turn]] = {
             name: (words, lambda parser=parser: convert(parser)) for name, parser in ours.items() if parser.beam == 1

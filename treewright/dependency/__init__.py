@@ -1,5 +1,6 @@
 """Task 2, dependency parsing: transition systems, static and dynamic oracles, features, scores."""
 
+from treewright.dependency.checking import check_system
 from treewright.dependency.eisner import EisnerParser, EisnerPlanner
 from treewright.dependency.parser import DependencyParser
 from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
@@ -19,6 +20,7 @@ __all__ = [
     "Move",
     "Templates",
     "TransitionSystem",
+    "check_system",
     "check_tree",
     "check_trees",
     "compare_dependencies",

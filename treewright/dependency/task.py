@@ -28,7 +28,7 @@ from treewright.dependency.configuration import (
     node_at,
 )
 from treewright.dependency.systems import TransitionSystem
-from treewright.dependency.templates import Templates
+from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
 from treewright.search import Task, compiled, inlined, interpreted
 
 __all__ = ["DependencyParsing", "Transitions", "parsing_task"]
@@ -138,14 +138,30 @@ class DependencyParsing(Task):
         label, k = divmod(action - self.first_arc, len(self.arc_moves))
         return self.arc_moves[k], label
 
+    def action_of(self, move: int, label: int = -1) -> int:
+        """The action that makes a move, with a label if it makes an arc and labels are chosen at once."""
+        if self.staged or move not in self.arc_moves:
+            return move if self.staged else self.plain_moves.index(move)
+        return self.first_arc + len(self.arc_moves) * label + self.arc_moves.index(move)
+
     @staticmethod
     def loss(x: Any, state: Any) -> float:
         """Wrong heads, and wrong labels by their weight."""
         return np.float64(state.registers[WRONG_HEADS]) + x.label_weight[0] * np.float64(state.registers[WRONG_LABELS])
 
     def shared_arrays(self) -> dict[str, Any]:
-        """The templates, the labels and the options."""
+        """The labels, the options, and what a wrong label costs."""
         return self._tables
+
+    def encode(self, sentence: Sequence[int]) -> dict[str, Any]:
+        """The arrays of a bare tree, given by the heads of its words: all words differ, and all labels are 0."""
+        n, prepare = len(sentence), self.system.prepare
+        return {
+            "attributes": np.arange((n + 2) * len(WORD_ATTRIBUTES)),
+            "gold_heads": np.array([-1, *sentence, -1]),
+            "gold_labels": np.array([-1, *[0] * n, -1]),
+            "prepared": np.zeros(0, np.int32) if prepare is None else prepare(np.array(sentence, np.int32)),
+        }
 
 
 @cache

@@ -3,7 +3,7 @@
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
 from treewright.estimators.registry import estimator_class, estimator_names
-from treewright.estimators.streams import Input, as_sentence, batches, overlapped
+from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
 
 __all__ = [
     "Corpus",
@@ -13,6 +13,7 @@ __all__ = [
     "Running",
     "as_sentence",
     "batches",
+    "check_words",
     "clone",
     "corpus_error",
     "estimator_class",

@@ -25,15 +25,15 @@ def check_words(sentence: Sentence | Sequence[str]) -> Sentence | Sequence[str]:
     if isinstance(sentence, Sentence):
         return sentence
     try:
-        is_list = not isinstance(sentence, (str, bytes)) and all(isinstance(word, str) for word in sentence)
+        if not isinstance(sentence, str):
+            "".join(sentence)  # the fastest way to know that all of them are strings
+            return sentence
     except TypeError:
-        is_list = False
-    if not is_list:
-        raise ConfigError(
-            "what is annotated is a list of sentences, each a Sentence or a list of words, such as "
-            f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
-        )
-    return sentence
+        pass
+    raise ConfigError(
+        "what is annotated is a list of sentences, each a Sentence or a list of words, such as "
+        f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
+    )
 
 
 def as_sentence(sentence: Sentence | Sequence[str]) -> Sentence:

@@ -15,7 +15,6 @@ from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
 from treewright.constituency.agenda.priorities import Priorities, label_classes
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.trace import trace_pops
 from treewright.corpora import builtin_corpus, clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
 
@@ -224,22 +223,28 @@ def test_pops_have_a_bound_whatever_the_weights(a_star, corpus):
 
 def test_pops_are_traced(a_star, exact, corpus):
     sentence = corpus.test[0]
-    steps = trace_pops(a_star, sentence)
-    a_star.parse([sentence])
-    assert len(steps) == a_star.pops_
-    assert steps[-1].constituent == "TOP"
-    assert steps[-1].used
-    assert [step.priority for step in steps] == sorted((step.priority for step in steps), reverse=True)
+    trace = a_star.trace(sentence, sentence)
+    [parsed] = a_star.analyse([sentence])
+    assert trace.kind == "pops"
+    assert trace.result == {"tree": str(parsed.sentence.tree)}
+    steps = trace.decisions
+    assert len(steps) == len(trace.steps) - 1 == parsed.pops
+    assert steps[-1].action == f"TOP[0:{len(sentence)}]"
+    assert steps[-1].state["used"]
+    priorities = [step.choice.score for step in steps]
+    assert priorities == sorted(priorities, reverse=True)
     for step in steps:
-        assert sum(step.shares.values()) == pytest.approx(step.priority, abs=1e-6)
-        assert step.inside == pytest.approx(step.features.get("inside", 0.0))
-        assert step.words == sentence.forms[step.start : step.end]
-        assert step.correct is not None or step.constituent.startswith("@") or step.constituent == "TOP"
-    assert sum(step.used for step in steps) < len(steps)
+        item, features = step.state["item"], {each.name: each for each in step.choice.features}
+        assert sum(each.share for each in step.choice.features) == pytest.approx(step.choice.score, abs=1e-6)
+        assert step.measures["inside"] == pytest.approx(features["inside"].value if "inside" in features else 0.0)
+        assert step.action == f"{item['symbol']}[{item['start']}:{item['end']}]"
+        assert step.correct is not None or item["symbol"].startswith("@") or item["symbol"] == "TOP"
+    assert sum(step.state["used"] for step in steps) < len(steps)
+    assert a_star.trace(sentence, kind="derivation").result == trace.result
     with pytest.raises(ConfigError, match="search='agenda'"):
-        trace_pops(exact, sentence)
+        exact.trace(sentence, kind="pops")
     with pytest.raises(CorpusError, match="without words"):
-        trace_pops(a_star, [])
+        a_star.trace([])
 
 
 @pytest.mark.jit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -69,8 +70,6 @@ class Task(ABC):
     """The options of ``evaluate`` and ``compare`` that :meth:`score` and :meth:`compare` know."""
     measures: ClassVar[tuple[str, ...]] = ()
     """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
-    counted: ClassVar[tuple[str, ...]] = ()
-    """Attributes of the estimator that count something in the sentences parsed last; :meth:`score` gets the sums."""
     made_from: ClassVar[tuple[str, ...]] = ()
     """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
@@ -138,9 +137,11 @@ class Task(ABC):
         """What was learned after the passes that training has told of, and what the scores are of then, in words."""
         return ""
 
-    @abstractmethod
     def estimator(self) -> type[Any]:
-        """The estimator's class; it is imported here and not earlier."""
+        """The estimator's class, by the name of the task; it is imported here and not earlier."""
+        from treewright.estimators import estimator_class
+
+        return estimator_class(self.name)
 
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
@@ -153,9 +154,14 @@ class Task(ABC):
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
         """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""
 
-    @abstractmethod
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Annotate some sentences."""
+        annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
+        return annotated
+
+    def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
+        """Annotate some sentences, and count what :meth:`score` has to know of how that went."""
+        return self.parse(estimator, sentences, jobs), Counter()
 
     @abstractmethod
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
