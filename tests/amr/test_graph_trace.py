@@ -18,8 +18,7 @@ from treewright.corpora import Graph, Sentence
 from treewright.errors import CorpusError
 from treewright.policies import LinearPolicy
 from treewright.reports.trace_columns import graph_text
-from treewright.search import decode, interpreted
-from treewright.search.engine import beam_pass, decode_pass
+from treewright.search import decode
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +35,7 @@ def parser():
 
 
 def decode_interpreted(packed, policy):
-    passes = interpreted(decode_pass), interpreted(beam_pass)
-    plain = replace(packed, task=packed.task.plain())
-    return decode(plain, policy.weights, mixture=policy.mixture, passes=passes)
+    return decode(packed.plain(), policy)
 
 
 def aligned(sentence):

@@ -45,7 +45,7 @@ from treewright.search.examples import new_log
 from treewright.search.running import as_policy, check_steps, kernel_for, prepare, scratch_for, sentences_of
 from treewright.search.scoring import place
 from treewright.tagging import SequenceLabelling, Tagger
-from treewright.tagging.words import WordTable
+from treewright.tagging.words import word_rows
 
 BITS = 10
 ROWS = 1 << BITS
@@ -189,12 +189,11 @@ def pack_words(sentences):
     """Sentences for the task of the tagger."""
     labels = sorted({label for s in sentences for label in s.column("upos")})
     forms = [form for s in sentences for form in s.forms]
-    words = WordTable({form.lower() for form in forms})
+    numbers, table = word_rows(forms, {form.lower() for form in forms})
     lengths = np.array([len(s) for s in sentences], np.int32)
     at = np.concatenate([[0], np.cumsum(lengths)])
-    numbers = np.array(words.numbers(forms), np.int32)
     gold = np.array([labels.index(label) for s in sentences for label in s.column("upos")], np.int32)
-    task = SequenceLabelling(len(labels), words.array())
+    task = SequenceLabelling(len(labels), table)
     return task.packed(lengths, {"words": numbers, "words_at": at, "gold": gold, "gold_at": at})
 
 

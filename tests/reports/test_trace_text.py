@@ -186,7 +186,7 @@ def test_graphs():
         ("1", "[go-02]", "[boy]", "Swap", "", "any", "NextEdge 1.00"),
         ("2", "[go-02]", "[boy]", "Swap", "no", "NextEdge", ""),
     )
-    assert table.footnote.startswith("any: nothing can be saved")
+    assert table.footnote.startswith("any: all actions are equally good")
     assert trace_table(graphs(), columns=["action"]).footnote == ""
     plain = trace_table(graphs(), columns=["stack", "graph"], for_people=False)
     assert plain.header == ("stack", "graph")

@@ -8,6 +8,7 @@ import pytest
 from tests.search.naive import Episode, naive_beam, naive_decode
 from tests.toys import Picking, Track, random_picking, random_track
 from treewright.errors import TaskError
+from treewright.policies import LinearPolicy
 from treewright.search import Task
 from treewright.search.stepping import Drawing, episode_steps, expert_choice
 
@@ -39,7 +40,7 @@ def weights_of(packed, seed, policies=1, ties=False):
 @pytest.mark.parametrize("ties", [False, True])
 def test_greedy_steps_are_those_of_the_obvious_loop(packed, ties):
     weights = weights_of(packed, 5, ties=ties)
-    steps, state = episode_steps(packed, Plain(), policy=weights)
+    steps, state = episode_steps(packed, Plain(), policy=LinearPolicy(weights))
     [(last, length)] = naive_decode(packed, weights)
     assert len(steps) == length + 1
     assert steps[-1].state == {name: tuple(values) for name, values in Plain().state(None, state).items()}
@@ -60,7 +61,7 @@ def test_greedy_steps_are_those_of_the_obvious_loop(packed, ties):
 @pytest.mark.parametrize("width", [2, 3, 7])
 def test_the_hypothesis_that_wins_is_followed(packed, ties, width):
     weights = weights_of(packed, 6, ties=ties)
-    steps, state = episode_steps(packed, Plain(), policy=weights, beam=width)
+    steps, state = episode_steps(packed, Plain(), policy=LinearPolicy(weights), beam=width)
     best, total = naive_beam(packed, 0, weights[0], width)
     view = packed.task.state_view(best.buffer, int(packed.lengths[0]))
     assert Plain().state(None, state) == Plain().state(None, view)
@@ -85,7 +86,7 @@ def test_of_a_mixture_one_policy_is_drawn_as_in_decoding():
     weights = weights_of(packed, 7, policies=2)
     finals = set()
     for seed in range(8):
-        _, state = episode_steps(packed, Plain(), policy=weights, mixture=mixture, seed=seed)
+        _, state = episode_steps(packed, Plain(), policy=LinearPolicy(weights, (0.5, 0.5)), seed=seed)
         [(last, _)] = naive_decode(packed, weights, mixture, seed=seed)
         np.testing.assert_array_equal(state.labels, packed.task.state_view(last.buffer, len(state.labels)).labels)
         finals.add(tuple(state.labels))
@@ -121,5 +122,6 @@ class Endless(Task):
 )
 @pytest.mark.parametrize("beam", [1, 2])
 def test_tasks_that_break_the_contract(offered, said, beam):
+    policy = LinearPolicy(np.zeros((1, 4, 2), np.float32))
     with pytest.raises(TaskError, match=said):
-        episode_steps(Endless().pack([[offered]]), Plain(), policy=np.zeros((4, 2), np.float32), beam=beam)
+        episode_steps(Endless().pack([[offered]]), Plain(), policy=policy, beam=beam)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["ANY", "trace_graph"]
 
 ANY = "any"
-"""What the expert is said to do where every action is as good to it, because nothing can be saved any more."""
+"""What the expert is said to do where all actions are equally good, because none can lead to the gold graph."""
 
 _expert_action, _is_final = interpreted(expert_action), interpreted(GraphParsing.is_final)
 _loss, _sigma, _beta = interpreted(GraphParsing.loss), interpreted(sigma), interpreted(beta)

@@ -99,25 +99,25 @@ def trace(
 ) -> None:
     """Show a parse step by step: stack, buffer, move, and what each move costs.
 
-    Without a model it is the way to the gold tree. Costs count the gold arcs that
-    a move loses for good; swap has a static oracle, whose move costs 0 and others 1.
-    Styles print the tables of the lectures: fig-14.8 (UMD), edges and actions
-    (Boyd-Graber).
+    Without a model, an oracle builds the gold trees. The cost of a move is the number
+    of gold arcs that it makes unreachable; with swap, which has a static oracle, the
+    oracle's move costs 0 and all others 1. Styles print the tables of the lectures:
+    fig-14.8 (UMD), edges and actions (Boyd-Graber).
 
-    With a model (--model), its own decisions are shown, with those of the expert
-    where the file has gold answers; --gold follows the expert instead. Taggers choose
-    a label for each word.
+    With --model, the decisions of the model are shown and, where the file has gold
+    answers, those of the expert. --gold follows the expert, and shows how the model
+    scores its decisions. A tagger has a row for each word.
 
-    A constituency parser (--model) builds a tree from the top, leftmost first: each
-    row is a constituent, the rule that expands it, what that is worth, and the best
-    rivals with their advantages, which are below 0: what is lost by taking them. One
-    that has an agenda builds it from the words up: each row is a constituent popped, its
-    priority, and what that is made of.
+    A constituency parser builds a tree from the top, leftmost first: each row is a
+    constituent, the rule that expands it, its reward, and the best rivals with their
+    advantages: what the best tree loses by them. A parser with an agenda builds the tree
+    from the words up: each row is a constituent popped, its priority, and the features
+    that contribute most to it.
 
-    An AMR parser (--model) makes a graph of a dependency tree: each row has σ (the stack),
-    β (the buffer: the children of the top node), the action, and if there is a gold graph
-    what the expert would do, or "any" where nothing can be saved any more. --style graphs
-    shows the graph at every step.
+    An AMR parser makes a graph from a dependency tree: each row has σ (the stack), β (the
+    buffer: the children of the top node), the action, and, if there is a gold graph, the
+    expert's action, which is "any" if all actions are equally good. --style graphs shows
+    the graph at every step.
 
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
@@ -219,14 +219,14 @@ def _show(
 
 
 def _oracle(system: str, oracle: str, moves: list[str], labelled: bool) -> Callable[[Sentence], Trace]:
-    """How gold trees are followed without a model."""
+    """Trace gold trees with an oracle."""
     from treewright.dependency.trace import trace_gold
 
     return lambda sentence: trace_gold(sentence, system, oracle=oracle, labelled=labelled, moves=moves)
 
 
 def _model(task: Task, estimator: Any, gold: bool, labelled: bool) -> Callable[[Sentence], Trace]:
-    """How a model is followed, or with ``gold`` the expert, in the eyes of the model."""
+    """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
     options: dict[str, Any] = {"follow": "gold" if gold else "model"}
     if task.annotates == "dependency":
         options["labelled"] = labelled

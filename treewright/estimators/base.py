@@ -235,7 +235,7 @@ class Estimator(Generic[ScoresT]):
                 ``kind`` for constituency parsers, ``derivation`` or ``pops``.
         """
         self._check_fitted()
-        whole = as_sentence(sentence)
+        [[whole]] = self._batches([sentence])
         if not whole.tokens:
             raise CorpusError("a sentence without words; remove it", path=whole.path, line=whole.line)
         if follow not in ("model", "gold"):

@@ -269,7 +269,7 @@ def _nodes(row: Row, name: str) -> str:
 
 
 def _agrees(row: Row, top: int) -> str:
-    """Where nothing can be saved any more, the expert takes any action."""
+    """Whether the expert takes the same action; empty if all actions are equally good."""
     return "" if ANY in row.step.expert else yes_no(row.step.correct)
 
 
@@ -281,7 +281,7 @@ def _graph_expert(row: Row, top: int) -> str:
 def _graph_footnote(rows: Sequence[Row]) -> str:
     if not any(ANY in row.step.expert for row in rows):
         return ""
-    return f"{ANY}: nothing can be saved any more here, so that every action is as good to the expert"
+    return f"{ANY}: all actions are equally good here, because no action can lead to the gold graph"
 
 
 def graph_text(state: Any) -> str:
