@@ -177,10 +177,12 @@ SYSTEM = TransitionSystem(
 
 
 def main():
-    """Train a parser on the built-in corpus, and on a sentence with crossing arcs; show how it parses that."""
+    """Check the system, train a parser with a sentence that has crossing arcs, and show how it parses that."""
     from treewright import DependencyParser, Sentence, builtin_corpus
+    from treewright.dependency import check_system
     from treewright.dependency.trace import trace
 
+    print(check_system(SYSTEM))
     words = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
     heads, labels = [2, 4, 4, 0, 7, 7, 2, 4], ["det", "nsubj", "aux", "root", "case", "det", "nmod", "obl"]
     crossing = Sentence.from_words(words).with_tree(heads, labels)

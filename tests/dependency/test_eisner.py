@@ -23,7 +23,7 @@ from treewright.search.forests import Sums
 QUICK = {"name": "max-margin", "passes": 2}
 BITS = 8
 LABELS = Labels(3, 2, 1)  # 0 and 1 may be labels of the root, 1 and 2 of other words
-METHODS = ("projection", "mwal", "perceptron", "max-margin", "policy-matching", "maxent")
+METHODS = ("projection", "mwal", "irl-perceptron", "max-margin", "policy-matching", "maxent")
 
 
 # ---- slow, obvious twins
@@ -321,7 +321,7 @@ def word(form, head, label="dep", tag="X"):
 def test_crossing_arcs_are_lifted_and_put_back():
     """A corpus of one tree that is not projective, often enough that the label of the lift is learned."""
     crossing = Sentence((word("a", 3, "x"), word("b", 0, "root", "V"), word("c", 2, "y"), word("d", 2, "z")))
-    parser = EisnerParser(learner={"name": "perceptron", "passes": 3}, bits=10).fit([crossing] * 12)
+    parser = EisnerParser(learner={"name": "irl-perceptron", "passes": 3}, bits=10).fit([crossing] * 12)
     assert any("↑" in label for label in parser.labels_)
     assert parser.evaluate([crossing]).las == 1.0
 

@@ -18,7 +18,6 @@ from tests.dependency import naive
 from tests.dependency.helpers import SYSTEMS, make_task, pack_trees
 from treewright.dependency.configuration import DEPTH, FRONT, WRONG_HEADS, WRONG_LABELS
 from treewright.search import decode, interpreted, trajectory
-from treewright.search.engine import EXPERT
 
 EXACT = [system for system in SYSTEMS if system.costs is not None]
 KNOWN_LOSS = [system for system in SYSTEMS if system.least_loss is not None]
@@ -166,8 +165,7 @@ def test_transitions_are_those_of_the_naive_twin(system, n):
 
 
 def gold_episode(task, packed, i):
-    nothing = np.zeros((2, task.table_width), np.float32)
-    return trajectory(packed, i, nothing, mixture=[1.0, 1.0], who=EXPERT)
+    return trajectory(packed, i, None)
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=by_name)

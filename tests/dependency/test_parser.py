@@ -138,11 +138,11 @@ def test_labels_that_training_never_saw_count_as_errors(parser, corpus):
         ({"oracle": "delphi"}, "oracle cannot be 'delphi'"),
         ({"beam": 0}, "beam must be"),
         ({"bits": 40}, "bits must be"),
-        ({"label_weight": 2.0}, "label_weight must lie"),
+        ({"label_weight": 2.0}, "label_weight must be"),
         ({"features": "poor"}, "features cannot be 'poor'"),
         ({"features": {"shapes": []}}, "'moves' and 'labels'"),
         ({"features": ["s0.nothing"]}, "in the template"),
-        ({"learner": "guess"}, "no learner 'guess'"),
+        ({"learner": "guess"}, "learner cannot be 'guess'"),
     ],
 )
 def test_bad_settings_are_said(corpus, settings, message):

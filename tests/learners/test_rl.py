@@ -27,7 +27,7 @@ from treewright.learners.rl import (
 from treewright.learners.rl_training import RLPass, train_rl
 from treewright.search import Features
 from treewright.search.environment import Results, Rollouts
-from treewright.search.rollouts import TransitionEnvironment
+from treewright.search.transition_environment import TransitionEnvironment
 
 
 class Corridor:

@@ -9,7 +9,7 @@ from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix, numba_internals
 from treewright.search import hashing as helpers
 from treewright.search.compiling import kernel
-from treewright.search.engine import decode_pass
+from treewright.search.decoding import decode_pass
 
 
 @compiled

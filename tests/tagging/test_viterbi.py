@@ -17,7 +17,7 @@ from treewright.tagging.viterbi import FEATURES, labelling_graph
 from treewright.tagging.words import ATTRIBUTES
 
 QUICK = {"name": "max-margin", "passes": 3}
-METHODS = ("projection", "mwal", "perceptron", "max-margin", "policy-matching", "maxent")
+METHODS = ("projection", "mwal", "irl-perceptron", "max-margin", "policy-matching", "maxent")
 K = 3
 LENGTHS = (1, 2, 4)
 
@@ -154,9 +154,9 @@ def test_manners():
         "column": "xpos", "learner": "max-margin", "bits": 18, "order": 0, "min_count": 1, "seed": 0,
     }  # fmt: skip
     assert repr(ViterbiTagger(bits=12)) == "ViterbiTagger(bits=12)"
-    assert ViterbiTagger(learner="perceptron").resolved_config()["learner"]["averaged"] is True
+    assert ViterbiTagger(learner="irl-perceptron").resolved_config()["learner"]["averaged"] is True
     assert (
-        ViterbiTagger(learner={"name": "perceptron", "averaged": False}).resolved_config()["learner"]["averaged"]
+        ViterbiTagger(learner={"name": "irl-perceptron", "averaged": False}).resolved_config()["learner"]["averaged"]
         is False
     )
     assert not isinstance(ViterbiTagger(), Tagger)

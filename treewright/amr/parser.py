@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
@@ -18,7 +16,7 @@ from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import SmatchScores, compare_smatch, score_smatch
-from treewright.amr.trace import GraphStep, trace_graph
+from treewright.amr.trace import trace_graph
 from treewright.corpora import corpus_hash
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
@@ -32,8 +30,8 @@ from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
-from treewright.search.engine import EXPERT
 from treewright.settings import Choice, File, Flag, Setting, Whole
+from treewright.tracing import Trace
 
 __all__ = ["AMRParser"]
 
@@ -147,13 +145,8 @@ class AMRParser(Estimator[SmatchScores]):
         self.policy_, self.history_ = trained.policy, trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
-    def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
-        """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.
-
-        Where the sentence has a graph, steps have the expert's choice as well.
-        """
-        self._check_fitted()
-        return trace_graph(self, sentence, top=top)
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_graph(self, sentence, gold, follow)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
@@ -161,7 +154,7 @@ class AMRParser(Estimator[SmatchScores]):
         sentences = _graphbank(corpus)
         _, encoder, examples = self._encoded(sentences)
         packed, own = encoder.pack(examples, self._options(open_to_gold=True))
-        decoded = decode(packed, np.zeros((1, 1), np.float32), who=EXPERT, jobs=jobs)
+        decoded = decode(packed, None, jobs=jobs)
         return [
             replace(sentence, graph=encoder.graph(decoded.state(i), examples[i].words, own[i]))
             for i, sentence in enumerate(sentences)
@@ -184,8 +177,7 @@ class AMRParser(Estimator[SmatchScores]):
     def _collect(self, examples: Sequence[Example]) -> None:
         """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
-        nothing = np.zeros((1, 1), np.float32)
-        self.encoder_.collect(packed, (trajectory(packed, i, nothing, who=EXPERT) for i in range(len(examples))))
+        self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
     def _options(self, *, open_to_gold: bool = False) -> list[int]:
         reach = self.reach or 2**30

@@ -26,14 +26,16 @@ from treewright.constituency.settings import (
     TRADEOFF,
     grammar_settings,
 )
+from treewright.constituency.trace import trace_derivation
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
-from treewright.corpora import Tree, corpus_hash
+from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
 from treewright.learners import Learner
 from treewright.learners.checkpoints import Judge
 from treewright.settings import Choice, Like, Real, Setting, Whole
+from treewright.tracing import Trace
 
 __all__ = ["LatentParser"]
 
@@ -218,6 +220,12 @@ class LatentParser(ConstituencyEstimator):
             for each in (self.levels_, *self.others_)
         ]
         self._search = Product(searches) if self.others_ else searches[0]
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        level = self.levels_[0]  # its derivations are those of the treebank grammar
+        with np.errstate(divide="ignore"):
+            grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
+        return trace_derivation(self, sentence, gold, follow, grammar=grammar, lexical=level.lexical())
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
         for nodes, is_whole in self._search.decode(pieces.rows, pieces.at, jobs):

@@ -28,14 +28,18 @@ def grammar_settings(grammar: Any) -> Markovisation:
             return Markovisation(**grammar)
         except TypeError as error:
             raise ConfigError(
-                f"grammar: {error}; its settings are vertical, horizontal, direction, tag_parents"
+                f"cannot be {grammar!r} ({error}): its settings are vertical, horizontal, direction, tag_parents",
+                setting="grammar",
+                value=grammar,
             ) from None
     found = _SPECIFICATION.fullmatch(grammar) if isinstance(grammar, str) else None
     if found is None:
         raise ConfigError(
-            f"grammar cannot be {grammar!r}; it is a name such as 'v2h1' (parents and one sibling), 'v2hinf' (all "
-            f"siblings), 'v2h1-left' or 'v2h1-head' (another direction: {', '.join(DIRECTIONS)}), 'v2h1-tags' (parents "
-            "of tags too), or a Grammar"
+            f"cannot be {grammar!r}; it is a name such as 'v2h1' (parents and one sibling), 'v2hinf' (all siblings), "
+            f"'v2h1-left' or 'v2h1-head' (another direction: {', '.join(DIRECTIONS)}), 'v2h1-tags' (parents of tags "
+            "too), or a Grammar",
+            setting="grammar",
+            value=grammar,
         )
     horizontal = None if found[2] == "inf" else int(found[2])
     return Markovisation(int(found[1]), horizontal, found[3] or "right", bool(found[4]))

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.arc_trace import trace_arcs
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass, trees_pass
 from treewright.dependency.treebank import (
@@ -49,6 +50,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.settings import Setting
+from treewright.tracing import Trace
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -198,6 +200,9 @@ class EisnerParser(DependencyEstimator):
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Arcs]:
         return named_trees(*self._best(self._weights, [sentence.tokens for sentence in batch], jobs), self.labels_)
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool = True) -> Trace:
+        return trace_arcs(self, sentence, gold, follow, labelled=labelled)
 
     def _best(self, weights: Any, sentences: Sequence[Sequence[Token]], jobs: int) -> tuple[Shorts, Shorts, Ints]:
         """The best trees of sentences: heads, labels, and where each sentence begins.

@@ -16,6 +16,7 @@ from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
 from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.trace import trace_transitions
 from treewright.dependency.treebank import (
     Arcs,
     framed,
@@ -36,6 +37,7 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
 from treewright.settings import Choice, Like, Real, Setting, one_of
+from treewright.tracing import Trace
 
 __all__ = ["DependencyParser"]
 
@@ -203,6 +205,9 @@ class DependencyParser(DependencyEstimator):
             return named_trees(*_trees(decoded), self.labels_)
 
         return decode
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool = True) -> Trace:
+        return trace_transitions(self, sentence, gold, follow, labelled=labelled)
 
     def environment(
         self, corpus: Corpus, *, tradeoff: float = 0.0, initial: npt.ArrayLike | None = None

@@ -29,6 +29,7 @@ from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightEr
 from treewright.estimators.base import Estimator, NotFittedError, clone
 from treewright.learners import Pass
 from treewright.metrics import Scores
+from treewright.tracing import Trace
 
 __all__ = ["CHECKS", "EstimatorError", "Subject", "check_estimator"]
 
@@ -149,6 +150,7 @@ def nothing_learned_is_said(subject: Subject) -> None:
     uses: dict[str, Callable[[], Any]] = {
         "predict": lambda: fresh.predict(subject.test),
         "predict of an iterator": lambda: fresh.predict(iter(subject.test)),
+        "trace": lambda: fresh.trace(subject.test[0]),
         "evaluate": lambda: fresh.evaluate(subject.test),
         "compare": lambda: fresh.compare(subject.fitted, subject.test),
         "compare with": lambda: subject.fitted.compare(fresh, subject.test),
@@ -189,17 +191,20 @@ def bad_sentences_are_refused(subject: Subject) -> None:
     for wrong in (["she sees"], [3], [None], [[1, 2]]):
         with _raises(ConfigError, f"{wrong!r} is taken for sentences", naming="is not a sentence"):
             subject.fitted.predict(wrong)  # type: ignore[arg-type]
+        with _raises(ConfigError, f"{wrong[0]!r} is taken for a sentence", naming="is not a sentence"):
+            subject.fitted.trace(wrong[0])  # type: ignore[arg-type]
     with _raises(ConfigError, "jobs=0 is accepted", naming="jobs"):
         subject.fitted.predict(subject.test, jobs=0)
 
 
 def annotating_changes_nothing(subject: Subject) -> None:
-    """``predict`` and ``evaluate`` leave the estimator as it is."""
+    """``predict``, ``evaluate`` and ``trace`` leave the estimator as it is."""
     fitted = subject.fitted
     before = _digest(fitted)
     unknown = [replace(s, tokens=tuple(t._replace(form=t.form + "ish") for t in s)) for s in subject.test]
     fitted.predict(unknown)
     fitted.evaluate(subject.test)
+    fitted.trace(unknown[0])
     changed = [name for name in vars(fitted) if before.get(name) != _digest(fitted).get(name)]
     _expect(not changed, f"annotating changes {', '.join(changed)}")
 
@@ -220,6 +225,46 @@ def sentences_of_any_length(subject: Subject) -> None:
     odd = [Sentence(()), Sentence((words[0]._replace(head=0, deprel="root"),)), Sentence(tuple(chain)), Sentence(())]
     found = subject.fitted.predict(odd)
     _expect([each.forms for each in found] == [each.forms for each in odd], "sentences lose or gain words")
+
+
+def traces_end_with_what_is_predicted(subject: Subject) -> None:
+    """``trace`` shows decisions that lead to the prediction, with probabilities, and as JSON gives it back."""
+    for sentence, predicted in zip(subject.test, subject.predicted, strict=True):
+        trace = subject.fitted.trace(sentence)
+        _expect(trace.words == sentence.forms, "a trace has other words than its sentence")
+        _expect(_is_result(trace, predicted), f"the trace ends with {dict(trace.result)}, and not with the prediction")
+        _expect(Trace.from_json(json.loads(json.dumps(trace.to_json(), allow_nan=False))) == trace, "JSON changes it")
+        _expect(all(c.cost is None for s in trace.steps for c in s.candidates), "there are costs without a gold answer")
+        for step in trace.decisions:
+            shares = [each.probability for each in step.candidates if each.probability is not None]
+            _expect(
+                not shares or abs(sum(shares) - 1.0) < 1e-6, f"probabilities of step {step.number} are not 1 in sum"
+            )
+
+
+def the_expert_pays_nothing(subject: Subject) -> None:
+    """``trace`` of the gold answer costs nothing, and changes no decision of the model."""
+    for sentence in subject.train[:5]:
+        gold = subject.fitted.trace(sentence, sentence, follow="gold")
+        error = gold.first_error
+        _expect(gold.has_gold and error is None, f"the gold answer costs something: {error and error.action}")
+        judged = subject.fitted.trace(sentence, sentence)
+        _expect(judged.actions == subject.fitted.trace(sentence).actions, "a gold answer changes decisions")
+    with _raises(ConfigError, "nothing is said of a gold answer that is missing", naming="gold"):
+        subject.fitted.trace(subject.train[0], follow="gold")
+
+
+def _is_result(trace: Trace, sentence: Sentence) -> bool:
+    """Whether a trace ends with the annotation of a sentence."""
+    result = trace.result
+    if trace.kind == "tags":
+        return bool(result["labels"] == sentence.column(trace.metadata["column"]))
+    if trace.kind in ("transitions", "arcs"):
+        heads = tuple(token.head for token in sentence)
+        return bool(result == {"heads": heads, "labels": sentence.column("deprel")})
+    if trace.kind == "graph":
+        return sentence.graph is not None and bool(result["graph"] == sentence.graph.to_penman())
+    return bool(result["tree"] == str(sentence.tree))
 
 
 def scores_have_one_shape(subject: Subject) -> None:
@@ -315,6 +360,8 @@ _ALL = (
     annotating_changes_nothing,
     threads_may_share_it,
     sentences_of_any_length,
+    traces_end_with_what_is_predicted,
+    the_expert_pays_nothing,
     scores_have_one_shape,
     comparisons_with_itself_find_nothing,
     a_model_file_gives_it_back,

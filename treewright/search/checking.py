@@ -14,7 +14,7 @@ from numba.core.errors import NumbaError
 from treewright.errors import TaskError
 from treewright.search.compiling import interpreted, kernel
 from treewright.search.diagnosis import explain_compilation
-from treewright.search.running import shape_of
+from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
 
 __all__ = ["CheckReport", "check_task", "preflight"]
@@ -91,7 +91,7 @@ def check_task(
     try:
         if not sentences:
             raise _Wrong("the corpus is empty: there is nothing to check with")
-        shape_of(task)
+        LINEAR.scratch(task)
         for function in ("is_final", "step", "features", "expert_costs", "loss"):
             if getattr(type(task), function) is getattr(Task, function):
                 raise _Wrong(f"`{function}` is not defined")

@@ -40,7 +40,7 @@ def compiled(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """Compile a helper into its callers: for the inner loop, where handing over dozens of arrays costs much."""
-    return cast(Function, njit(inline="always", **_OPTIONS)(function))
+    return cast(Function, njit(forceinline=True, _nrt=False, **_OPTIONS)(function))
 
 
 def lean(function: Function) -> Function:

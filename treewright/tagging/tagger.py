@@ -19,7 +19,9 @@ from treewright.settings import Setting
 from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
 from treewright.tagging.task import SequenceLabelling
+from treewright.tagging.trace import trace_tags
 from treewright.tagging.words import word_rows
+from treewright.tracing import Trace
 
 __all__ = ["Tagger"]
 
@@ -91,6 +93,9 @@ class Tagger(TaggingEstimator):
             return [labels[a:b] for a, b in pairwise(at.tolist())]
 
         return decode
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_tags(self, sentence, gold, follow)
 
     def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
         tokens = max(1, int(packed.lengths.sum()))

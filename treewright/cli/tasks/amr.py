@@ -48,12 +48,6 @@ class AMR(Task):
     made_from = ("tagger", "parser")
     measures = ("smatch",)
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.amr import AMRParser
-
-        return AMRParser
-
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:

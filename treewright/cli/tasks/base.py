@@ -137,9 +137,11 @@ class Task(ABC):
         """What was learned after the passes that training has told of, and what the scores are of then, in words."""
         return ""
 
-    @abstractmethod
     def estimator(self) -> type[Any]:
-        """The estimator's class; it is imported here and not earlier."""
+        """The estimator's class, by the name of the task; it is imported here and not earlier."""
+        from treewright.estimators import estimator_class
+
+        return estimator_class(self.name)
 
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True

@@ -80,12 +80,6 @@ class Constituency(Task):
         pops = sum(each.pops for each in estimator.analyse(parsed))
         return f"{told}, {pops / len(parsed):,.0f} pops a sentence" if parsed else told
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import ConstituencyParser
-
-        return ConstituencyParser
-
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
         """Parse some sentences, and count those for which the grammar has no tree."""
         analyses = estimator.analyse(sentences, jobs=jobs)
@@ -211,12 +205,6 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
     k_best_formats = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import LatentParser
-
-        return LatentParser
 
     def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
         """Without development data there is one start."""

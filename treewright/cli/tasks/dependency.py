@@ -51,12 +51,6 @@ class Dependency(Task):
             return [template.strip() for template in value.split(";") if template.strip()]
         return value
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import DependencyParser
-
-        return DependencyParser
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
         from treewright.corpora.conllu import conllu_lines
@@ -133,12 +127,6 @@ class Eisner(Dependency):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     variants = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import EisnerParser
-
-        return EisnerParser
 
 
 def _drawing(sentence: Sentence, width: int | None) -> str:

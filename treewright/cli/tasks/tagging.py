@@ -37,12 +37,6 @@ class Tagging(Task):
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
 
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import Tagger
-
-        return Tagger
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
         from treewright.corpora.conllu import format_conllu
@@ -96,12 +90,6 @@ class Viterbi(Tagging):
       treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import ViterbiTagger
-
-        return ViterbiTagger
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
