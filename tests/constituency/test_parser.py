@@ -16,8 +16,7 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
-from treewright.constituency.charts.corpus import Sentences, Shard
-from treewright.constituency.charts.passes import KBestTrees, k_best_pass
+from treewright.constituency.charts.passes import k_best_of
 from treewright.constituency.parser import USUAL
 from treewright.constituency.settings import grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
@@ -303,11 +302,7 @@ def test_trees_that_can_be_built_around_several_heads_are_found_once():
     parser = small_parser(*lines, grammar="v1h0-head", tags="gold")
     sentence = treebank(lines[1])[0]
     rows = parser._rows(list(sentence.forms), sentence.column("xpos"))
-    best = KBestTrees(np.zeros((1, 9)), np.zeros((9, 9, 5), np.int32), np.zeros(1, np.int64))
-    shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-    grammar, sentences = parser.grammar_.weighted(parser._lexical), Sentences(rows, np.array([0, 5]))
-    k_best_pass(grammar, sentences, shard, 9, np.inf, best)
-    assert best.found[0] == 2
+    assert k_best_of(parser.grammar_.weighted(parser._lexical), rows, 9).found[0] == 2
     [[best]] = parser.parse_k_best([sentence], 9)
     assert best.tree == sentence.tree
 

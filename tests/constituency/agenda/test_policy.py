@@ -10,9 +10,10 @@ import pytest
 from tests.constituency.naive import table_of
 from treewright.constituency import ConstituencyParser, LatentGrammar, Markovisation
 from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.features import FEATURES, INSIDE, LENGTH
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
-from treewright.constituency.agenda.priorities import FEATURES, INSIDE, LENGTH, Priorities, label_classes
+from treewright.constituency.agenda.priorities import Priorities, label_classes
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import builtin_corpus, clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
