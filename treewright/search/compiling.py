@@ -30,24 +30,36 @@ __all__ = ["compiled", "inlined", "interpreted", "kernel", "lean"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
+_WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _warned = False
 
 
 def compiled(function: Function) -> Function:
-    """Compile a helper that tasks and kernels call. It ends up inside its callers, so it needs no cache."""
-    return cast(Function, njit(_nrt=True, **_OPTIONS)(function))
+    """Compile a helper that tasks and kernels call. It becomes part of its callers, so it needs no cache."""
+    return _helper(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a helper into its callers: for the inner loop, where handing over dozens of arrays costs much."""
-    return cast(Function, njit(inline="always", **_OPTIONS)(function))
+    """Compile a helper of the inner loop into its callers, without counting references, as :func:`lean` does.
+
+    It saves the call, which costs much where dozens of arrays are arguments.
+    """
+    return _helper(function, _nrt=False, forceinline=True)
 
 
 def lean(function: Function) -> Function:
-    """Compile a helper that makes no arrays of its own: without counting references, which costs an atomic operation
-    for each array that is handed over.
+    """Compile a helper that allocates no arrays: without counting references, which costs an atomic operation for each
+    array argument.
     """
-    return cast(Function, njit(_nrt=False, **_OPTIONS)(function))
+    return _helper(function, _nrt=False)
+
+
+def _helper(function: Function, **options: bool) -> Function:
+    if config.DISABLE_JIT:
+        return function
+    if internals is None:
+        return cast(Function, njit(**options, **_OPTIONS)(function))
+    return cast(Function, internals.Kernel(function, targetoptions={**_WHOLE, "forceinline": False, **options}))
 
 
 def kernel(function: Function) -> Function:
@@ -60,7 +72,7 @@ def kernel(function: Function) -> Function:
             "every process compiles again, which takes some seconds."
         )
         return cast(Function, njit(**_OPTIONS)(function))
-    made = internals.Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **_OPTIONS})
+    made = internals.Kernel(function, targetoptions=_WHOLE)
     try:
         made.enable_caching()
     except RuntimeError as error:  # Numba found no cache folder that it can write to

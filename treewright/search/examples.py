@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import compiled
 
 __all__ = ["Examples", "join_examples", "no_examples", "read_example", "room", "usual_value"]
@@ -86,9 +87,9 @@ def read_example(examples: Examples, e: int, all_actions: Any, actions: Any, cos
 
 @compiled
 def room(array: Any, needed: int) -> Any:
-    """The array itself, or a copy twice as long where it has fewer than ``needed`` places."""
+    """The array itself, or a copy twice as long where it has fewer than ``needed`` cells."""
     if needed <= array.shape[0]:
         return array
     larger = np.zeros(max(needed, 2 * array.shape[0]), array.dtype)
-    larger[: array.shape[0]] = array
+    copy_cells(array, 0, larger, 0, array.shape[0])
     return larger

@@ -20,7 +20,7 @@ from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
 from treewright.errors import TaskError, whole_number
-from treewright.search.compiling import compiled, interpreted, lean
+from treewright.search.compiling import compiled, internals, interpreted, lean
 from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
@@ -354,10 +354,16 @@ def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
-def _register(name: str) -> None:
+def _find(task: Any, name: str) -> Any:
+    return compiled_function(task.key, name)
+
+
+def _give_method(name: str) -> None:
+    """Let a task have a method by the means that all versions of Numba offer."""
+
     @overload_method(TaskType, name)  # type: ignore[untyped-decorator]
     def resolve(task: Any, *arguments: Any) -> Any:
-        function = compiled_function(task.key, name)
+        function = _find(task, name)
 
         def call(task: Any, *arguments: Any) -> Any:
             return function(*arguments)
@@ -365,5 +371,8 @@ def _register(name: str) -> None:
         return call
 
 
-for _name in (*PROTOCOL, *_GENERATED):
-    _register(_name)
+if internals is not None:
+    internals.give_methods(TaskType, (*PROTOCOL, *_GENERATED), _find)
+else:
+    for _name in (*PROTOCOL, *_GENERATED):
+        _give_method(_name)
