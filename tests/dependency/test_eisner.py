@@ -187,14 +187,14 @@ def test_expert_and_loss(planner, θ):
         losses = [0.7 * len(set(plan) & set(other)) for other in _plans_of(i + 1)]
         values = [plan_features(planner, i, other) @ θ for other in _plans_of(i + 1)]
         wanted = max(value - loss for value, loss in zip(values, losses, strict=True))
-        assert planner.optimal_features(θ, np.array([i]), loss=0.7).value == pytest.approx(wanted)
+        assert planner.optimal_features(θ, np.array([i]), margin=0.7).value == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(
     ("ask", "sign"),
     [
         (lambda p, θ: p.expected_features(θ, np.arange(4)), 1.0),
-        (lambda p, θ: p.optimal_features(θ, np.arange(4), loss=0.5), 1.0),
+        (lambda p, θ: p.optimal_features(θ, np.arange(4), margin=0.5), 1.0),
         (lambda p, θ: p.policy_matching(θ, np.arange(4), 0.8), -1.0),
     ],
     ids=["expected", "optimal", "policy matching"],

@@ -80,7 +80,7 @@ def test_best_n_best_and_all(planner, θ, i):
     expert = tuple(gold[planner.at[i] : planner.at[i + 1]].tolist())
     assert dense(planner, planner.expert_features(which)) == pytest.approx(features(planner, i, expert))
     common = np.array([sum(a == b for a, b in zip(expert, labels, strict=True)) for labels in labellings])
-    assert planner.optimal_features(θ, which, loss=0.7).value == pytest.approx((values - 0.7 * common).max())
+    assert planner.optimal_features(θ, which, margin=0.7).value == pytest.approx((values - 0.7 * common).max())
 
 
 def test_best_labels(planner, θ):
@@ -97,7 +97,7 @@ def test_best_labels(planner, θ):
     ("ask", "sign"),
     [
         (lambda p, θ: p.expected_features(θ, np.arange(3)), 1.0),
-        (lambda p, θ: p.optimal_features(θ, np.arange(3), loss=0.5), 1.0),
+        (lambda p, θ: p.optimal_features(θ, np.arange(3), margin=0.5), 1.0),
         (lambda p, θ: p.policy_matching(θ, np.arange(3), 0.8), -1.0),
     ],
     ids=["expected", "optimal", "policy matching"],

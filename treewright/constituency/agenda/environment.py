@@ -410,7 +410,7 @@ def _chains(tree: Tree) -> Iterator[tuple[list[str], int, int]]:
 def _places(nodes: Ints, grammar: Grammar, of: Ints, classes: int) -> Longs:
     """The constituents of a derivation as span · classes + class: bottoms, and tops."""
     start, end = nodes[:, 3].astype(np.int64), nodes[:, 4].astype(np.int64)
-    row = interpreted(span_of)(start, end) * classes  # of arrays
+    row: Any = interpreted(span_of)(start, end) * classes  # of arrays
     top = nodes[:, 1] >= 0
     return np.concatenate([row + of[nodes[:, 0]], row[top] + of[grammar.unary[nodes[top, 1], 0]]])
 
