@@ -199,8 +199,8 @@ def test_a_corpus_whose_edges_are_all_inverse():
         ({"reach": -1}, "reach must be"),
         ({"bits": 40}, "bits must be"),
         ({"seed": -1}, "seed must be"),
-        ({"dictionaries": "nowhere"}, "there is no folder 'nowhere' with dictionaries"),
-        ({"learner": "magic"}, "there is no learner 'magic'"),
+        ({"dictionaries": "nowhere"}, "dictionaries .* there is no folder 'nowhere'"),
+        ({"learner": "magic"}, "learner cannot be 'magic'"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -221,7 +221,7 @@ def test_bad_corpora(corpus, message):
 
 
 def test_a_folder_without_dictionaries(tmp_path):
-    with pytest.raises(ConfigError, match="has no dictionaries"):
+    with pytest.raises(ConfigError, match="dictionaries are not in the folder"):
         make_parser(dictionaries=tmp_path).fit(SENTENCES)
 
 
@@ -233,7 +233,7 @@ def test_given_alignments_must_be_there():
 
 @pytest.mark.parametrize("learner", ["max-violation", "maxent"])
 def test_learners_of_other_kinds(learner):
-    with pytest.raises(ConfigError, match="is not for AMR"):
+    with pytest.raises(ConfigError, match=r"learner .* learns from .*: supervised, exploration"):
         make_parser(learner=learner).fit(SENTENCES)
 
 
@@ -250,7 +250,7 @@ def test_a_graph_in_two_parts_and_where_it_is():
 
 def test_a_bad_tree_and_where_it_is():
     bad = Sentence((Token("a", head=3, deprel="dep"),), path="x.conllu", line=7, graph=Graph.from_penman("(a / a)"))
-    with pytest.raises(CorpusError, match=r"x.conllu:7: word 1 hangs on word 3, and there are 1"):
+    with pytest.raises(CorpusError, match=r"x\.conllu:7: .*word 1 .*word 3"):
         make_parser().fit([bad])
 
 

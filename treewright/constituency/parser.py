@@ -277,7 +277,7 @@ class ConstituencyParser(ConstituencyEstimator):
         tradeoff: float | None,
         *,
         time: str = "pops",
-        learner: str | dict[str, Any] = "dagger",
+        learner: str | dict[str, Any] = "on-policy",
         jobs: int = 1,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Self:
@@ -336,7 +336,7 @@ class ConstituencyParser(ConstituencyEstimator):
         progress: Callable[[str, int, int], None] | None,
         *,
         time: str = "pops",
-        learner: str | dict[str, Any] = "dagger",
+        learner: str | dict[str, Any] = "on-policy",
     ) -> None:
         """Priorities for λ = ``tradeoff``, or those of A*₀ without it."""
         self._agenda = AgendaParser(self.grammar_, self._lexical, features)

@@ -28,7 +28,7 @@ def twin_of(problem, found, θ):
     def priority(item, score):
         return float(θ @ plain_features(problem, found, item, score)[: len(θ)])
 
-    return PlainAgenda(problem, priority, found.prune)
+    return PlainAgenda(problem, priority, found.max_gap)
 
 
 def gold_constituents(found):
@@ -74,7 +74,7 @@ def test_gradients_are_those_of_the_paper(problem, seed, discount, infusion, cre
     """Eq. 7 and 9 written out, along the trajectory that was drawn."""
     λ, temperature, baseline = 0.01, 0.7, 0.3
     costs = (0.5, 0.25) if time == "seconds" else None
-    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, prune=prune)
+    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, max_gap=prune)
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     choices = {"temperature": temperature, "infusion": infusion, "discount": discount, "credit": credit}
     rollouts, [pops] = found.drawn(θ, 0, seed=seed, baseline=np.array([baseline]), **choices)
@@ -347,7 +347,7 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.nan}, "must be a number"),
         ({"tradeoff": -1.0}, "0 or more, not -1"),
         ({"tradeoff": math.inf}, "must be a number"),
-        ({"prune": -1.0}, "must be 0 or more"),
+        ({"max_gap": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
     ],
 )

@@ -52,12 +52,12 @@ def test_every_learner_is_at_least_as_good_as_a_star(a_star, corpus):
     environment = environment_of(a_star, corpus.dev[:12], tradeoff=1e-2)
     before = environment.some(range(1, 12, 2)).run(environment.initial(), np.arange(6)).reward.mean()
     for name in LEARNERS:
-        learned = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, prune=math.inf, seed=1)
+        learned = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, max_gap=math.inf, seed=1)
         assert learned.reward >= before, name
         assert 0.0 <= learned.strength <= 1.0
         assert len(learned.history) == 2
         assert max(row.score for row in learned.history) <= learned.reward
-    again = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, prune=math.inf, seed=1)
+    again = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, max_gap=math.inf, seed=1)
     assert (again.policy.weights == learned.policy.weights).all()
 
 
@@ -77,13 +77,13 @@ def test_learned_priorities_pop_less(a_star, corpus):
 def test_time_can_be_pushes_or_seconds(a_star, corpus):
     for time, seconds in (("pushes", None), ("seconds", (1e-6, 1e-7))):
         environment = environment_of(a_star, corpus.dev[:10], tradeoff=1e-3, time=time, seconds=seconds)
-        learned = AgendaPolicy.learn(environment, learner={"name": "dagger", "passes": 1}, prune=8.0)
-        assert learned.policy.prune == 8.0
+        learned = AgendaPolicy.learn(environment, learner={"name": "on-policy", "passes": 1}, max_gap=8.0)
+        assert learned.policy.max_gap == 8.0
 
 
 def test_what_cannot_be_learned(a_star, corpus):
     environment = environment_of(a_star, corpus.dev[:4])
-    with pytest.raises(ConfigError, match="no learner of priorities 'magic'; there are: dagger"):
+    with pytest.raises(ConfigError, match="learner cannot be 'magic'; it is one of: on-policy"):
         AgendaPolicy.learn(environment, learner="magic")
     with pytest.raises(CorpusError, match="no sentences"):
         AgendaPolicy.learn(environment.some([]))
@@ -141,7 +141,7 @@ def test_tuning_the_speed_of_a_parser(corpus):
         parser.tune_speed(corpus.dev, 1e-3)
     assert parser.search == "cky"
     parser = ConstituencyParser(learner=ML).fit(corpus.train[:20])
-    parser.tune_speed(corpus.dev[:4], 1e-3, learner={"name": "dagger", "passes": 1})
+    parser.tune_speed(corpus.dev[:4], 1e-3, learner={"name": "on-policy", "passes": 1})
     assert (parser.search, parser.tradeoff) == ("agenda", 1e-3)
     assert all(each.pops > 0 for each in parser.analyse(corpus.test[:2]))
 
@@ -200,11 +200,11 @@ def test_a_sentence_with_no_parse_under_pruning():
     parser = bare(grammar, [(grammar.number["x"], -1.0)])
     packed = parser.pack([["a", "a", "a"]], [np.zeros(3, np.int32)])
     assert parser.parse(packed, parser.a_star()).whole[0]
-    pruned = parser.parse(packed, parser.a_star(), prune=0.0)
+    pruned = parser.parse(packed, parser.a_star(), max_gap=0.0)
     assert not pruned.whole[0]
     assert len(grammar.trees(pruned.derivations[0], ["a"] * 3)) == 2
     for Δ in (0.0, 0.5):
-        assert parser.parse(packed, parser.a_star(), prune=Δ, growth=2.0).whole[0]  # IDA*₀ tries again
+        assert parser.parse(packed, parser.a_star(), max_gap=Δ, growth=2.0).whole[0]  # IDA*₀ tries again
 
 
 def test_pops_have_a_bound_whatever_the_weights(a_star, corpus):
