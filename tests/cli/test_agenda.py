@@ -115,8 +115,11 @@ def test_settings(run):
 def test_settings_that_do_not_fit(run, trees):
     train = ("train", "constituency", trees / "train.ptb", "--out", trees / "no.tw")
     said = run(*train, "--tradeoff", 1e-5, code=2).stderr
-    assert "tradeoff is about an agenda: set --search agenda, or leave it out" in said
-    assert "tradeoff must be at most 1, not 3" in run(*train, "--search", "agenda", "--tradeoff", 3, code=2).stderr
+    assert "--tradeoff is about an agenda: set search to 'agenda', or leave it out" in said
+    said = run(*train, "--search", "agenda", "--tradeoff", 3, code=2).stderr
+    assert "--tradeoff must be a number that is at least 0 and at most 1, not 3" in said
     config = trees / "config.toml"
     config.write_text("tradeoff = 1e-5\n")
-    assert "config.toml: tradeoff is about an agenda: set search='agenda'" in run(*train, "-c", config, code=2).stderr
+    assert (
+        "config.toml: tradeoff is about an agenda: set search to 'agenda'" in run(*train, "-c", config, code=2).stderr
+    )
