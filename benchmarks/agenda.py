@@ -20,11 +20,12 @@ import numpy as np
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, say, timed
 from treewright.constituency import LatentGrammar, Markovisation, score_constituents
 from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.features import CHEATING, INSIDE, NAMES
 from treewright.constituency.agenda.heuristics import HierarchicalAStar
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
-from treewright.constituency.agenda.priorities import CHEATING, INSIDE, NAMES
-from treewright.constituency.charts.passes import VITERBI, parse_pass
+from treewright.constituency.charts.corpus import Sentences
+from treewright.constituency.charts.passes import parse_all
 from treewright.constituency.latent.parsing import CoarseToFine
 from treewright.constituency.latent.pruning import PruningPolicy
 from treewright.constituency.latent.training import SplitMerge, train_latent
@@ -132,21 +133,12 @@ class Setting:
         """CKY with the grammar whose symbols are substates: all starts of a span's width at once, vector by vector."""
         parser, environment = self.parser, self.environment(self.test)
         packed, n = environment.packed, len(self.test)
-        binary, unary = (scores.astype(np.float32) for scores in parser.scores)
-        no_coarse = (parser.grammar.rules, np.zeros(0), np.zeros(0), parser.lexical, np.zeros(1, np.int32))
-        nodes = np.zeros((2 * int(packed.at[-1]) - n, 5), np.int32)
-        filled, values, status = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64)
-
-        def parse(most: int = n) -> None:
-            # fmt: off
-            parse_pass(parser.grammar.rules, binary, unary, parser.lexical, packed.words, packed.at, np.arange(most), VITERBI,
-                       np.inf, no_coarse, 0.0, parser.eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
-            # fmt: on
-
-        parse(1)
-        _, seconds = median_of(parse, 3)
-        starts = [2 * int(a) - i for i, a in enumerate(packed.at[:-1])]
-        cut = [parser.grammar.trees(nodes[a : a + filled[i]], self.test[i].leaves()) for i, a in enumerate(starts)]
+        grammar = parser.grammar.weighted(parser.lexical, parser.grammar.weights.astype(np.float32))
+        sentences = Sentences(packed.words, packed.at)
+        parse_all(grammar, Sentences(packed.words, packed.at[:2]), parser.grammar.is_whole)
+        parsed, seconds = median_of(lambda: parse_all(grammar, sentences, parser.grammar.is_whole), 3)
+        found = zip(parsed.derivations(packed.at), self.test, strict=True)
+        cut = [parser.grammar.trees(nodes, tree.leaves()) for nodes, tree in found]
         return {**self.scores(cut, self.test), "ms": 1e3 * seconds / n, "sentences": n}
 
 

@@ -14,29 +14,28 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.agenda import room_bytes
 from treewright.constituency.agenda.environment import AgendaEnvironment, seconds_per_step
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import AgendaPolicy
 from treewright.constituency.agenda.priorities import Priorities
+from treewright.constituency.agenda.queue import agenda_bytes
 from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces
 from treewright.constituency.charts.chart import chart_bytes
-from treewright.constituency.charts.corpus import Sentences, Shard, new_parsed
+from treewright.constituency.charts.corpus import Sentences
 from treewright.constituency.charts.passes import (
     BEST_TREE,
     COVERED,
     MAX_RULE,
     Coarse,
     Decoding,
-    KBestTrees,
-    k_best_pass,
-    parse_pass,
+    k_best_of,
+    parse_all,
 )
 from treewright.constituency.charts.planner import TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.lexicon import Lexicon
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
-from treewright.constituency.grammar.rules import Lexical, Weighted
+from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.scores import score_constituents
 from treewright.constituency.settings import (
     DECODER,
@@ -148,7 +147,7 @@ class ConstituencyParser(ConstituencyEstimator):
         max_gap: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
             None is exact.
         search: ``cky``, which builds everything; or ``agenda``, which builds what has the highest priority first and
-            stops with the first complete tree (:mod:`treewright.constituency.agenda.agenda`).
+            stops with the first complete tree (:mod:`treewright.constituency.agenda.search`).
         tradeoff: with an agenda, the price λ of a pop: priorities are learned such that as many constituents as
             possible are right, less λ for each pop, on a hundred sentences of the development data; without such data,
             on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
@@ -186,7 +185,7 @@ class ConstituencyParser(ConstituencyEstimator):
         MEMORY,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL, MaximumLikelihood)
 
     def __init__(
         self,
@@ -455,17 +454,14 @@ class ConstituencyParser(ConstituencyEstimator):
         """The k best trees; none where there are no rows for the words, or no tree."""
         if rows is None:
             return []
-        n, wanted, beam = len(words), k, np.inf if self.max_gap is None else float(self.max_gap)
-        grammar, sentence = self.grammar_.weighted(self._lexical), Sentences(rows, np.array([0, n]))
+        wanted, beam = k, np.inf if self.max_gap is None else float(self.max_gap)
+        grammar = self.grammar_.weighted(self._lexical)
         while True:
-            nodes = np.zeros((wanted, 2 * n - 1, 5), np.int32)
-            best = KBestTrees(np.zeros((1, wanted)), nodes, np.zeros(1, np.int64))
-            shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-            k_best_pass(grammar, sentence, shard, wanted, beam, best)
+            best = k_best_of(grammar, rows, wanted, beam)
             # around heads, one tree may have several derivations: the best of them counts
             found: dict[Tree, float] = {}
             for r in range(best.found[0]):
-                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(best.scores[0, r]))
+                found.setdefault(self._topped(self.grammar_.tree(best.trees[r], words)), float(best.scores[0, r]))
             if not found and beam < np.inf:  # dropped all of them
                 beam = np.inf
             elif len(found) >= k or best.found[0] < wanted:
@@ -479,17 +475,11 @@ class ConstituencyParser(ConstituencyEstimator):
             counts = parses.pops.tolist(), parses.pushes.tolist()
             yield from map(Derivation, parses.derivations, (not is_whole for is_whole in parses.whole), *counts)
             return
-        parsed, sentences = new_parsed(pieces.at), Sentences(pieces.rows, pieces.at)
         beam = np.inf if self.max_gap is None else float(self.max_gap)
         decoding = Decoding(DECODERS[self.decoder], beam, float(self.prune))
-        coarse = self._pruning.coarse if self.prune > 0.0 else self._no_coarse
-
-        def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
-            shard = Shard(np.arange(first, last), control, slot)
-            parse_pass(self._scored, sentences, shard, decoding, coarse, self._eligible, parsed)
-
-        if pieces.words:
-            run_shards(work, len(pieces.words), jobs=jobs)
+        coarse = self._pruning.coarse if self.prune > 0.0 else None
+        sentences = Sentences(pieces.rows, pieces.at)
+        parsed = parse_all(self._scored, sentences, self.grammar_.is_whole, decoding, coarse, jobs)
         yield from map(Derivation, parsed.derivations(pieces.at), (parsed.status == COVERED).tolist())
 
     def _given_tags(self, sentence: Sentence) -> tuple[str, ...]:
@@ -507,7 +497,7 @@ class ConstituencyParser(ConstituencyEstimator):
         lengths = range(20, 2_010, 10)
 
         def taken(n: int) -> int:
-            return room_bytes(symbols, n) if self.priority_ is not None else chart_bytes(symbols, n, each)
+            return agenda_bytes(symbols, n) if self.priority_ is not None else chart_bytes(symbols, n, each)
 
         fitting = bisect_right(lengths, self.memory * 1e9, key=taken)
         return 10 + 10 * fitting
@@ -526,9 +516,6 @@ class ConstituencyParser(ConstituencyEstimator):
         self._lexical = Lexical(at, symbols[tag], score)
         if (symbols < 0).any():  # only with a grammar that was given
             self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
-        self._eligible = self.grammar_.is_whole
-        nothing = Weighted(self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical)
-        self._no_coarse = Coarse(nothing, np.zeros(1, np.int32))
         self._pruning = _Pruning(self.grammar_, self._lexical)
         self._use(self.grammar_.weights)
 

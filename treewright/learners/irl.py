@@ -281,7 +281,7 @@ class MaxMargin(InverseRL):
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
         """Algorithm 4: f(R, τ_E) − f(R, τ*), where τ* is the best for θ' = θ − c·f(R, τ_E)."""
-        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, loss=self.margin, jobs=jobs))
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, margin=self.margin, jobs=jobs))
 
 
 @dataclass(frozen=True, kw_only=True)

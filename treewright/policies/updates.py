@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
+from treewright.policies.adagrad import adagrad
 from treewright.policies.learning import Online, Updating
 from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.examples import Examples, read_example
@@ -409,10 +410,10 @@ class MarginUpdating(Updating):
 
 @lean
 def descend(rule: Rule, model: Model, r: int, c: int, g: float) -> None:
-    """AdaGrad: G ← G + g², w ← w − rate·g/√G."""
-    squares = np.float64(model.spread[r, c]) + g * g
+    """One step of AdaGrad for one weight."""
+    squares, amount = adagrad(np.float64(model.spread[r, c]), g, rule.strength, 1e-8)
     model.spread[r, c] = np.float32(squares)
-    change(rule, model, r, c, -rule.strength * g / math.sqrt(squares + 1e-8))
+    change(rule, model, r, c, amount)
 
 
 @compiled
