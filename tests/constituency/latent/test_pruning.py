@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from treewright.constituency.latent.charts import blocks_of, span_of
 
 from treewright.constituency import Markovisation
 from treewright.constituency.charts.spans import span_of
