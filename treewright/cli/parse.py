@@ -73,7 +73,7 @@ def parse(
     ] = None,
     k_best: Annotated[
         int | None,
-        typer.Option("--k-best", help="Constituency parsers: so many trees a sentence, best first.", min=1),
+        typer.Option("--k-best", help="Constituency parsers: the number of trees per sentence, best first.", min=1),
     ] = None,
     tagger: Tagger = None,
     parser: Parser = None,

@@ -67,7 +67,7 @@ __all__ = ["ML", "ConstituencyParser", "KBest"]
 ML = MaximumLikelihood.name
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 SEARCHES = ("cky", "agenda")
-_HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
+_HELD_OUT = 10  # without development data, every tenth sentence is for learning priorities
 _ENOUGH = 100  # sentences to learn priorities from: there are few weights
 
 #: the settings of a learner where nothing is said of them, chosen on development data

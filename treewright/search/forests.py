@@ -34,7 +34,7 @@ _LEAST_BLOCK = 4  # instances
 
 
 class Forests(NamedTuple):
-    """Hypergraphs, one behind the other. ``shapes`` has a row for each: its places, its parts, and its most edges."""
+    """Consecutive hypergraphs in flat arrays. ``shapes`` has a row for each: its places, its parts, and its most edges."""
 
     nodes: Shorts
     nodes_at: Ints

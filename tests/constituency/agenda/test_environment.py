@@ -217,7 +217,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
 
 
 def sequences(problem, found, θ, temperature, length):
-    """The probabilities of all sequences of so many pops, by eq. 4 written out."""
+    """The probabilities of all sequences of ``n`` pops, by eq. 4 written out."""
     wanted = {}
 
     def go_on(prefix, probability):
@@ -267,7 +267,7 @@ def test_pops_are_exact_draws(seed, temperature):
 
 @pytest.mark.parametrize("scale", [1e-6, 200.0, 1e4])
 def test_sums_and_clocks_survive_any_spread_of_priorities(scale):
-    """Priorities so far apart that some clocks would never ring: the sums are made anew, and the best go first."""
+    """Priorities so far apart that some clocks would never ring: the sums are computed again, and the best go first."""
     problem = make(random_shape(np.random.default_rng(5), 5, 9), 5)
     found = environment(problem, 5, gold="flat")
     θ = scale * found.initial()
