@@ -88,7 +88,7 @@ class PolicyGradient(Learner):
 
     * ``credit``: the rewards r̃_t that count: the ``terminal`` one alone (eq. 3), or parts of it as soon as they are
       earned (``shaped``, eq. 8), or 1 for each action taken (``unit``).
-    * ``discount``: γ: a reward that comes t steps after an action gives the action a credit of γ^t times the reward. With 1
+    * ``discount``: γ: a reward t steps after an action counts γ^t times for that action. With 1
       it gets credit for all that comes after it, with 0 for its immediate reward only (eq. 9).
     * ``infusion``: δ, the share of steps at which the oracle acts (eq. 11), a schedule by passes as for β of imitation
       (:mod:`treewright.learners.schedules`): ``decay:0.2`` is 0.8^epoch, 1 in the first pass; 0 is no oracle at all.

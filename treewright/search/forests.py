@@ -34,7 +34,7 @@ _LEAST_BLOCK = 4  # instances
 
 
 class Forests(NamedTuple):
-    """Consecutive hypergraphs in flat arrays. ``shapes`` has a row for each: its places, its parts, and its most edges."""
+    """Hypergraphs in flat arrays. ``shapes`` has a row for each: its places, its parts, and its most edges."""
 
     nodes: Shorts
     nodes_at: Ints
