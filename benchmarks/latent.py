@@ -146,7 +146,7 @@ def report(results: dict[str, Any]) -> list[str]:
     text = [
         "## Latent-variable grammars",
         "",
-        "The WSJ sample, with the default settings, as `treewright train latent train.ptb --dev dev.ptb` has them (sentences of all lengths, several starts,",
+        "The WSJ sample, with the default settings of `treewright train latent train.ptb --dev dev.ptb` (sentences of all lengths, several starts,",
         "max-rule-product): `python -m benchmarks latent`. F1 on dev by start and cycle, EVALB's rules:",
         "",
     ]
@@ -190,7 +190,7 @@ def report(results: dict[str, Any]) -> list[str]:
     text += [
         "### Pruning",
         "",
-        "The grammar of the last cycle of that seed. Learned pruning chooses what is built at all, from the words at the ends of spans; what it allows goes through",
+        "The grammar of the last cycle of that seed. Learned pruning decides which constituents are built, from the words at the ends of spans; the remaining ones are pruned by",
         "coarse-to-fine with a threshold of 10⁻³.",
         "",
     ]

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestItem
 from hypothesis import settings
 
-# Wherever CI is set, the same examples are tried in every run: a change is judged by what it changes, not by luck.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("people", deadline=None)
+# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests. With the
+# compiler off, fewer examples are tried: the compiled run tries all of them.
+_EXAMPLES = 25 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_EXAMPLES)
+settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 
@@ -31,3 +34,10 @@ def real_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the examples in the docstrings of estimators as slow: each trains a model."""
+    for item in items:
+        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser")):
+            item.add_marker(pytest.mark.slow)

@@ -58,6 +58,7 @@ def test_learners(run):
         ],
         "planning": irl_table(),
         "reinforcement": rl_table(),
+        "counting": [{"learner": "maximum-likelihood", "source": "relative frequencies"}],
     }
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
@@ -115,6 +116,7 @@ class TestCorpus:
         )
 
 
+@pytest.mark.slow
 def test_demo(run):
     text = run("demo", "The [b]dog sleeps .", "--train", 40, "-n", 1).stdout
     for word in ("most frequent label", "dagger", "[b]dog", "the same labels", "treewright train tagging"):
@@ -128,7 +130,7 @@ def test_demo_without_words(run):
 def test_demo_of_an_unknown_learner(run):
     result = run("demo", "--learner", "nope", code=2)
     assert result.stdout == ""
-    assert result.stderr.startswith("error: there is no learner 'nope'")
+    assert result.stderr.startswith("error: learner cannot be 'nope'")
 
 
 def test_the_commands_after_the_demo_work_as_they_are(monkeypatch, tmp_path):

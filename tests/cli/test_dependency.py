@@ -60,14 +60,22 @@ class TestTraining:
         assert "dev LAS" in summary
         assert os.listdir(tmp_path) == ["m.tw"]
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("mode", ["accurate", "fast"])
+    def test_the_default_templates(self, run, data, tmp_path, mode):
+        out = tmp_path / "m.tw"
+        run("train", "dependency", data / "train.conllu", "-o", out, "--bits", 14, "-n", 3, "--mode", mode)
+        assert json.loads(run("info", out, "--json").stdout)["params"]["features"] == "rich"
+        scores = json.loads(run("evaluate", out, data / "train.conllu", "--json").stdout)
+        assert scores["las"] > 0.9
+
     def test_every_setting_reaches_the_model(self, run, data, tmp_path):
         out = tmp_path / "m.tw"
-        given = "--system arc-eager --mode fast --oracle static --beam 2 --min-count 2 --label-weight 0.5 --seed 3"
-        templates = ("--features", "s0.w; s0.t b0.t")
-        run("train", "dependency", data / "train.conllu", "-o", out, *SMALL, *given.split(), *templates)
+        given = "--system arc-eager --oracle static --beam 2 --min-count 2 --label-weight 0.5 --seed 3"
+        run("train", "dependency", data / "train.conllu", "-o", out, *SMALL, *given.split())
         params = json.loads(run("info", out, "--json").stdout)["params"]
         assert {name: value for name, value in params.items() if name != "learner"} == {
-            "system": "arc-eager", "features": ["s0.w", "s0.t b0.t"], "mode": "fast", "oracle": "static", "beam": 2,
+            "system": "arc-eager", "features": "basic", "mode": "accurate", "oracle": "static", "beam": 2,
             "bits": 12, "min_count": 2, "label_weight": 0.5, "seed": 3,
         }  # fmt: skip
         assert "arc-eager" in run("info", out).stdout
@@ -118,14 +126,14 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("--system", "arc-lazy"), "system cannot be 'arc-lazy'; it is one of: arc-standard"),
-            (("--mode", "slow"), "mode cannot be 'slow'"),
-            (("--oracle", "delphi"), "oracle cannot be 'delphi'"),
-            (("--features", "poor"), "features cannot be 'poor'; there are the sets basic, rich"),
+            (("--system", "arc-lazy"), "--system cannot be 'arc-lazy'; it is one of: arc-standard"),
+            (("--mode", "slow"), "--mode cannot be 'slow'"),
+            (("--oracle", "delphi"), "--oracle cannot be 'delphi'"),
+            (("--features", "poor"), "--features cannot be 'poor'; it is one of: basic, rich"),
             (("--features", "s0.x"), "in the template 's0.x': there is no 'x'"),
             (("--features", ";"), "at least one template"),
-            (("--label-weight", "2"), "label_weight must lie between 0 and 1"),
-            (("--beam", "0"), "beam must be"),
+            (("--label-weight", "2"), "--label-weight must be a number that is at least 0 and at most 1"),
+            (("--beam", "0"), "--beam must be"),
         ],
     )
     def test_mistakes(self, run, data, tmp_path, args, said):

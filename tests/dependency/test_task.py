@@ -7,10 +7,9 @@ import pytest
 
 from tests.dependency import naive
 from tests.dependency.helpers import make_task, pack_trees
-from treewright.dependency.task import SYSTEMS
+from treewright.dependency.systems import system_names
 from treewright.learners import train
-from treewright.search import decode, interpreted
-from treewright.search.engine import beam_pass, decode_pass
+from treewright.search import decode
 
 TREES = [(2, 0, 2), (0,), (2, 0, 5, 5, 2), (3, 1, 0), (2, 0)]
 LABELS = [[k % 3 for k in range(len(tree))] for tree in TREES]
@@ -20,7 +19,7 @@ def random_weights(task, seed):
     return np.random.default_rng(seed).integers(-9, 9, (1, 64, task.table_width)).astype(np.float32)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", system_names())
 @pytest.mark.parametrize("staged", [True, False])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_decoding(system, staged, beam):
@@ -29,7 +28,7 @@ def test_decoding(system, staged, beam):
     for seed in range(3):
         weights = random_weights(task, seed)
         found = decode(packed, weights, beam=beam)
-        wanted = decode(plain, weights, beam=beam, passes=(interpreted(decode_pass), interpreted(beam_pass)))
+        wanted = decode(plain, weights, beam=beam)
         assert np.array_equal(found.states, wanted.states)
         assert found.losses.tolist() == wanted.losses.tolist()
 
@@ -40,7 +39,7 @@ def test_a_policy_that_knows_the_words_finds_the_trees(staged):
     trees = naive.projective_trees(3)
     task = make_task("arc-hybrid", 1, staged=staged)
     packed = pack_trees(task, trees[:1])
-    trained = train({"name": "exploration", "iterations": 6, "update": "perceptron"}, packed, bits=8)
+    trained = train({"name": "exploration", "passes": 6, "update": "perceptron"}, packed, bits=8)
     assert trained.policy.decode(packed).losses.tolist() == [0.0]
 
 

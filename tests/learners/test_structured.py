@@ -36,18 +36,19 @@ from treewright.learners import (
     table,
     train,
 )
-from treewright.learners.structured import structured_pass
+from treewright.learners.structured import new_lattice, new_outcome, structured_pass
 from treewright.policies import Perceptron
 from treewright.policies.updates import Model, final_weights, new_model
-from treewright.search import Packed, Task, cross2, interpreted
-from treewright.search.running import check_steps, shape_of
+from treewright.search import Packed, Task, cross2
+from treewright.search.engine import Shard
+from treewright.search.examples import new_log
+from treewright.search.running import as_policy, check_steps, kernel_for, prepare, scratch_for, sentences_of
 from treewright.search.scoring import place
 from treewright.tagging import SequenceLabelling, Tagger
-from treewright.tagging.words import WordTable
+from treewright.tagging.words import word_rows
 
 BITS = 10
 ROWS = 1 << BITS
-PLAIN = interpreted(structured_pass)
 VIOLATIONS = ("early", "max")
 
 
@@ -164,31 +165,35 @@ def model_of(packed, weights=None):
     return model
 
 
-def run_pass(packed: Packed, model: Model, order, width, violation, run=structured_pass):
+def run_pass(packed: Packed, model: Model, order, width, violation):
     """A pass by the kernel: loss, steps and violations of each sentence."""
     n, task = len(packed), packed.task
-    outcome, control = np.zeros((n, 4)), np.zeros(2, np.int64)
-    sizes, bounds = np.diff(packed.state_offsets()), task.steps_bound(packed.lengths.astype(np.int64))
+    outcome = new_outcome(n)
+    control, early = np.zeros(2, np.int64), violation == "early"
+    scorer = prepare(as_policy(model.weights), packed, np.arange(n))
+    online = Perceptron().online(model)
+    if task.is_plain:
+        online = online._replace(kind=online.kind.plain())
+    lattice = new_lattice(width, int(np.diff(packed.state_at).max()), int(packed.bounds.max()))
+    run, scratch, shard = kernel_for(packed, structured_pass), scratch_for(scorer, task), Shard(0, n, control, 1)
     order = np.asarray(order, np.int64)
     # fmt: off
-    run(task, packed.arrays, order, 0, n, width, violation == "early", Perceptron().rule(), model, sizes, bounds,
-        shape_of(task), outcome, control, 1)
+    run(task, sentences_of(packed), order, shard, scorer, online, early, lattice, scratch, new_log(1), outcome)
     # fmt: on
-    check_steps(packed, outcome[:, 3].astype(np.int64))
+    check_steps(packed, outcome.trouble)
     assert control[1] == n
-    return [tuple(row) for row in outcome[:, :3].tolist()]
+    return list(zip(*(array.tolist() for array in outcome[:3]), strict=True))
 
 
 def pack_words(sentences):
     """Sentences for the task of the tagger."""
     labels = sorted({label for s in sentences for label in s.column("upos")})
     forms = [form for s in sentences for form in s.forms]
-    words = WordTable({form.lower() for form in forms})
+    numbers, table = word_rows(forms, {form.lower() for form in forms})
     lengths = np.array([len(s) for s in sentences], np.int32)
     at = np.concatenate([[0], np.cumsum(lengths)])
-    numbers = np.array(words.numbers(forms), np.int32)
     gold = np.array([labels.index(label) for s in sentences for label in s.column("upos")], np.int32)
-    task = SequenceLabelling(len(labels), words.array())
+    task = SequenceLabelling(len(labels), table)
     return task.packed(lengths, {"words": numbers, "words_at": at, "gold": gold, "gold_at": at})
 
 
@@ -275,14 +280,13 @@ def track():
 @pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("corpus", ["track", "picking", "tagging", "staged"])
 def test_passes_equal_the_twin(corpora, corpus, violation, width):
-    packed = corpora[corpus]
-    run = PLAIN if corpus == "staged" else structured_pass  # one class less to compile
+    packed = corpora[corpus].plain() if corpus == "staged" else corpora[corpus]  # one class less to compile
     for weights in (some_weights(packed), np.zeros_like(some_weights(packed))):
         model = model_of(packed, weights)
         history = [weights.copy()]
         for pass_number in range(3):
             order = np.random.default_rng(pass_number).permutation(len(packed))
-            told = run_pass(packed, model, order, width, violation, run)
+            told = run_pass(packed, model, order, width, violation)
             expected, later = naive_pass(packed, order.tolist(), weights, width, violation)
             assert told == [one[:3] for one in expected]
             np.testing.assert_array_equal(model.weights, weights)
@@ -297,11 +301,11 @@ def test_passes_equal_the_twin(corpora, corpus, violation, width):
 @pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("corpus", ["track", "picking", "tagging"])
 def test_compiled_and_interpreted_passes_agree_to_the_bit(corpora, corpus, violation):
-    packed, found = corpora[corpus], []
-    weights = np.random.default_rng(3).normal(size=some_weights(packed).shape)
-    for run in (structured_pass, PLAIN):
+    compiled, found = corpora[corpus], []
+    weights = np.random.default_rng(3).normal(size=some_weights(compiled).shape)
+    for packed in (compiled, compiled.plain()):
         model = model_of(packed, weights)
-        told = [run_pass(packed, model, range(len(packed)), 3, violation, run) for _ in range(2)]
+        told = [run_pass(packed, model, range(len(packed)), 3, violation) for _ in range(2)]
         found.append((told, sha(*model)))
     assert found[0] == found[1]
 
@@ -391,13 +395,13 @@ def test_a_finished_gold_episode_waits_for_the_others_and_may_still_fall_out():
             for k in range(n):
                 out[k] = 0.0 if actions[k] == SKIP else 1.0
 
-    packed = Short().pack([[Token(OPEN, 0)] * 4])
+    packed = Short().plain().pack([[Token(OPEN, 0)] * 4])
     for seed in range(30):
         weights = some_weights(packed, seed)
         for violation in VIOLATIONS:
             model, twin = model_of(packed, weights), weights.copy()
             told = naive_sentence(packed, 0, twin, 2, violation)
-            assert run_pass(packed, model, [0], 2, violation, PLAIN) == [told[:3]]
+            assert run_pass(packed, model, [0], 2, violation) == [told[:3]]
             np.testing.assert_array_equal(model.weights, twin)
 
 
@@ -419,7 +423,7 @@ def test_an_action_without_alternative_is_learned_about_as_it_is_scored_in_decod
 def test_it_solves_tasks_that_can_be_solved(track, name):
     picking = Picking().pack(random_picking(np.random.default_rng(32), 12, 5))
     for packed in (track, picking):
-        trained = train(make_learner({"name": name, "iterations": 10}), packed, bits=BITS, beam=3)
+        trained = train(make_learner({"name": name, "passes": 10}), packed, bits=BITS, beam=3)
         assert trained.policy.decode(packed, beam=3).losses.sum() == 0.0
         assert trained.history[0].examples > trained.history[-1].examples
         assert trained.history[0].loss > trained.history[-1].loss == 0.0
@@ -428,7 +432,7 @@ def test_it_solves_tasks_that_can_be_solved(track, name):
 
 @pytest.mark.parametrize("violation", VIOLATIONS)
 def test_training_is_passes_over_the_shuffled_corpus(track, violation):
-    learner = Structured(violation=violation, iterations=3)
+    learner = Structured(violation=violation, passes=3)
     trained = train(learner, track, bits=BITS, beam=2, seed=4)
     plain = train(replace(learner, update=Perceptron(averaged=False)), track, bits=BITS, beam=2, seed=4)
     weights, history, told = model_of(track).weights, [model_of(track).weights], []
@@ -450,7 +454,7 @@ def test_one_seed_gives_one_result_whatever_the_number_of_threads(name):
     packed = Track().pack(treacherous_track(np.random.default_rng(1), 20, 6))
 
     def trained(**options):
-        return train(make_learner({"name": name, "iterations": 2}), packed, bits=BITS, **{"beam": 3, **options})
+        return train(make_learner({"name": name, "passes": 2}), packed, bits=BITS, **{"beam": 3, **options})
 
     first, again, threaded = trained(seed=7), trained(seed=7), trained(seed=7, jobs=3)
     np.testing.assert_array_equal(first.policy.weights, again.policy.weights)
@@ -471,7 +475,7 @@ def without_time(history):
 @pytest.mark.parametrize("name", ["early-update", "max-violation"])
 def test_resumed_training_is_the_same_to_the_bit(track, name, averaged, tmp_path):
     def trained(iterations, **options):
-        learner = {"name": name, "iterations": iterations, "update": {"name": "perceptron", "averaged": averaged}}
+        learner = {"name": name, "passes": iterations, "update": {"name": "perceptron", "averaged": averaged}}
         return train(learner, track, bits=BITS, beam=3, seed=5, evaluate=score_on(track), **options)
 
     whole = trained(4)
@@ -488,9 +492,9 @@ def test_resumed_training_is_the_same_to_the_bit(track, name, averaged, tmp_path
 
 
 def test_training_with_another_beam_cannot_be_resumed(track, tmp_path):
-    train(MaxViolation(iterations=1), track, bits=BITS, beam=3, checkpoint=tmp_path)
+    train(MaxViolation(passes=1), track, bits=BITS, beam=3, checkpoint=tmp_path)
     with pytest.raises(ConfigError, match="belongs to a training with other data or settings"):
-        train(MaxViolation(iterations=2), track, bits=BITS, beam=4, checkpoint=tmp_path, resume=True)
+        train(MaxViolation(passes=2), track, bits=BITS, beam=4, checkpoint=tmp_path, resume=True)
 
 
 def test_an_interruption_stops_in_the_pass(track, tmp_path):
@@ -502,7 +506,7 @@ def test_an_interruption_stops_in_the_pass(track, tmp_path):
 
 
 def test_imitation_does_not_look_at_the_beam(track):
-    one, other = (train(DAgger(iterations=2), track, bits=BITS, beam=beam).policy for beam in (1, 5))
+    one, other = (train(DAgger(passes=2), track, bits=BITS, beam=beam).policy for beam in (1, 5))
     np.testing.assert_array_equal(one.weights, other.weights)
 
 
@@ -522,7 +526,7 @@ def test_settings_of_a_learner_make_it_again(name):
 
 def test_names_stand_for_violations():
     assert (EarlyUpdate().violation, MaxViolation().violation) == ("early", "max")
-    assert make_learner({"name": "Max_Violation", "iterations": 3}) == MaxViolation(iterations=3)
+    assert make_learner({"name": "Max_Violation", "passes": 3}) == MaxViolation(passes=3)
     assert make_learner({"name": "structured", "violation": "early"}) == Structured(violation="early")
     assert Structured(update="perceptron").update == Perceptron(averaged=True)
 
@@ -531,10 +535,10 @@ def test_names_stand_for_violations():
     ("settings", "message"),
     [
         ({"violation": "late"}, "violation cannot be 'late'; it is one of: max, early"),
-        ({"iterations": 0}, "iterations must be a whole number from 1"),
-        ({"update": "arow"}, "learner 'structured' .* there is the perceptron only: .* not 'arow'"),
-        ({"update": "adam"}, "there is no update 'adam'"),
-        ({"update": Perceptron(margin=1.0)}, "learner 'structured' knows no margin"),
+        ({"passes": 0}, "passes must be a whole number from 1"),
+        ({"update": "arow"}, "update cannot be 'arow' .*'structured'.* the perceptron only"),
+        ({"update": "adam"}, "update cannot be 'adam'"),
+        ({"update": Perceptron(margin=1.0)}, "margin must be 0 .*'structured'"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(settings, message):
@@ -543,11 +547,9 @@ def test_choices_that_do_not_go_together_are_refused(settings, message):
 
 
 def test_unknown_settings_are_named_and_so_are_all_learners():
-    with pytest.raises(
-        ConfigError, match="'early-update' has no setting 'beta'; it has: iterations, violation, update"
-    ):
+    with pytest.raises(ConfigError, match=r"beta is no setting of .*'early-update', .*: passes, violation, update"):
         make_learner({"name": "early-update", "beta": 0.5})
-    with pytest.raises(ConfigError, match=r"no learner 'late'; there are: supervised, .*, max-violation"):
+    with pytest.raises(ConfigError, match=r"'late'.*: supervised, .*, max-violation"):
         make_learner("late")
 
 
@@ -563,10 +565,10 @@ def test_a_row_of_ones_own_is_known_by_name(monkeypatch):
     @dataclass(frozen=True, kw_only=True)
     class Mine(EarlyUpdate):
         name: ClassVar[str] = "mine"
-        iterations: int = 3
+        passes: int = 3
 
     monkeypatch.setitem(STRUCTURED, "mine", Mine)
-    assert make_learner("mine") == Mine(iterations=3)
+    assert make_learner("mine") == Mine(passes=3)
 
 
 # ---- trouble
@@ -615,9 +617,9 @@ class Loiterer(Track):
     ],
 )
 def test_a_task_that_breaks_the_contract_is_told_so(broken, message, violation):
-    packed = broken().pack([[Token(CUE, 0)] * 3])
+    packed = broken().plain().pack([[Token(CUE, 0)] * 3])
     with pytest.raises(TaskError, match=rf"task '{broken.__name__}': sentence 0 \(of length 3\) .*{message}"):
-        run_pass(packed, model_of(packed), [0], 8, violation, PLAIN)
+        run_pass(packed, model_of(packed), [0], 8, violation)
 
 
 # ---- tagging
@@ -628,7 +630,7 @@ def test_a_tagger_learns_with_the_beam_it_tags_with():
     training, dev, _ = builtin_corpus(train=300, dev=100, test=1)
 
     def accuracy(name, beam):
-        learner = {"name": name, "iterations": 4, "update": "perceptron"}
+        learner = {"name": name, "passes": 4, "update": "perceptron"}
         return Tagger(learner=learner, bits=14, beam=beam).fit(training).evaluate(dev).accuracy
 
     greedy = accuracy("exploration", 1)

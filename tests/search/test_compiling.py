@@ -9,7 +9,7 @@ from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix, numba_internals
 from treewright.search import hashing as helpers
 from treewright.search.compiling import kernel
-from treewright.search.engine import decode_pass
+from treewright.search.decoding import decode_pass
 
 
 @compiled
@@ -63,6 +63,20 @@ def test_a_function_that_calls_itself_has_a_twin_that_calls_itself():
     twin = interpreted(down_to_zero)
     assert twin(3) == 0
     assert not is_compiled(twin.__globals__["down_to_zero"])
+
+
+def test_helpers_in_a_closure_are_interpreted_too():
+    def make(times, helper):
+        @compiled
+        def multiplied(n):
+            return times * helper(n) if n > 0 else multiplied(-n)
+
+        return multiplied
+
+    function = make(2, with_helper)
+    twin = interpreted(function)
+    assert twin(5) == twin(-5) == function(5) == 32
+    assert not any(is_compiled(cell.cell_contents) for cell in twin.__closure__)
 
 
 def test_the_twin_leaves_the_original_alone():

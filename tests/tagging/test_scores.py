@@ -19,7 +19,7 @@ def test_scores_by_hand():
     assert scores.confusions == (("V", "N", 1),)
     noun = next(label for label in scores.labels if label.label == "N")
     assert (noun.gold, noun.precision, noun.recall) == (2, 2 / 3, 1.0)
-    assert scores.to_dict()["tokens"] == 5
+    assert scores.as_dict()["tokens"] == 5
 
 
 def test_other_words_are_refused():

@@ -1,17 +1,17 @@
-"""How concepts are worded in English: inflected, as numbers, and by little words whose letters say nothing of them."""
+"""English words for concepts: inflected forms, numbers, and function words with other letters than the concept."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from treewright.corpora.files import text_lines
+from treewright.corpora.lemmas import guess_lemmas, plain
 from treewright.corpora.types import Token
 from treewright.errors import CorpusError
 
-__all__ = ["MONTHS", "NEGATIONS", "WORDINGS", "number_of", "plain", "read_verbalisations", "readings"]
+__all__ = ["MONTHS", "NEGATIONS", "WORDINGS", "number_of", "read_verbalisations", "readings"]
 
 
 def _list(words: str) -> list[str]:
@@ -91,23 +91,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "multiple": "hundreds thousands millions billions",
     }.items()
 }
-"""Concepts, without their senses, and words for them that have other letters."""
-
-# What remains after an ending, for words without a lemma. The first one that fits and leaves enough is taken.
-_ENDINGS = {"iest": "y", "ies": "y", "ied": "y", "ier": "y", "ily": "y", "sses": "ss"} | dict.fromkeys(
-    _list("ing est ed er es ly s"), ""
-)
-_IRREGULAR_FORMS = """
-    be am are is was were been, begin began begun, break broke broken, bring brought, catch caught, child children,
-    choose chose chosen, come came, do did done, draw drew drawn, drink drank drunk, eat ate eaten, fall fell fallen,
-    feel felt, find found, fly flew flown, foot feet, forget forgot forgotten, get got gotten, give gave given,
-    go went gone, grow grew grown, have had has, hear heard, hold held, keep kept, know knew known, lead led,
-    leave left, lose lost, make made, man men, mean meant, meet met, run ran, say said, see saw seen, sell sold,
-    send sent, shine shone, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, take took taken,
-    teach taught, tell told, think thought, understand understood, woman women, write wrote written
-"""
-_IRREGULAR = {form: lemma for lemma, *forms in map(str.split, _IRREGULAR_FORMS.split(",")) for form in forms}
-_BRITISH = ((re.compile(r"our(?=s?$|ed$|ing$|ful$|ite)"), "or"), (re.compile(r"(?<=[a-z]{2})tre(?=s?$)"), "ter"))
+"""Concepts, without their senses, and words for them with other letters."""
 
 _LISTED = re.compile(r"(?:MAYBE-)?VERBALIZE (.+?) TO (.+)")
 _FRAME = re.compile(r"(?<![:\w-])([a-z][a-z-]*?)-\d+")
@@ -134,22 +118,8 @@ _VALUES: dict[str, float] = {**{word: k for k, word in enumerate(_SMALL)}, **_TE
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
 
-def plain(text: str) -> str:
-    """Small letters without accents, and in American spelling, as concepts are written.
-
-    >>> plain("Naïve"), plain("colour"), plain("metres")
-    ('naive', 'color', 'meters')
-    """
-    text = text.lower()
-    if not text.isascii():
-        text = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    for british, american in _BRITISH:
-        text = british.sub(american, text)
-    return text
-
-
 def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
-    """What a word may stand for: its form, its lemma or guesses at it, and what they verbalise.
+    """The readings of a word: its form, its lemma or guesses at it, and their verbalisations.
 
     >>> readings(Token("went", lemma="go")), readings(Token("carries")), readings(Token("stopped"))
     (('went', 'go'), ('carries', 'carry'), ('stopped', 'stopp', 'stoppe', 'stop'))
@@ -157,27 +127,13 @@ def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = 
     ('proofs', 'proof', 'prove')
     """
     form = plain(token.form)
-    found = [form, plain(token.lemma)] if token.lemma != "_" else [form, *_lemmas(form)]
+    found = [form, plain(token.lemma)] if token.lemma != "_" else [form, *guess_lemmas(form)]
     more = [concept for word in found for concept in (verbalisations or {}).get(word, ())]
     return tuple(dict.fromkeys(found + more))
 
 
-def _lemmas(form: str) -> list[str]:
-    """Guesses at the lemma of a word."""
-    if form in _IRREGULAR:
-        return [_IRREGULAR[form]]
-    for ending, instead in _ENDINGS.items():
-        stem = form.removesuffix(ending) + instead
-        if form.endswith(ending) and len(stem) >= (2 if ending == "s" else 3):
-            guesses = [stem] if instead or ending == "s" else [stem, stem + "e"]
-            if len(stem) > 3 and stem[-1] == stem[-2]:
-                guesses.append(stem[:-1])
-            return guesses
-    return []
-
-
 def number_of(words: Sequence[str]) -> float | None:
-    """The number that words say, all of them together.
+    """The number that a sequence of words expresses, or None.
 
     >>> number_of(["twenty", "-", "one"]), number_of(["two", "hundred", "million"]), number_of(["462,511"])
     (21, 200000000, 462511)
@@ -208,10 +164,11 @@ def _value(word: str) -> float | None:
 
 
 def read_verbalisations(folder: str | Path) -> dict[str, tuple[str, ...]]:
-    """What the dictionaries of Hermjakob (USC/ISI) say that nouns and adjectives stand for: *proof* for ``prove``.
+    """Read the verbalisations of nouns and adjectives from the dictionaries of Hermjakob (USC/ISI), such as *proof* for
+    ``prove``.
 
-    They are the files ``verbalization-list-….txt`` (``VERBALIZE employee TO person :ARG1-of employ-01``) and
-    ``morph-verbalization-….txt`` (``::DERIV-VERB "prove" ::DERIV-NOUN "proof"``) of a folder, as far as they are there.
+    The files of the folder are ``verbalization-list-….txt`` (``VERBALIZE employee TO person :ARG1-of employ-01``) and
+    ``morph-verbalization-….txt`` (``::DERIV-VERB "prove" ::DERIV-NOUN "proof"``); missing ones are skipped.
     """
     found: dict[str, dict[str, None]] = {}
     for path in sorted(Path(folder).glob("*verbalization-*.txt")):

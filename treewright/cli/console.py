@@ -1,4 +1,4 @@
-"""What people see: tables on stdout, a progress bar on stderr."""
+"""Output on the terminal: tables on stdout, a progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMPILING = "compiling, once: this may take a minute or two"
 
 
 class _Console(Console):
-    """A console that lets others say what happens when its reader is gone: rich itself would exit."""
+    """A console that raises the error of a broken pipe; that of rich would exit."""
 
     def on_broken_pipe(self) -> None:
         """Raise the error that is being handled."""
@@ -48,13 +48,13 @@ class _Console(Console):
 
 
 def stdout() -> Console:
-    """The console for results; tables are not squeezed where there is no terminal to fit."""
+    """The console for results; without a terminal, tables have their full width."""
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
     return _Console(width=None if fits else 200, highlight=False)
 
 
 def wide_stdout() -> Console:
-    """As wide as it takes, unless there is a terminal to fit."""
+    """The width of the terminal, or no limit without a terminal."""
     console = stdout()
     if not sys.stdout.isatty():
         console.width = 100_000
@@ -69,7 +69,7 @@ def make_table(
     left: int = 1,
     header: bool = True,
 ) -> Table:
-    """A table whose first ``left`` columns hold words and the others numbers."""
+    """A table whose first ``left`` columns contain words and the others numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
     if title is not None:
         table.title, table.title_justify, table.title_style = Text(title), "left", "bold"
@@ -81,7 +81,7 @@ def make_table(
 
 
 def print_json(value: Any, *, pretty: bool = False) -> None:
-    """One JSON value on stdout: on a line of its own, or spread out."""
+    """Print one JSON value on stdout, on one line or indented."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
 
 
@@ -95,7 +95,7 @@ def size_text(size: int) -> str:
 
 
 def several(number: int, noun: str) -> str:
-    """A number of things, whose plural ends in s.
+    """A number with a noun whose plural ends in s.
 
     >>> several(1, "graph"), several(1024, "graph")
     ('1 graph', '1,024 graphs')
@@ -109,7 +109,7 @@ def _compiles() -> bool:
 
 @contextmanager
 def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
-    """Say why nothing happens while code is compiled that runs for the first time."""
+    """Print a line while code is compiled that runs for the first time."""
     if not shown or not _compiles():
         yield
         return
@@ -129,7 +129,7 @@ def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
 
 @contextmanager
 def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
-    """Do something several times a second, in a thread of its own, as long as it says that it is worth while."""
+    """Call a function several times a second, in a separate thread, until it returns False."""
     done = threading.Event()
 
     def repeat() -> None:
@@ -146,10 +146,10 @@ def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
 
 
 class Bar:
-    """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
+    """A progress bar with the remaining time, for work that takes longer than two seconds.
 
-    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done yet because
-    Numba compiles, the bar says so, and without a terminal a line says it once.
+    It is drawn on stderr, if that is a terminal, and removed at the end. While Numba compiles, the bar says so; without
+    a terminal, one line says it.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -176,7 +176,7 @@ class Bar:
         self.hide()
 
     def begin(self, stage: str, total: float) -> None:
-        """Say that work begins which may not tell how far it is before much of it is done, or compiled."""
+        """Start the bar for work that may report no progress for a long time, for example because it compiles."""
         self.update(stage, 0, total)
 
         def remind() -> bool:
@@ -188,7 +188,7 @@ class Bar:
         self._until_the_end.enter_context(_now_and_then(remind))
 
     def update(self, stage: str, done: float, total: float) -> None:
-        """Say how far the work is."""
+        """Show the progress of the work."""
         with self._lock:
             self._update(stage, done, total)
 
@@ -232,7 +232,7 @@ class Bar:
         return f"{hours}:{minutes:02}:{seconds:02} left"
 
     def hide(self) -> None:
-        """Take the bar off the screen, e.g. to print a line; the next update draws it again."""
+        """Remove the bar from the screen, e.g. to print a line; the next update draws it again."""
         with self._lock:
             if self._progress is not None:
                 self._progress.stop()

@@ -1,4 +1,4 @@
-"""``treewright evaluate``: how good is a model, or an annotation?"""
+"""``treewright evaluate``: the scores of a model or of an annotation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def evaluate(
             metavar="MODEL",
         ),
     ],
-    test: Annotated[str, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
+    test: Annotated[str, typer.Argument(help="A corpus with the gold annotation.", metavar="TEST")],
     task: Annotated[
         str | None,
         typer.Option(
@@ -65,14 +65,14 @@ def evaluate(
         bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
     ] = False,
     no_punctuation: Annotated[
-        bool, typer.Option("--no-punctuation", help="Dependencies: leave punctuation out of all scores.")
+        bool, typer.Option("--no-punctuation", help="Dependencies: exclude punctuation from all scores.")
     ] = False,
     rules: Annotated[
         str | None,
         typer.Option("--rules", help="Constituents: count as evalb does, or parseval.", show_default="evalb"),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
+        int | None, typer.Option("--max-length", help="Constituents: exclude longer sentences.", min=1)
     ] = None,
     trees: Trees = None,
     tagger: Tagger = None,
@@ -83,9 +83,9 @@ def evaluate(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:
-    """Compare a model's annotation, or that in a file, with the right one.
+    """Score a model's annotation, or an annotated file, against the gold annotation.
 
-    Labels that the model has never seen count as errors.
+    Labels that do not occur in the training data count as errors.
 
     Examples:
       treewright evaluate model.tw test.conllu
@@ -141,12 +141,12 @@ def evaluate(
 
 
 def is_annotation(path: str) -> bool:
-    """Whether a file is not a model but an annotation that somebody made: its suffix tells."""
+    """Whether a file is an annotation and not a model, by its suffix."""
     return path == "-" or Path(path).suffix.lower() in _ANNOTATIONS
 
 
 def annotation_kind(path: str) -> str | None:
-    """What the suffix of an annotation says it is of; None for other files."""
+    """The kind of an annotation by the suffix of its file; None for other files."""
     return _ANNOTATIONS.get(Path(path).suffix.lower())
 
 
@@ -159,18 +159,19 @@ def parse_all(
     shown: bool,
     counts: Counter[str] | None = None,
 ) -> list[Sentence]:
-    """Annotate sentences that are all there already, with a progress bar where that takes long.
+    """Annotate sentences in memory, with a progress bar if it takes long.
 
-    What the estimator counts while it parses is added to ``counts``.
+    What the task counts meanwhile is added to ``counts``.
     """
     with patience_while_compiling(shown=shown):
         task.parse(estimator, sentences[:1], 1)
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:
         for batch in batched(sentences):
-            parsed += task.parse(estimator, batch, jobs)
+            annotated, counted = task.analyse(estimator, batch, jobs)
+            parsed += annotated
             if counts is not None:
-                counts.update({name: getattr(estimator, name) for name in task.counted})
+                counts.update(counted)
             bar.update("parsing", len(parsed), len(sentences))
     return parsed
 
@@ -182,7 +183,7 @@ def _task(name: str) -> Task:
 
 
 def scoring_options(task: Task, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a task, with those that were given; others must not be given."""
+    """The options of a task, with the given values; options of other tasks must not be given."""
     usual = {"column": "upos", "subtypes": True, "punctuation": True, "rules": "evalb", "max_length": None}
     for name, value in given.items():
         if value is not None and name not in task.scoring:

@@ -1,4 +1,4 @@
-"""What a parser needs and sentences may lack: tags, lemmas, dependency trees, from models of their own."""
+"""Annotation that a parser needs and sentences may lack: tags, lemmas, dependency trees, made by other models."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Trees = Annotated[
 
 
 def check_for_models(trees: str | None, taggers: Sequence[Path] | None, parser: Path | None) -> None:
-    """Raise :class:`ConfigError` if any of them is given, where nothing is parsed."""
+    """Raise :class:`ConfigError` if any of these options is given although nothing is parsed."""
     if trees or taggers or parser:
         raise ConfigError("--trees, --tagger and --parser are for models, which parse; leave them out")
 
@@ -57,9 +57,9 @@ def check_for_models(trees: str | None, taggers: Sequence[Path] | None, parser: 
 def preparation(
     task: Task, estimator: Any, taggers: Sequence[Path] | None, parser: Path | None
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """How sentences get what the estimator needs, in some threads; without other models they stay as they are.
+    """A function that adds the annotation that the estimator needs; without other models, it changes nothing.
 
-    Where tags are still missing that it was trained with, there is a warning.
+    It warns if the sentences lack tags that the estimator was trained with.
     """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
@@ -80,7 +80,7 @@ def preparation(
 
 
 def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
-    """The columns in which any word has something: what a model that learns from them will expect."""
+    """The columns in which any word has a value; a model that is trained on them expects these columns."""
     return [
         column
         for column in _COLUMNS
@@ -89,7 +89,7 @@ def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list[Sentence]:
-    """The sentences, after a warning if they have nothing in a column that the model expects."""
+    """The sentences, after a warning if a column that the model expects is empty."""
     filled = filled_columns(sentences)
     missing = [column for column in expected if column not in filled] if any(map(len, sentences)) else []
     if "lemma" in missing:

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import CorpusError, whole_number
+from treewright.errors import CorpusError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["LIFTED", "deprojectivize", "lift_corpus", "nonprojective_sentences", "plain_label", "projectivize"]
 

@@ -1,4 +1,4 @@
-"""How functions are compiled: two decorators, and the way back to plain Python.
+"""How functions are compiled: decorators, methods of Numba types, and the way back to plain Python.
 
 ``@kernel`` marks what Python calls (a pass over a corpus): compiled on first use, kept on disk for the next
 process, and run without the GIL. ``@compiled`` marks what kernels and tasks call. With ``NUMBA_DISABLE_JIT=1``
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import types as python_types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 import numba
 from numba import config, njit
 from numba.core.dispatcher import Dispatcher
+from numba.extending import overload_method
 
 internals: Any
 try:
@@ -25,7 +26,7 @@ try:
 except (ImportError, AttributeError):
     internals = None
 
-__all__ = ["compiled", "inlined", "interpreted", "kernel", "lean"]
+__all__ = ["compiled", "give_methods", "inlined", "interpreted", "kernel", "lean"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -83,6 +84,37 @@ def kernel(function: Function) -> Function:
     return cast(Function, made)
 
 
+_METHODS: dict[type, set[str]] = {}
+
+
+def give_methods(kind: type, names: Iterable[str], find: Callable[[Any, str], Any]) -> None:
+    """Let a Numba type have methods of these names, besides those that it has.
+
+    ``find(type, name)`` is the compiled function that a call runs, without the object.
+    """
+    known = _METHODS.setdefault(kind, set())
+    new = set(names) - known
+    if internals is None:
+        for name in new:
+            _give_method(kind, name, find)
+    elif not known:
+        internals.give_methods(kind, known, find)
+    known |= new
+
+
+def _give_method(kind: type, name: str, find: Callable[[Any, str], Any]) -> None:
+    """The same by what every version of Numba offers, with a function in between."""
+
+    @overload_method(kind, name)  # type: ignore[untyped-decorator]
+    def resolve(value: Any, *arguments: Any) -> Any:
+        function = find(value, name)
+
+        def call(value: Any, *arguments: Any) -> Any:
+            return function(*arguments)
+
+        return call if function is not None else None
+
+
 def _warn(message: str) -> None:
     global _warned
     if not _warned:
@@ -104,8 +136,12 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
-    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    cells = tuple(python_types.CellType() for _ in plain.__closure__ or ())
+    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
     done[plain] = twin
+    for cell, held in zip(cells, plain.__closure__ or (), strict=True):
+        value = held.cell_contents
+        cell.cell_contents = interpreted(value, done) if isinstance(value, Dispatcher) else value
     for name in _names(plain.__code__):
         value = names.get(name)
         if isinstance(value, Dispatcher):

@@ -39,6 +39,7 @@ def explain_compilation(packed: Packed, error: NumbaError) -> str:
         "step": (np.int64(0),),
         "features": (features,),
         "action_features": (np.int64(0), features),
+        "positions": (features,),
         "expert_costs": (actions, np.int64(1), costs),
     }
     for name in PROTOCOL:
@@ -48,7 +49,7 @@ def explain_compilation(packed: Packed, error: NumbaError) -> str:
             function.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
         except NumbaError as found:
             return f"`{name}` does not compile.\n{_telling(found)}\n{_HINT}"
-    return f"the task does not compile.\n{_telling(error)}\n{_HINT}"
+    return f"the task does not compile together with its policy.\n{_telling(error)}\n{_HINT}"
 
 
 def _telling(error: NumbaError) -> str:

@@ -425,14 +425,15 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         return code_digest(self)
 
 
-def give_methods(kind: type, names: tuple[str, ...], find: Callable[[Any, str], Kernel]) -> None:
+def give_methods(kind: type, names: set[str], find: Callable[[Any, str], Any]) -> None:
     """Let a Numba type have methods: ``find(type, name)`` is the function that a call runs, without the object."""
 
     class Methods(AttributeTemplate):  # type: ignore[misc]
         key = kind
 
         def generic_resolve(self, value: Any, name: str) -> Any:
-            return find(value, name)._numba_type_ if name in names else None
+            found = find(value, name) if name in names else None
+            return None if found is None else found._numba_type_
 
     infer_getattr(Methods)
     lower_getattr_generic(kind)(lambda context, builder, typ, value, name: context.get_dummy_value())

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from types import FunctionType, new_class
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError, whole_number
-from treewright.search.compiling import compiled, internals, interpreted, lean
+from treewright.errors import TaskError
+from treewright.search.compiling import compiled, give_methods, interpreted, lean
 from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
+from treewright.settings import whole_number
 
 __all__ = ["Packed", "Task"]
 
@@ -35,6 +36,7 @@ PROTOCOL = (
     "step",
     "features",
     "action_features",
+    "positions",
     "expert_costs",
     "loss",
     "partial_loss",
@@ -54,8 +56,9 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
       which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
-    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
+    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
+    * ``max_positions``: how many positions a state has, for policies that encode sentences; 0: there are none.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
     * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
@@ -75,9 +78,11 @@ class Task:
     width: int = 0
     max_steps: int | str = "n"
     max_features: int = 64
+    max_positions: int = 0
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
+    is_plain: ClassVar[bool] = False  # are its functions interpreted? See :meth:`plain`
     _numba_type: ClassVar[Any]  # a function without arguments
     _state_sizes: ClassVar[dict[str, Size]]
 
@@ -112,6 +117,15 @@ class Task:
     @staticmethod
     def action_features(x: Any, state: Any, action: int, out: Any) -> int:
         """Further features of (state, action), where actions carry structure."""
+        return 0
+
+    @staticmethod
+    def positions(x: Any, state: Any, out: Any) -> int:
+        """Write the words that a policy with an encoder looks at in this state, and return how many there are.
+
+        A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
+        k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
+        """
         return 0
 
     @staticmethod
@@ -222,14 +236,14 @@ class Task:
     @classmethod
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
-        return parse_size(cls.max_steps)(n)
+        return parse_size(cls.max_steps, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""
         cls = type(self)
         twins = {name: staticmethod(interpreted(getattr(cls, name))) for name in PROTOCOL}
         twin = copy.copy(self)
-        body = {**twins, "__module__": cls.__module__, "name": cls.name}
+        body = {**twins, "__module__": cls.__module__, "name": cls.name, "is_plain": True}
         twin.__class__ = new_class(cls.__name__, (cls,), {"interpreted_only": True}, lambda names: names.update(body))
         return twin
 
@@ -280,11 +294,22 @@ class Packed:
         """The instance of sentence ``i``, as the functions of the task see it."""
         return self.task.instance_view(self.arrays, i)
 
-    def state_offsets(self) -> npt.NDArray[np.int64]:
-        """Where the state of each sentence begins, when all are laid one behind the other."""
+    def plain(self) -> Packed:
+        """The same sentences with every function of the task interpreted; passes over them are interpreted, too."""
+        return replace(self, task=self.task.plain())
+
+    @cached_property
+    def state_at(self) -> npt.NDArray[np.int64]:
+        """Where the state of each sentence begins, when all states are in one array; and where the last one ends."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
         return offsets
+
+    @cached_property
+    def bounds(self) -> npt.NDArray[np.int64]:
+        """The declared bound on the steps of each sentence."""
+        bounds: npt.NDArray[np.int64] = self.task.steps_bound(self.lengths.astype(np.int64))
+        return bounds
 
 
 def _numba_type(cls: type[Task]) -> TaskType:
@@ -354,25 +379,4 @@ def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
-def _find(task: Any, name: str) -> Any:
-    return compiled_function(task.key, name)
-
-
-def _give_method(name: str) -> None:
-    """Let a task have a method by the means that all versions of Numba offer."""
-
-    @overload_method(TaskType, name)  # type: ignore[untyped-decorator]
-    def resolve(task: Any, *arguments: Any) -> Any:
-        function = _find(task, name)
-
-        def call(task: Any, *arguments: Any) -> Any:
-            return function(*arguments)
-
-        return call
-
-
-if internals is not None:
-    internals.give_methods(TaskType, (*PROTOCOL, *_GENERATED), _find)
-else:
-    for _name in (*PROTOCOL, *_GENERATED):
-        _give_method(_name)
+give_methods(TaskType, (*PROTOCOL, *_GENERATED), lambda task, name: compiled_function(task.key, name))

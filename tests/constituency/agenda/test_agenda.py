@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features, with_negative_weights
 from tests.constituency.naive import Problem, long_problem, plain_chart, problems, table_of
-from treewright.constituency.agenda.agenda import ends_of
-from treewright.constituency.agenda.priorities import span_number
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.charts.spans import ends_of, span_of
+from treewright.constituency.grammar.pcfg import Grammar
 
 some = settings(max_examples=25, deadline=None)
 EXACT = {"rel": 1e-5, "abs": 1e-5}  # the lexicon's scores have 32 bits
@@ -153,5 +152,5 @@ def test_the_parser_gives_up_after_so_many_pops(problem, seed):
 
 def test_numbers_of_spans():
     spans = [(start, end) for end in range(1, 200) for start in range(end)]
-    assert [int(span_number(*span)) for span in spans] == list(range(len(spans)))
+    assert [int(span_of(*span)) for span in spans] == list(range(len(spans)))
     assert [tuple(map(int, ends_of(k))) for k in range(len(spans))] == spans

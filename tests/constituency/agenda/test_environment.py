@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.test_agenda import as_items, parsable, seeds, some
+from tests.constituency.agenda.test_search import as_items, parsable, seeds, some
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
 from tests.constituency.naive import Problem, make, random_shape, table_of
-from treewright.constituency.agenda import agenda
-from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, learn_halting, seconds_per_step
-from treewright.constituency.agenda.priorities import CHEATING, NAMES, label_classes
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda.features import CHEATING, NAMES
+from treewright.constituency.agenda.priorities import label_classes
+from treewright.constituency.charts.spans import ends_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.errors import ConfigError, CorpusError
 
 chances = st.sampled_from([0.0, 0.3, 1.0])
@@ -125,7 +126,7 @@ def test_the_oracle_leads_to_the_best_parse_with_the_gold_constituents(problem, 
 
     best = max(map(worth, problem.trees))
     symbols, (items, _) = len(problem.names), found._oracle
-    oracle = {(item % symbols, *map(int, agenda.ends_of(item // symbols))) for item in items.tolist()}
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in items.tolist()}
     same = [tree for tree in problem.trees if set(problem.constituents(tree)) == oracle]
     assert max(map(worth, same)) == pytest.approx(best, rel=1e-5, abs=1e-4)
     _, [pops] = found.drawn(found.initial(), 0, infusion=1.0)
@@ -146,9 +147,9 @@ def test_accuracy_is_the_number_of_gold_constituents_in_the_parse(problem, seed)
 
 @given(parsable(most_words=4), seeds)
 @some
-def test_cheating_and_dynamic_features(problem, seed):
-    found = environment(problem, seed, dynamic=True, cheating=True)
-    assert [NAMES[f] for f in found.features[-4:]] == ["cheating", "in span", "behind best of span", "words covered"]
+def test_the_cheating_feature(problem, seed):
+    found = environment(problem, seed, cheating=True)
+    assert [NAMES[f] for f in found.features[-2:]] == ["punctuation -5", "cheating"]
     θ = 1e-3 * found.initial()
     θ[found.features.index(CHEATING)] = 100.0
     of, classes = label_classes(problem.grammar)
@@ -158,13 +159,12 @@ def test_cheating_and_dynamic_features(problem, seed):
         assert (pop.priority > 50.0) == (
             (classes[of[problem.grammar.number[pop.symbol]]], pop.start, pop.end) in wanted
         )
-    assert found.run(θ, [0]).accuracy[0] >= 0.0
     θ = np.random.default_rng(seed).normal(0.0, 1.0, found.size)
     for pop in found.drawn(θ, 0, credit="shaped")[1][0]:
         assert math.isfinite(pop.priority)
     plain = environment(problem, seed)
-    θ[-4:] = 0.0
-    assert found.pops(θ, 0) == plain.pops(θ[:-4], 0)
+    θ[-1] = 0.0
+    assert found.pops(θ, 0) == plain.pops(θ[:-1], 0)
 
 
 def test_symbols_of_one_label_are_rewarded_once():
@@ -198,7 +198,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     rollouts, [pops] = found.drawn(θ, 0, seed=seed, infusion=infusion, credit="unit", discount=0.0)
     twin, symbols = twin_of(problem, found, θ), len(problem.names)
-    oracle = {(item % symbols, *map(int, agenda.ends_of(item // symbols))) for item in found._oracle[0].tolist()}
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in found._oracle[0].tolist()}
     slopes = []
     for item in as_items(found, pops):
         waiting = sorted(twin.agenda)
@@ -328,39 +328,11 @@ def test_a_huge_tradeoff_ends(problem, seed):
     assert np.isfinite(rollouts.gradient.amount).all()
 
 
-@given(parsable(most_words=4), seeds)
-@some
-def test_going_on_after_the_first_parse(problem, seed):
-    found = environment(problem, seed)
-    θ = found.initial() + np.random.default_rng(seed).normal(0.0, 1.0, found.size)
-    first = found.parse(θ, [0])
-    twin = twin_of(problem, found, θ).run()
-    for rule in ((2.0, -1.0, 0.0), (1.0, 0.0, 1.0), (1.0, 0.0, 0.0)):
-        later = replace(found, halting=rule).parse(θ, [0])
-        assert later.pops[0] >= first.pops[0]
-        assert later.whole[0]
-    while twin.agenda:
-        twin.pop(twin.best_item())
-    assert later.pops[0] == len(twin.popped)
-
-
-def test_halting_is_learned():
-    problem = next(p for p in (make(random_shape(np.random.default_rng(k), 4, 9), k) for k in range(50)) if p.trees)
-    which = np.arange(3)
-    for λ in (0.0, 1.0):
-        found = corpus(problem, 1, tradeoff=λ)
-        learned = learn_halting(found, found.initial(), which)
-        before, after = (each.run(found.initial(), which).reward.mean() for each in (found, learned))
-        assert after >= before
-    assert learned.most_pops is None or learned.most_pops >= 1
-
-
 def test_seconds_are_pops_and_pushes():
     problem = next(p for p in (make(random_shape(np.random.default_rng(k), 4, 9), k) for k in range(50)) if p.trees)
     found = corpus(problem, 0)
     per_pop, per_push = seconds_per_step(found, np.arange(len(found)))
-    assert per_pop >= 0.0
-    assert per_push >= 0.0
+    assert per_pop + per_push > 0.0
     timed = replace(found, time="seconds", seconds=(2.0, 3.0))
     parses = timed.parse(timed.initial(), np.arange(2))
     assert timed.run(timed.initial(), np.arange(2)).time.tolist() == (2 * parses.pops + 3 * parses.pushes).tolist()
@@ -377,7 +349,6 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.inf}, "must be a number"),
         ({"prune": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
-        ({"halting": (1.0, 2.0)}, "three weights"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -32,9 +32,11 @@ from tests.constituency.naive import (
     problems,
     table_of,
 )
-from treewright.constituency.charts.chart import DENSE, NEVER, chart_bytes, has, place, row_offsets, value
+from treewright.constituency.charts.chart import chart_bytes, has, place, row_offsets, value
+from treewright.constituency.charts.dense import DENSE
 from treewright.constituency.charts.passes import _log_posteriors
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.charts.semirings import NEVER
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.search import interpreted
 
 some = settings(max_examples=40, deadline=None)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table, several
-from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, percent, sentence_json
 from treewright.errors import CorpusError
 
@@ -28,45 +27,15 @@ class Tagging(Task):
     Examples:
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
       treewright train tagging train.tsv -l dagger --beta decay:0.1 -o model.tw
-      treewright train tagging train.tsv --update arow --C 10 --out model.tw
+      treewright train tagging train.tsv --update arow --r 10 --out model.tw
       treewright train tagging train.tsv -l imitation --roll-in learned -o model.tw
       treewright train tagging --config tagger.toml --seed 2 --out second.tw
       treewright train tagging train.tsv -l lols --print-config > lols.toml
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings: ClassVar[tuple[Setting, ...]] = (
-        Setting(
-            "column",
-            str,
-            "The column to learn: upos, xpos, feats, deprel, lemma, misc, deps.",
-            default="upos",
-        ),
-        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"),
-        Setting("beam", int, "Hypotheses kept while tagging; 1 is greedy.", default="1"),
-        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
-        Setting("seed", int, "The same seed gives the same model.", default="0"),
-    )
-    default_learner = "exploration"
-    learner_defaults = {
-        "learner": "exploration",
-        "iterations": "10 with exploration",
-        "update": "arow",
-        "C": "30 with arow",
-    }
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
-
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import Tagger
-
-        return Tagger
-
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Label some sentences."""
-        labelled: list[Sentence] = estimator.tag(sentences, jobs=jobs)
-        return labelled
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
@@ -98,12 +67,12 @@ class Tagging(Task):
 
         if estimator is None:
             _check_same_words(gold, parsed)
-            plain = score_tagging(gold, parsed, options["column"]).to_dict()
+            plain = score_tagging(gold, parsed, options["column"]).as_dict()
             return plain, _show(plain, options["column"])
         column, known = estimator.column, set(estimator.labels_)
         scores = score_tagging(gold, parsed, column, known=estimator.knows, seed=estimator.seed)
         unseen = [label for sentence in gold for label in sentence.column(column) if label not in known]
-        plain = {**scores.to_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
+        plain = {**scores.as_dict(), "unseen_labels": sorted(set(unseen)), "unseen_label_tokens": len(unseen)}
         return plain, _show(plain, column)
 
 
@@ -118,23 +87,9 @@ class Viterbi(Tagging):
     Examples:
       treewright train viterbi train.conllu --dev dev.conllu --out model.tw
       treewright train viterbi train.tsv -l maxent --n-best 0 --passes 10 -o model.tw
-      treewright train viterbi train.conllu --column xpos -l perceptron -o model.tw
+      treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
-        *(setting for setting in Tagging.settings if setting.name in ("column", "bits")),
-        Setting("order", int, "1: score pairs of neighbouring labels; 0: do not.", default="1"),
-        *(setting for setting in Tagging.settings if setting.name in ("min_count", "seed")),
-    )
-    learning = PLANNING
-    default_learner = "max-margin"
-    learner_defaults = {"learner": "max-margin", "passes": "15", "batch": "4", "averaged": "averaged"}
-
-    def estimator(self) -> type[Any]:
-        """The tagger."""
-        from treewright.tagging import ViterbiTagger
-
-        return ViterbiTagger
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:

@@ -16,7 +16,7 @@ The paper's best learner is I+. The default here is DAgger, which §4.2 describe
 (eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a constituent of the
 right parse waits behind thousands of others, and what tells it from these is what speed depends on.
 
-Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.priorities.SCALES`).
+Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.features.SCALES`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.environment import AgendaEnvironment
-from treewright.constituency.agenda.parser import AgendaParser, Packed, Parses
-from treewright.constituency.agenda.priorities import FEATURES, INSIDE, Priorities
+from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed
+from treewright.constituency.agenda.parser import AgendaParser, Parses
+from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.learners.rl import PolicyGradient, make_rl
 from treewright.learners.rl_training import RLPass, train_rl

@@ -49,8 +49,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import plain_label
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.models import pack_strings, unpack_strings
+from treewright.settings import whole_number
 
 __all__ = ["KINDS", "Lexicon", "word_classes"]
 
@@ -62,7 +63,6 @@ _FREQUENT = 100  # occurrences; a word with more has its own tags only
 _SEEN = 2  # occurrences of rare words that a class needs
 _COARSER = 10.0  # the next coarser class counts as much as so many occurrences
 _LEAST = 1e-3  # a tag that was never seen with a word needs this share of its best tag's probability
-_REMEMBERED = 1 << 17  # new words whose rows are kept at hand
 
 _Vector = npt.NDArray[np.float64]
 
@@ -123,7 +123,6 @@ class Lexicon:
         self._first = {words[word]: len(words) + k for k, word in enumerate(at_first)}
         start = len(words) + len(at_first)
         self._classes = {name: start + k for k, name in enumerate(unpack_strings(arrays, "classes"))}
-        self._new: list[tuple[dict[str, int], str]] = []
 
         # Rows for tags that are given: one for each label, with its tags (several, if these know their parents).
         groups: defaultdict[str, list[int]] = defaultdict(list)
@@ -238,21 +237,12 @@ class Lexicon:
         return self._tag[part], self._score[part]
 
     def _number(self, word: str, first: bool) -> int:
-        """The row of a word, which is remembered."""
-        known = self._first if first else self._within
-        row = known.get(word)
+        """The row of a word; that of its class, if it is new."""
+        row = self._first.get(word) if first else None
+        row = self._within.get(word) if row is None else row  # most words have no other at the beginning of sentences
         if row is None:
-            if word in self._favourites:  # which has no row of its own at the beginning of sentences
-                row = self._within[word]
-            else:
-                other = _other_tag(word, self._favourites)
-                row = self._classes[_finest(word_classes(word, first), other, self._classes)]
-            if len(self._new) >= _REMEMBERED:
-                for memory, each in self._new:
-                    del memory[each]
-                self._new.clear()
-            known[word] = row
-            self._new.append((known, word))
+            other = _other_tag(word, self._favourites)
+            row = self._classes[_finest(word_classes(word, first), other, self._classes)]
         return row
 
 
