@@ -363,6 +363,7 @@ def kernels(package):
     return {kernel: plain(*kernel) for kernel in package.functions("kernel")}
 
 
+@pytest.mark.slow
 def test_an_edit_changes_the_keys_of_the_kernels_that_reach_it_and_no_others(package, kernels):
     reached = {kernel: package.reachable(*kernel) for kernel in kernels}
     before = {kernel: code_digest(function) for kernel, function in kernels.items()}

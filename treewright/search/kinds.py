@@ -113,7 +113,7 @@ class _Functions(AttributeTemplate):  # type: ignore[misc]
         if (kind.key, name) not in _COMPILED:
             compile = compiled if name in kind.allocating else inlined
             _COMPILED[kind.key, name] = compile(function)
-        return types.Dispatcher(_COMPILED[kind.key, name])
+        return _COMPILED[kind.key, name]._numba_type_
 
 
 @lower_getattr_generic(KindType)  # type: ignore[untyped-decorator]

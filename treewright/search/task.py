@@ -124,7 +124,7 @@ class Task:
         """Write the words that a policy with an encoder looks at in this state, and return how many there are.
 
         A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
-        k-th position has the same role in every state: the top of the stack, say.
+        k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
         """
         return 0
 
