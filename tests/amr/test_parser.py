@@ -244,7 +244,7 @@ def test_reentrance_is_true_or_false():
 
 def test_a_graph_in_two_parts_and_where_it_is():
     graph = Graph("a", (("a", "boy"), ("b", "girl")))
-    with pytest.raises(CorpusError, match=r"x\.txt:7: the node 'b' of the graph is not connected"):
+    with pytest.raises(CorpusError, match=r"x\.txt:7: .*'b'"):
         make_parser().fit([replace(SENTENCES[0], graph=graph, path="x.txt", line=7)])
 
 
