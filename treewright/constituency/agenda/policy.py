@@ -144,9 +144,15 @@ class AgendaPolicy:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
-        """What :meth:`to_arrays` took apart."""
+        """What :meth:`to_arrays` took apart.
+
+        Older models have weights of dynamic features behind the others. Nothing was ever learned for these, so they are
+        0, and left out.
+        """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
+            if weights.ndim == 1 and not weights[FEATURES:].any():
+                weights = weights[:FEATURES]
             return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))
         except ConfigError as error:
             raise ModelError(f"the priorities in this model are damaged: {error}") from None
