@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
+from treewright.cli.console import Bar, print_json, stdout
 from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
 from treewright.cli.streams import batched
 from treewright.cli.tasks import TASKS, Task, load_model
@@ -163,10 +163,9 @@ def parse_all(
 
     What the task counts meanwhile is added to ``counts``.
     """
-    with patience_while_compiling(shown=shown):
-        task.parse(estimator, sentences[:1], 1)
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:
+        bar.begin("parsing", len(sentences))
         for batch in batched(sentences):
             annotated, counted = task.analyse(estimator, batch, jobs)
             parsed += annotated

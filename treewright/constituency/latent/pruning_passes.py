@@ -132,7 +132,7 @@ def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: 
 class Deviations(NamedTuple):
     """Which decisions are tried both ways."""
 
-    count: int  # in each sentence
+    count: int  # type: ignore[assignment] # in each sentence; no tuple of ours is asked to count
     of_an_item: float  # the unit of time: how much work an item is, on average
     seed: int
     number: int  # of the pass
