@@ -11,7 +11,7 @@ from treewright.constituency.latent.blocks import blocks_of
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.masks import new_masks
 from treewright.constituency.latent.parsing import CoarseToFine
-from treewright.constituency.latent.pruning import PruningPolicy, _add_items
+from treewright.constituency.latent.pruning import LEARNERS, PruningPolicy, _add_items
 from treewright.constituency.latent.pruning_passes import what_can_be_built
 from treewright.corpora import builtin_corpus
 from treewright.corpora.brackets import clean_tree
