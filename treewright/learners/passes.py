@@ -101,8 +101,8 @@ def imitate_pass(
     """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, but for Train(C, E).
 
     In each state of a roll-in every action gets a cost (:func:`cost_actions`), and the policy or the expert chooses
-    where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from each
-    state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
+    where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from
+    each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
     returned. Without ``rolling`` the oracle gives the costs, and nothing of roll-outs is compiled.
     """
     kept, random = space.kept, space.scratch.random
