@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from treewright.constituency import Markovisation
-from treewright.constituency.latent.charts import blocks_of, span_of
+from treewright.constituency.charts.spans import span_of
+from treewright.constituency.latent.blocks import blocks_of
 from treewright.constituency.latent.grammar import LatentGrammar
+from treewright.constituency.latent.masks import new_masks
 from treewright.constituency.latent.parsing import CoarseToFine
-from treewright.constituency.latent.pruning import METHODS, PruningPolicy, _add_items, _mask_offsets, what_can_be_built
+from treewright.constituency.latent.pruning import METHODS, PruningPolicy, _add_items
+from treewright.constituency.latent.pruning_passes import what_can_be_built
 from treewright.corpora import builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -193,7 +196,7 @@ def test_what_can_be_built(material):
     rows = grammar.rows(material[2][0].leaves())
     width = blocks.parents.shape[1]
     for start, end in ((0, 1), (1, 3), (0, 4)):
-        built = rng.integers(0, 2**63, (_mask_offsets(np.array([0, 4]))[-1], width)).astype(np.uint64)
+        built = rng.integers(0, 2**63, (len(new_masks(np.array([0, 4]), 1).sets), width)).astype(np.uint64)
         built &= np.uint64((1 << len(base.symbols)) - 1) if len(base.symbols) < 64 else ~np.uint64(0)
         out, some = np.zeros((1, width), np.uint64), np.zeros((2, 64 * width), np.int64)
         build_kernel(blocks, rows, start, end, built, out, some)

@@ -61,7 +61,7 @@ KINDS = ("ratio", "word")
 # Found on the development parts of the WSJ sample and of CRAFT, where all of them have a flat optimum.
 _FREQUENT = 100  # occurrences; a word with more has its own tags only
 _SEEN = 2  # occurrences of rare words that a class needs
-_COARSER = 10.0  # the next coarser class counts as much as so many occurrences
+_COARSER = 10.0  # as many occurrences as the next coarser class counts for
 _LEAST = 1e-3  # a tag that was never seen with a word needs this share of its best tag's probability
 
 _Vector = npt.NDArray[np.float64]
@@ -262,7 +262,7 @@ class _Learning:
         numbers = {tag: k for k, tag in enumerate(tags)}
         self.words = sorted(counts)
         self.totals = [counts[word].total() for word in self.words]
-        self.own = np.zeros(len(tags))  # room for one word's counts
+        self.own = np.zeros(len(tags))  # one word's counts
         self.tags_of: list[dict[int, int]] = []
         for word in self.words:
             seen: dict[int, int] = {}

@@ -259,7 +259,7 @@ class Grammar:
         return tree
 
     def trees(self, derivations: npt.ArrayLike, words: Sequence[str]) -> list[Tree]:
-        """The trees of several derivations, one behind the other, that cover the words together."""
+        """The trees of several derivations, concatenated, that cover the words together."""
         names = self._names_of_rules
         labels = self.labels
         open_labels: list[str] = []
