@@ -167,7 +167,7 @@ def figure_1(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
     def learned(name: str, cheating: bool = False, **settings: Any) -> dict[str, Any]:
         environment = setting.environment(setting.dev, tradeoff=setting.scale, cheating=cheating)
         learner = make_rl({**LEARNERS[name], **settings})
-        environment = environment.but(imitates=name == "dagger")
+        environment = environment.but(imitates=name == "on-policy")
         trained, clock = timed(lambda: train_rl(learner, environment, seed=SEED))
         policy = AgendaPolicy(setting.parser.priorities, environment.weights(trained.weights))
         about = {"CPU seconds": clock.cpu, "λ": setting.scale}
@@ -183,7 +183,7 @@ def figure_1(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
         }
 
     rows["A*₀"] = lambda: both(AgendaPolicy.a_star(setting.parser))
-    for name in ("D-", "I-", "D+", "I+", "dagger"):
+    for name in ("D-", "I-", "D+", "I+", "on-policy"):
         rows[name] = lambda name=name: learned(name, passes=PAPER_PASSES)
     alone: dict[str, Any] = {"cheating": True, "passes": 5, "infusion": "constant:0", "trajectories": 2}
     rows["cheating, I+"] = lambda: learned("I+", cheating=True, passes=5)
@@ -199,11 +199,11 @@ def figure_2(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
 
     def learned(λ: float, learner: str, prune: float | None) -> dict[str, Any]:
         environment = setting.environment(setting.dev, tradeoff=λ)
-        found, clock = timed(lambda: AgendaPolicy.learn(environment, learner=learner, prune=prune, seed=SEED))
+        found, clock = timed(lambda: AgendaPolicy.learn(environment, learner=learner, max_gap=prune, seed=SEED))
         best = max(found.history, key=lambda row: row.score)
         about = {
             "λ": λ,
-            "Δ": found.policy.prune if np.isfinite(found.policy.prune) else None,
+            "Δ": found.policy.max_gap if np.isfinite(found.policy.max_gap) else None,
             "strength": found.strength,
             "pass": best.iteration,
             "CPU seconds": clock.cpu,
@@ -211,7 +211,7 @@ def figure_2(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
         return {**setting.policy(found.policy), **about}
 
     def deepening(Δ: float) -> dict[str, Any]:
-        return setting.agenda(lambda e: parser.parse(e.packed, a_star, prune=Δ, growth=1.5))
+        return setting.agenda(lambda e: parser.parse(e.packed, a_star, max_gap=Δ, growth=1.5))
 
     def hierarchical(Δ: float) -> dict[str, Any]:
         search = HierarchicalAStar(parser.grammar, parser.lexical, [level.coarser for level in levels[:1:-1]], Δ)
@@ -223,11 +223,11 @@ def figure_2(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
 
     rows["A*₀, Δ = ∞"] = lambda: setting.agenda(lambda e: parser.parse(e.packed, a_star), repeats=1)
     for Δ in THRESHOLDS:
-        rows[f"A*₀, Δ = {Δ:g}"] = lambda Δ=Δ: setting.agenda(lambda e: parser.parse(e.packed, a_star, prune=Δ))
+        rows[f"A*₀, Δ = {Δ:g}"] = lambda Δ=Δ: setting.agenda(lambda e: parser.parse(e.packed, a_star, max_gap=Δ))
     for Δ in (2.0, 4.0, 6.0):
         rows[f"IDA*₀, Δ = {Δ:g}"] = lambda Δ=Δ: deepening(Δ)
     for λ in TRADEOFFS:
-        rows[f"DAgger with Δ, λ = {λ:g}"] = lambda λ=λ: learned(λ, "dagger", None)
+        rows[f"DAgger with Δ, λ = {λ:g}"] = lambda λ=λ: learned(λ, "on-policy", None)
     for Δ in (1.0, 2.0, 4.0, 8.0):
         rows[f"HA*, Δ = {Δ:g}"] = lambda Δ=Δ: hierarchical(Δ)
     rows["CKY, exact"] = setting.exact
@@ -241,7 +241,7 @@ def figure_2(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
     for λ in TRADEOFFS[::2]:
         rows[f"I+ with Δ, λ = {λ:g}"] = lambda λ=λ: learned(λ, "I+", None)
     if setting.corpus == CORPORA[0]:
-        for name, learner in (("DAgger", "dagger"), ("I+", "I+")):
+        for name, learner in (("DAgger", "on-policy"), ("I+", "I+")):
             rows[f"{name}, λ = {TRADEOFFS[2]:g}"] = lambda learner=learner: learned(TRADEOFFS[2], learner, np.inf)
     return rows
 
@@ -254,8 +254,8 @@ def growth(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
         parser = AgendaParser.of_latent(setting.levels[cycle], setting.binary[:500])
         environment = setting.environment(gold, parser)
         weights, packed = parser.a_star(), environment.packed
-        parser.parse(packed, weights, np.arange(1), prune=prune)
-        found, seconds = median_of(lambda: parser.parse(packed, weights, prune=prune), 1)
+        parser.parse(packed, weights, np.arange(1), max_gap=prune)
+        found, seconds = median_of(lambda: parser.parse(packed, weights, max_gap=prune), 1)
         return {
             "rules": len(parser.grammar.weights),
             "sentences": len(gold),

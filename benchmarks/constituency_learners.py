@@ -82,10 +82,9 @@ def short(corpus: str, part: str, words: int = MOST_WORDS) -> list[Sentence]:
 
 
 def scored(parser: ConstituencyParser, gold: list[Sentence]) -> tuple[dict[str, Any], list[Tree]]:
-    trees = [
-        tree for sentence in parser.parse(gold) if sentence.tree is not None and (tree := clean_tree(sentence.tree))
-    ]
-    row: dict[str, Any] = {"without a tree": parser.covered_ / len(gold)}
+    analyses = parser.analyse(gold)
+    trees = [tree for each in analyses if each.sentence.tree is not None and (tree := clean_tree(each.sentence.tree))]
+    row: dict[str, Any] = {"without a tree": sum(each.covered for each in analyses) / len(gold)}
     for rules in ("parseval", "evalb"):
         scores = score_constituents(gold, trees, rules=rules)  # type: ignore[arg-type]
         row[rules] = {

@@ -122,9 +122,9 @@ def main() -> None:
             for t in (1e-4, 1e-3, 1e-2)
         },
     }
-    for method in ("classification", "dagger", "lols"):
-        for price in PRICES if method == "dagger" else PRICES[1:2]:
-            policy = PruningPolicy.learn(levels, binary, tradeoff=price, method=method, seed=SEED)
+    for method in ("classification", "on-policy", "roll-outs"):
+        for price in PRICES if method == "on-policy" else PRICES[1:2]:
+            policy = PruningPolicy.learn(levels, binary, tradeoff=price, learner=method, seed=SEED)
             searches[f"learned ({method}), λ = {price:g}"] = CoarseToFine(levels, threshold=1e-3, policy=policy)
     for name, search in searches.items():
         repeats = 1 if name == "exact" else REPEATS

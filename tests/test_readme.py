@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,12 @@ def test_the_examples_run(example, printed):
     assert done.returncode == 0, done.stderr
     assert "keeps its contract" in done.stdout
     assert printed in done.stdout
+
+
+def test_the_drawing_of_the_architecture_has_every_package_of_the_contract_in_its_layer():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.split(" | ") for layer in contract["layers"] if layer != "__main__"]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    bands = re.split(r"\n[├└].*\n?", re.search(r"```text\n┌.*\n(│[^`]*)```", page)[1])[:-1]
+    drawn = [[cell.split()[0] for cell in band.splitlines()[0].split("│") if cell.strip()] for band in bands]
+    assert [sorted(names) for names in drawn] == [sorted(names) for names in layers]

@@ -97,7 +97,7 @@ def test_bad_gold_alignments(value, message):
 
 
 def test_gold_alignments_of_a_graph_that_is_none():
-    with pytest.raises(CorpusError, match=r"<stream>: the graph 'a.1' is not in PENMAN notation"):
+    with pytest.raises(CorpusError, match=r"<stream>: .*'a\.1'.*PENMAN"):
         gold(GOLD, "# ::id a.1\n(s / see-01 :ARG0\n")
 
 

@@ -202,7 +202,7 @@ def test_an_edge_to_itself_is_left_out():
 
 def test_a_graph_in_two_parts():
     graph = Graph("a", (("a", "x"), ("b", "y"), ("c", "z")), (("b", ":ARG0", "c"),))
-    with pytest.raises(CorpusError, match="the node 'b' of the graph is not connected with its top"):
+    with pytest.raises(CorpusError, match=r"'b'.*not connected"):
         gold_tree(graph)
 
 

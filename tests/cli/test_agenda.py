@@ -101,7 +101,7 @@ def test_only_constituency_parsers_can_be_tuned(monkeypatch, tmp_path):
         name = "tagging"
 
     monkeypatch.setattr(tune_speed, "load_model", lambda path: (Tagging, object()))
-    with pytest.raises(ConfigError, match="this is a model for tagging; only the speed of constituency parsers"):
+    with pytest.raises(ConfigError, match="model for tagging"):
         tune_speed._parser(tmp_path / "model.tw")
 
 
@@ -114,9 +114,10 @@ def test_settings(run):
 
 def test_settings_that_do_not_fit(run, trees):
     train = ("train", "constituency", trees / "train.ptb", "--out", trees / "no.tw")
-    said = run(*train, "--tradeoff", 1e-5, code=2).stderr
-    assert "tradeoff is about an agenda: set --search agenda, or leave it out" in said
-    assert "tradeoff must be at most 1, not 3" in run(*train, "--search", "agenda", "--tradeoff", 3, code=2).stderr
+    for fact in ("tradeoff", "search", "agenda"):
+        assert fact in run(*train, "--tradeoff", 1e-5, code=2).stderr
+    said = run(*train, "--search", "agenda", "--tradeoff", 3, code=2).stderr
+    assert re.search(r"tradeoff .*at most 1, not 3", said)
     config = trees / "config.toml"
     config.write_text("tradeoff = 1e-5\n")
-    assert "config.toml: tradeoff is about an agenda: set search='agenda'" in run(*train, "-c", config, code=2).stderr
+    assert "config.toml: tradeoff" in run(*train, "-c", config, code=2).stderr

@@ -76,6 +76,6 @@ def test_every_setting_is_resolved(run, task):
 @pytest.mark.parametrize("task", TASKS)
 def test_learners_of_actions_and_unknown_options_are_refused(run, data, tmp_path, task):
     command = ("train", task, data / "train.conllu", "-o", tmp_path / "m.tw")
-    assert "learner 'dagger' learns from single actions" in run(*command, "-l", "dagger", code=2).stderr
+    assert "--learner 'dagger' learns from single actions" in run(*command, "-l", "dagger", code=2).stderr
     assert "No such option" in run(*command, "--beam", 4, code=2).output
     assert os.listdir(tmp_path) == []

@@ -39,3 +39,7 @@ def subject(request, corpus):
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 def test_conformance(subject, check):
     check(subject)
+
+
+def test_every_estimator_shows_its_decisions(subject):
+    assert subject.has_traces

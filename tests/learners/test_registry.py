@@ -47,7 +47,7 @@ def test_every_learner_is_found_in_its_family():
     ("learner", "kinds", "said"),
     [
         ("dagger", [InverseRL], r"'dagger' learns from single actions.*: projection, mwal"),
-        (DAgger(), [MaximumLikelihood, InverseRL], r"'dagger' learns from single actions.*: .*maximum-likelihood"),
+        (DAgger(), [InverseRL, MaximumLikelihood], r"'dagger' learns from single actions.*: .*maximum-likelihood"),
         ("maxent", [Imitation, Structured], r"'maxent' learns from whole plans.*: supervised"),
         ("I+", [Imitation], r"'I\+' learns from rewards"),
         ("max-violation", [PolicyGradient], "'max-violation' learns from searches with a beam"),

@@ -60,6 +60,23 @@ def right_label(word):
     return word % 3
 """
 
+POLICY = """
+import numpy as np
+from treewright.search import Policy, Scorer, Scoring, Sizes
+
+class Favourite(Scoring):
+    def score(arrays, member, size, n, scratch):
+        for k in range(n):
+            scratch.scores[k] = np.float32(1.0 if scratch.actions[k] == arrays[0] else 0.0)
+
+    def sizes(self, task):
+        return Sizes(observed=0, sums=0)
+
+class Mine(Policy):
+    def prepare(self, packed, which):
+        return Scorer(Favourite(), np.array([1]), self.mixture)
+"""
+
 PROGRAM = """
 import json
 import numpy as np
@@ -71,11 +88,13 @@ event.register("numba:compile", recorder)
 from treewright.search import decode
 from treewright.search.decoding import decode_pass, greedy_pass
 from treewright.tagging import SequenceLabelling
+from mypolicy import Mine
 from mytask import Shift
 
 users = Shift().pack([[0, 1, 2, 3, 4, 5], [5, 4]])
 by_expert = decode(users, None)
 by_policy = decode(users, np.tile(np.array([1, 2, 3], np.float32), (4, 1)))
+by_mine = decode(users, Mine())
 
 labelling = SequenceLabelling(3, np.zeros((2, 13), np.int32))
 at = np.array([0, 2], np.int64)
@@ -88,6 +107,7 @@ stats = [decode_pass.stats, greedy_pass.stats]
 print(json.dumps({
     "expert": [int(a) for a in by_expert.state(0).labels],
     "policy": [int(a) for a in by_policy.state(0).labels],
+    "mine": [int(a) for a in by_mine.state(0).labels],
     "loss": float(by_expert.losses.sum()),
     "built-in": [int(a) for a in decoded.state(0).labels],
     "compilations": len(recorder.buffer),
@@ -129,6 +149,7 @@ class Workshop:
             (room / "__pycache__").write_text("a file where a folder is wanted: nothing can be cached here")
         (folder / "user").mkdir()
         self.write("mytask.py", TASK)
+        self.write("mypolicy.py", POLICY)
         self.write("helper.py", HELPER)
         self.write("program.py", PROGRAM)
         self.write("proof.py", PROOF)
@@ -162,12 +183,13 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
     cold, _ = workshop.run()
     assert cold["expert"] == [0, 1, 2, 0, 1, 2]
     assert cold["policy"] == [2] * 6
+    assert cold["mine"] == [1] * 6
     assert cold["built-in"] == [1, 2]
     assert cold["compilations"] > 0
     assert cold["cache"].startswith(str(tmp_path / "cache")), "the cache is not in the user's cache folder"
 
     warm, _ = workshop.run()
-    assert (warm["compilations"], warm["misses"], warm["hits"]) == (0, 0, 3)
+    assert (warm["compilations"], warm["misses"], warm["hits"]) == (0, 0, 4)
     assert warm["expert"] == cold["expert"]
 
     scoring = workshop.package / "search" / "scoring.py"
@@ -175,7 +197,7 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
     scoring.write_text("# a comment moves all lines\n" + before + "\nUNREAD = 1\n")
     workshop.write("helper.py", "UNREAD = 1\n" + HELPER.replace("word % 3", "word % 3  # a comment"))
     commented, _ = workshop.run()
-    assert (commented["compilations"], commented["misses"], commented["hits"]) == (0, 0, 2)
+    assert (commented["compilations"], commented["misses"], commented["hits"]) == (0, 0, 4)
 
     workshop.write("helper.py", HELPER.replace("word % 3", "(word + 1) % 3"))
     helper_edited, _ = workshop.run()
@@ -184,6 +206,10 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
     workshop.write("mytask.py", TASK.replace("1.0 * state.errors[0]", "7.0 + state.errors[0]"))
     task_edited, _ = workshop.run()
     assert task_edited["loss"] == 14.0
+
+    workshop.write("mypolicy.py", POLICY.replace("== arrays[0]", "== arrays[0] + 1"))
+    policy_edited, _ = workshop.run()
+    assert policy_edited["mine"] == [2] * 6
 
     scoring.write_text(before.replace("if values[k] > values[best]:", "if values[k] < values[best]:"))
     assert scoring.read_text() != before

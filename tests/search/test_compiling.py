@@ -136,7 +136,3 @@ def test_an_index_of_compiled_code_that_cannot_be_read_counts_as_empty(trouble, 
     assert files.load("key") == "data"
     monkeypatch.setattr(IndexDataCacheFile, "_load_index", fail)
     assert files.load("key") is None
-
-
-def test_this_version_of_numba_has_the_private_parts_that_are_used():
-    assert numba_internals.supported(), f"Numba {numba.__version__} needs changes in numba_internals.py"

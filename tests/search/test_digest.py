@@ -18,6 +18,7 @@ from numba import types as numba_types
 from numba.extending import intrinsic, overload
 
 import treewright
+from treewright.dependency.systems import find_system
 from treewright.dependency.task import parsing_task
 from treewright.dependency.templates import Templates
 from treewright.search import Task, compiled
@@ -235,13 +236,14 @@ def test_a_helper_below_its_task_counts():
     assert found[0] != found[1]
 
 
-def test_parsers_with_other_templates_are_other_tasks():
-    def digest(*moves):
+def test_parsers_of_other_systems_or_templates_are_other_tasks():
+    def digest(system, *moves):
         templates = Templates(moves=moves, labels=("s0.t",))
-        return parsing_task(templates)("arc-hybrid", 2).digest
+        return parsing_task(find_system(system), templates)(2).digest
 
-    assert digest("s0.t b0.t") == digest("s0.t b0.t")
-    assert digest("s0.t b0.t") != digest("s0.t b0.w")
+    assert digest("arc-hybrid", "s0.t b0.t") == digest("arc-hybrid", "s0.t b0.t")
+    assert digest("arc-hybrid", "s0.t b0.t") != digest("arc-hybrid", "s0.t b0.w")
+    assert digest("arc-hybrid", "s0.t b0.t") != digest("arc-eager", "s0.t b0.t")
 
 
 # ---- the package: an edit of any function changes the keys of just the kernels that reach it
@@ -363,6 +365,7 @@ def kernels(package):
     return {kernel: plain(*kernel) for kernel in package.functions("kernel")}
 
 
+@pytest.mark.slow
 def test_an_edit_changes_the_keys_of_the_kernels_that_reach_it_and_no_others(package, kernels):
     reached = {kernel: package.reachable(*kernel) for kernel in kernels}
     before = {kernel: code_digest(function) for kernel, function in kernels.items()}

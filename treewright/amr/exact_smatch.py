@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.amr.hill_climbing import clear, climb_satisficing, judge, keep, prepare
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import kernel, lean
 
 __all__ = ["Relaxation", "best_assignment", "make_relaxation", "proving_pass"]
@@ -315,9 +316,9 @@ def proving_pass(
             return
         prepare(space, one, two, g)
         rows, most = space.shape[0], space.shape[2]
-        space.best[:rows] = mappings[one.node_at[g] : one.node_at[g + 1]]
+        copy_cells(mappings, one.node_at[g], space.best, 0, rows)
         proved[g] = matched[g] == most
         if not proved[g]:
             proved[g], matched[g] = _search(space, relaxation, matched[g], limit)
-            mappings[one.node_at[g] : one.node_at[g + 1]] = space.best[:rows]
+            copy_cells(space.best, 0, mappings, one.node_at[g], rows)
         control[slot] += np.int64(1)

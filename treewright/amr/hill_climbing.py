@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import kernel, lean
 from treewright.search.hashing import random_below, seed_random
 
@@ -477,5 +478,5 @@ def climbing_pass(
             if best == most:
                 break
         matched[g] = best
-        mappings[one.node_at[g] : one.node_at[g + 1]] = space.best[:rows]
+        copy_cells(space.best, 0, mappings, one.node_at[g], rows)
         control[slot] += np.int64(1)

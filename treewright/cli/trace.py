@@ -55,7 +55,7 @@ def trace(
         typer.Option(
             "--system",
             "-s",
-            help="arc-standard, arc-standard-buffer, arc-eager, arc-hybrid or swap.",
+            help="The transition system; treewright train dependency --help lists them.",
             show_default="arc-standard; arc-standard-buffer with --style edges and actions",
         ),
     ] = None,

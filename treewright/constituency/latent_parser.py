@@ -168,7 +168,7 @@ class LatentParser(ConstituencyEstimator):
             scores = {"dev F1": evaluate(self.levels_)}
         self.card_ = self._make_card(corpora, scores)
 
-    def tune_speed(self, corpus: Corpus, tradeoff: float, *, method: str = "dagger") -> Self:
+    def tune_speed(self, corpus: Corpus, tradeoff: float, *, learner: str = "on-policy") -> Self:
         """Learn pruning for a parser that is there: λ = ``tradeoff``; trees that its grammar lacks are left out."""
         self._check_fitted()
         sentences = read_treebank(corpus, self.max_length)
@@ -183,12 +183,12 @@ class LatentParser(ConstituencyEstimator):
             raise CorpusError(
                 "the parser's grammar can derive no tree of this treebank: give one like its training data"
             )
-        self._learn_pruning(trees, tradeoff, method)
+        self._learn_pruning(trees, tradeoff, learner)
         self.tradeoff = tradeoff
         return self
 
-    def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, method: str = "dagger") -> None:
-        self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, method=method, seed=self.seed)
+    def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:
+        self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, learner=learner, seed=self.seed)
         self._use_levels(self.levels_)
 
     def resolved_config(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ __all__ = ["ML", "ConstituencyParser", "KBest"]
 ML = MaximumLikelihood.name
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 SEARCHES = ("cky", "agenda")
-_HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
+_HELD_OUT = 10  # without development data, every tenth sentence is for learning priorities
 _ENOUGH = 100  # sentences to learn priorities from: there are few weights
 
 #: the settings of a learner where nothing is said of them, chosen on development data
@@ -185,7 +185,7 @@ class ConstituencyParser(ConstituencyEstimator):
         MEMORY,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL, MaximumLikelihood)
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class ConstituencyParser(ConstituencyEstimator):
         tradeoff: float | None,
         *,
         time: str = "pops",
-        learner: str | dict[str, Any] = "dagger",
+        learner: str | dict[str, Any] = "on-policy",
         jobs: int = 1,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Self:
@@ -336,7 +336,7 @@ class ConstituencyParser(ConstituencyEstimator):
         progress: Callable[[str, int, int], None] | None,
         *,
         time: str = "pops",
-        learner: str | dict[str, Any] = "dagger",
+        learner: str | dict[str, Any] = "on-policy",
     ) -> None:
         """Priorities for λ = ``tradeoff``, or those of A*₀ without it."""
         self._agenda = AgendaParser(self.grammar_, self._lexical, features)

@@ -90,8 +90,8 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
     agenda, words = parser._agenda, list(sentence.forms)
     packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
     order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
-    weights, prune = parser.priority_.weights, parser.priority_.prune
-    [nodes] = agenda.parse(packed, weights, prune=prune, order=order).derivations
+    weights, max_gap = parser.priority_.weights, parser.priority_.max_gap
+    [nodes] = agenda.parse(packed, weights, max_gap=max_gap, order=order).derivations
     pops = [agenda.pop(*row) for row in order[order[:, 0] >= 0.0].tolist()]
     symbols, tops = parser.grammar_.symbols, parser.grammar_.unary
     built = {(symbols[node[0]], node[3], node[4]) for node in nodes.tolist()}

@@ -292,7 +292,7 @@ class EisnerPlanner(HypergraphPlanner):
             attributes of each (:func:`~treewright.dependency.words.word_rows`).
         labels: how many there are, and which may be labels of the root.
         heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees. Without
-            them there is nobody to learn from, and nothing to be had but :meth:`best_trees`.
+            them the planner cannot be learned from, and only :meth:`best_trees` is of use.
         bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
     """
 

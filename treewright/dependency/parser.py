@@ -44,7 +44,7 @@ __all__ = ["DependencyParser"]
 Features = str | Sequence[str] | dict[str, Sequence[str]]
 
 MODE_BITS = {"accurate": 19, "fast": 20}
-#: so many weights are kept, the largest: about three bytes each in the model file
+#: the number of weights that are kept, the largest ones: about three bytes each in the model file
 MOST_WEIGHTS = {"accurate": 10_000_000, "fast": 4_000_000}
 #: what a learner is given where it says nothing of these, chosen on development data
 UPDATES: dict[str, dict[str, Any]] = {

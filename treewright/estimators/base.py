@@ -57,7 +57,7 @@ class Estimator(Generic[ScoresT]):
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
     * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
       sentences with it; neither changes the estimator;
-    * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence;
+    * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
@@ -250,7 +250,7 @@ class Estimator(Generic[ScoresT]):
         return self._trace(whole, gold, follow, **options)
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
-        raise NotImplementedError
+        raise ConfigError(f"{type(self).__name__} has no traces")
 
     # ---- scoring
 

@@ -74,7 +74,7 @@ class LinearPolicy(LearnablePolicy):
         return cls.from_arrays(model.arrays)
 
     def compressed(self, most: int | None = None) -> LinearPolicy:
-        """The same policy in whole numbers of 16 bits, with at most so many weights, the largest ones.
+        """The same policy in whole numbers of 16 bits, with at most ``most`` weights, the largest ones.
 
         Scores change by a common factor and by rounding; half the memory makes decoding faster.
 

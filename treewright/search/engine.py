@@ -83,7 +83,7 @@ class Episode(NamedTuple):
 
 
 class RollOut(NamedTuple):
-    """How the rest of an episode is tried: by ``who``, ``samples`` times, and if ``cut`` > 0 for so many steps only."""
+    """How an episode is finished: by ``who``, ``samples`` times, and for ``cut`` steps only if that is above 0."""
 
     who: int
     samples: int

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import compiled, lean
 
 __all__ = [
@@ -260,6 +261,5 @@ def room(array: Any, needed: int) -> Any:
     if needed <= array.shape[0]:
         return array
     larger = np.zeros(max(needed, 2 * array.shape[0]), array.dtype)
-    for i in range(array.shape[0]):  # a slice would compile the messages of its errors, 40 functions on strings
-        larger[i] = array[i]
+    copy_cells(array, 0, larger, 0, array.shape[0])
     return larger

@@ -262,18 +262,18 @@ class HypergraphPlanner(ABC):
         features = self.expert_features(which)
         return float((θ[features.at] * features.amount).sum())  # not @, which would start threads for so little
 
-    def optimal_features(self, θ: Floats, which: Ints, *, loss: float = 0.0, jobs: int = 1) -> Features:
+    def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """Σ Φ of the best plans, and their values.
 
         Features are of anchored actions, and the expert's plan has each of those once or not at all. So the counterpart
-        of the rewards r − c·f(φ, τ_E) of Algorithm 4 is to take c from every anchored action of the expert: a plan
-        loses c for each word that it treats as the expert does, and the expert's must win in spite of that. But for a
-        constant this is the Hamming margin of Taskar, Guestrin & Koller (2003).
+        of the rewards r − c·f(φ, τ_E) of Algorithm 4 is to take c, the ``margin``, from every anchored action of the
+        expert: a plan loses c for each word that it treats as the expert does, and the expert's must win in spite of
+        that. But for a constant this is the Hamming margin of Taskar, Guestrin & Koller (2003).
         """
 
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
-            if loss:
-                np.subtract.at(batch.scores, _own_places(batch.gold, batch.gold_at, batch.at), loss)
+            if margin:
+                np.subtract.at(batch.scores, _own_places(batch.gold, batch.gold_at, batch.at), margin)
             best_pass(self.forests, batch, weights, totals)
 
         return self._sum(θ, which, jobs, run, self.anchors)

@@ -26,11 +26,9 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar
 
 from numba import types
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
-from treewright.search.compiling import compiled, inlined, interpreted
+from treewright.search.compiling import Methods, compiled, inlined, interpreted
 from treewright.search.digest import code_digest
 
 __all__ = ["Kind"]
@@ -68,6 +66,7 @@ def _numba_type(cls: type[Kind]) -> KindType:
     functions = {name: getattr(cls, name) for name in cls.functions}
     made = KindType(f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions.values()), tuple(cls.allocating))
     _FUNCTIONS[made.key] = functions
+    _methods.declare(functions)
     return made
 
 
@@ -100,22 +99,13 @@ def _unbox(typ: KindType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
-@infer_getattr
-class _Functions(AttributeTemplate):  # type: ignore[misc]
-    """A function of a kind is a compiled function like any other: no overload, and no call in between."""
-
-    key = KindType
-
-    def generic_resolve(self, kind: KindType, name: str) -> Any:
-        function = _FUNCTIONS[kind.key].get(name)
-        if function is None:
-            return None
-        if (kind.key, name) not in _COMPILED:
-            compile = compiled if name in kind.allocating else inlined
-            _COMPILED[kind.key, name] = compile(function)
-        return types.Dispatcher(_COMPILED[kind.key, name])
+def _find(kind: KindType, name: str) -> Any:
+    """A function of a kind, as compiled code calls it."""
+    function = _FUNCTIONS[kind.key].get(name)
+    if function is not None and (kind.key, name) not in _COMPILED:
+        compile = compiled if name in kind.allocating else inlined
+        _COMPILED[kind.key, name] = compile(function)
+    return _COMPILED.get((kind.key, name))
 
 
-@lower_getattr_generic(KindType)  # type: ignore[untyped-decorator]
-def _get(context: Any, builder: Any, typ: KindType, value: Any, name: str) -> Any:
-    return context.get_dummy_value()
+_methods = Methods(KindType, _find)

@@ -142,7 +142,7 @@ def _next_best(
             pool.stack[depth, 0], pool.stack[depth, 1] = of_right, right
             depth += 1
             continue
-        heap = np.int64(pool.heaps[v])
+        heap: Any = np.int64(pool.heaps[v])
         part = scores[fans[f, PART] + k * fans[f, PART_STEP]]
         if next_left >= 0:
             other = pool.values[of_right] if of_right >= 0 else 0.0

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
 from treewright.errors import TaskError
-from treewright.search.compiling import compiled, interpreted, lean
+from treewright.search.compiling import Methods, compiled, interpreted, lean
 from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
@@ -124,7 +124,7 @@ class Task:
         """Write the words that a policy with an encoder looks at in this state, and return how many there are.
 
         A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
-        k-th position has the same role in every state: the top of the stack, say.
+        k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
         """
         return 0
 
@@ -379,16 +379,8 @@ def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
-def _register(name: str) -> None:
-    @overload_method(TaskType, name)  # type: ignore[untyped-decorator]
-    def resolve(task: Any, *arguments: Any) -> Any:
-        function = compiled_function(task.key, name)
-
-        def call(task: Any, *arguments: Any) -> Any:
-            return function(*arguments)
-
-        return call
+def _find(task: TaskType, name: str) -> Any:
+    return compiled_function(task.key, name) if name in (*PROTOCOL, *_GENERATED) else None
 
 
-for _name in (*PROTOCOL, *_GENERATED):
-    _register(_name)
+Methods(TaskType, _find).declare((*PROTOCOL, *_GENERATED))

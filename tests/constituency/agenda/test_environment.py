@@ -28,7 +28,7 @@ def twin_of(problem, found, θ):
     def priority(item, score):
         return float(θ @ plain_features(problem, found, item, score)[: len(θ)])
 
-    return PlainAgenda(problem, priority, found.prune)
+    return PlainAgenda(problem, priority, found.max_gap)
 
 
 def gold_constituents(found):
@@ -74,7 +74,7 @@ def test_gradients_are_those_of_the_paper(problem, seed, discount, infusion, cre
     """Eq. 7 and 9 written out, along the trajectory that was drawn."""
     λ, temperature, baseline = 0.01, 0.7, 0.3
     costs = (0.5, 0.25) if time == "seconds" else None
-    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, prune=prune)
+    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, max_gap=prune)
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     choices = {"temperature": temperature, "infusion": infusion, "discount": discount, "credit": credit}
     rollouts, [pops] = found.drawn(θ, 0, seed=seed, baseline=np.array([baseline]), **choices)
@@ -217,7 +217,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
 
 
 def sequences(problem, found, θ, temperature, length):
-    """The probabilities of all sequences of so many pops, by eq. 4 written out."""
+    """The probabilities of all sequences of ``n`` pops, by eq. 4 written out."""
     wanted = {}
 
     def go_on(prefix, probability):
@@ -267,7 +267,7 @@ def test_pops_are_exact_draws(seed, temperature):
 
 @pytest.mark.parametrize("scale", [1e-6, 200.0, 1e4])
 def test_sums_and_clocks_survive_any_spread_of_priorities(scale):
-    """Priorities so far apart that some clocks would never ring: the sums are made anew, and the best go first."""
+    """Priorities so far apart that some clocks would never ring: the sums are computed again, and the best go first."""
     problem = make(random_shape(np.random.default_rng(5), 5, 9), 5)
     found = environment(problem, 5, gold="flat")
     θ = scale * found.initial()
@@ -347,7 +347,7 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.nan}, "must be a number"),
         ({"tradeoff": -1.0}, "0 or more, not -1"),
         ({"tradeoff": math.inf}, "must be a number"),
-        ({"prune": -1.0}, "must be 0 or more"),
+        ({"max_gap": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
     ],
 )

@@ -75,7 +75,7 @@ class AgendaEnvironment:
     ``sentences`` are the words, ``rows`` their rows in the parser's lexicon, and ``trees`` gold trees as they are in
     the treebank, cleaned; without them there are parses, but neither rewards nor an oracle. ``tradeoff`` is λ. ``time``
     is one of :data:`TIMES`; for seconds, ``seconds`` says what a pop and a push take. Constituents worse by more than
-    ``prune`` (Δ) than another one of their span are pruned. A parse ends after ``most_pops``, if that is given; it
+    ``max_gap`` (Δ) than another one of their span are pruned. A parse ends after ``most_pops``, if that is given; it
     always does after N·n(n+1)/2. ``cheating`` adds the feature of §3.3.
 
     Weights θ are those of features divided by :data:`~treewright.constituency.agenda.features.SCALES`: so one step size
@@ -93,7 +93,7 @@ class AgendaEnvironment:
     tradeoff: float = 1e-6
     time: str = "pops"
     seconds: tuple[float, float] | None = None
-    prune: float = np.inf
+    max_gap: float = np.inf
     most_pops: int | None = None
     cheating: bool = False
     imitates: bool = False
@@ -107,8 +107,8 @@ class AgendaEnvironment:
             raise ConfigError(
                 f"the tradeoff λ must be a number, 0 or more, not {self.tradeoff!r}: it is the price of time"
             )
-        if not self.prune >= 0.0:
-            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.prune!r}")
+        if not self.max_gap >= 0.0:
+            raise ConfigError(f"must be 0 or more, not {self.max_gap!r}", setting="max_gap", value=self.max_gap)
         if self.most_pops is not None and self.most_pops < 1:
             raise ConfigError(f"most_pops must be 1 or more, not {self.most_pops!r}")
         if len(self.sentences) != len(self.rows) or (self.trees is not None and len(self.trees) != len(self.rows)):
@@ -248,7 +248,7 @@ class AgendaEnvironment:
     @cached_property
     def fingerprint(self) -> str:
         """What trajectories depend on, besides θ."""
-        costs, ends = (self.tradeoff, self.time, self.seconds), (self.prune, self.most_pops)
+        costs, ends = (self.tradeoff, self.time, self.seconds), (self.max_gap, self.most_pops)
         digest = hashlib.sha256(repr((costs, ends, self.cheating, self.imitates)).encode())
         parser = self.parser
         for array in (parser.grammar.weights, *parser.lexical, *parser.priorities.tables, *self.packed, *self._gold):
@@ -262,7 +262,7 @@ class AgendaEnvironment:
             self.packed,
             self.weights(θ),
             which,
-            prune=self.prune,
+            max_gap=self.max_gap,
             growth=growth,
             most_pops=self._most,
             wants=self._wants,
@@ -291,7 +291,7 @@ class AgendaEnvironment:
         prices = float(self.tradeoff * per_pop), float(self.tradeoff * per_push)
         how = Exploration(float(temperature), float(infusion), float(discount), counts, *prices, int(seed))
         expert, weights = Expert(self._gold, self._oracle, self._wants), self.parser.weights(self.weights(θ))
-        limits = Limits(float(self.prune), 0.0, self._most)
+        limits = Limits(float(self.max_gap), 0.0, self._most)
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             part, shard = slice(first, last), Shard(which[first:last], control, slot)
@@ -370,8 +370,8 @@ class AgendaEnvironment:
 def seconds_per_step(environment: AgendaEnvironment, which: Longs) -> tuple[float, float]:
     """What a pop and a push take, in seconds: measured on A*₀ with several thresholds, by least squares."""
     counts, seconds = [], []
-    for prune in (3.0, 6.0, 9.0, 12.0, np.inf):
-        pruned = environment.but(prune=prune, cheating=False)
+    for max_gap in (3.0, 6.0, 9.0, 12.0, np.inf):
+        pruned = environment.but(max_gap=max_gap, cheating=False)
         θ = pruned.initial()
         pruned.parse(θ, which[:1])  # compiled and warm
         begun = perf_counter()

@@ -147,7 +147,7 @@ class AgendaParser:
         weights: Floats,
         which: Longs | None = None,
         *,
-        prune: float = np.inf,
+        max_gap: float = np.inf,
         growth: float = 0.0,
         most_pops: int = NO_LIMIT,
         wants: Places | None = None,
@@ -156,7 +156,7 @@ class AgendaParser:
     ) -> Parses:
         """Parse sentences by the greedy policy (eq. 2), all of them or those that ``which`` names.
 
-        ``prune`` is Δ. With ``growth``, Δ grows by it where there is no parse: IDA*₀. ``order`` is that of
+        ``max_gap`` is Δ. With ``growth``, Δ grows by it where there is no parse: IDA*₀. ``order`` is that of
         :func:`~treewright.constituency.agenda.search.search`; ``wants`` are the places of the cheating feature.
         """
         n = packed.size
@@ -165,7 +165,7 @@ class AgendaParser:
         order = np.zeros((0, 3)) if order is None else order
         is_learned = weights[INSIDE] != 1.0 or np.any(np.delete(weights, INSIDE))
         chosen = self.weights(weights if is_learned else np.zeros(0))
-        limits = Limits(float(prune), float(growth), int(most_pops))
+        limits = Limits(float(max_gap), float(growth), int(most_pops))
         parsed, work_done = new_parsed(packed.at), Work(np.zeros(n, np.int64), np.zeros(n, np.int64))
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:

@@ -1,8 +1,8 @@
 """Binary trees for charts, and back: what a symbol remembers of its ancestors and siblings.
 
 Chart parsers want rules with at most two children. A treebank has longer ones, and its labels say too little: an NP
-below S is more often a pronoun than one below VP. :class:`Markovisation` solves both. It writes the nearest ancestors of
-a constituent into its name (*vertical* memory), and builds a long constituent child by child, through intermediate
+below S is more often a pronoun than one below VP. :class:`Markovisation` solves both. It writes the nearest ancestors
+of a constituent into its name (*vertical* memory), and builds a long constituent child by child, through intermediate
 symbols that remember the children generated last (*horizontal* memory; Klein and Manning 2003). Because they forget
 the others, a grammar read off such trees derives long rules that the treebank never had.
 

@@ -296,7 +296,7 @@ class Grammar:
     # ---- files
 
     def lines(self) -> Iterator[str]:
-        """The rules as text: parent, arrow, children, count and weight, separated by tabs; for each parent, the most frequent first."""
+        """The rules as text, the most frequent of each parent first: rule, count and weight, separated by tabs."""
         twos = [(self.symbols[a], f"{self.symbols[b]} {self.symbols[c]}") for a, b, c in self.binary.tolist()]
         ones = [
             (self.symbols[a], " ".join([*(f"[{name}]" for name in middle), self.symbols[b]]))

@@ -13,10 +13,10 @@ where the odds that the item is needed are above λ. What differs is which items
 
 ``classification``
     all of them; needed are those of the treebank's tree.
-``dagger``
+``on-policy``
     those that the policy itself gets to: what can be built from parts that it has built (Ross et al. 2011).
-``lols``
-    as ``dagger``, and then for some decisions of each sentence both actions are tried: it is parsed with the one and
+``roll-outs``
+    as ``on-policy``, and then for some decisions of each sentence both actions are tried: it is parsed with the one and
     with the other, and the difference of the rewards is what the worse action costs (Chang et al. 2015).
 
 These are not rows of the table in :mod:`treewright.learners.imitation`, whose tasks take one action at a time in a
@@ -47,16 +47,16 @@ from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.search.lanes import LANES
 from treewright.search.running import run_shards
-from treewright.settings import whole_number
+from treewright.settings import current_name, one_of, whole_number
 
-__all__ = ["METHODS", "PruningPolicy"]
+__all__ = ["LEARNERS", "PruningPolicy"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float32]
 
-METHODS = ("classification", "dagger", "lols")
+LEARNERS = ("classification", "on-policy", "roll-outs")
 
 FREQUENT = 5  # occurrences in training from which a word is a feature of its own
 THRESHOLDS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # of which the best one is chosen on held-out sentences
@@ -80,23 +80,24 @@ class PruningPolicy:
         trees: Sequence[Tree],
         *,
         tradeoff: float = 0.001,
-        method: str = "dagger",
+        learner: str = "on-policy",
         passes: int = 4,
-        rate: float = 0.2,
+        step_size: float = 0.2,
         rows: int = 1 << 15,
         deviations: int = 8,
         seed: int = 0,
     ) -> PruningPolicy:
         """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an item built in vain.
 
-        A needed item that is skipped costs 1. ``dagger`` and ``lols`` begin with two passes of classification. Every
-        tenth tree is held out: the threshold is chosen with which its items cost the least, since a policy is too sure
-        of the sentences that it has learned from. Trees that the grammar cannot derive are left out.
+        A needed item that is skipped costs 1. ``on-policy`` and ``roll-outs`` begin with two passes of classification.
+        Every tenth tree is held out: the threshold is chosen with which its items cost the least, since a policy is too
+        sure of the sentences that it has learned from. Trees that the grammar cannot derive are left out.
         """
-        if method not in METHODS:
-            raise ConfigError(f"method cannot be {method!r}; it is one of: {', '.join(METHODS)}")
+        learner = current_name("pruning", learner)
+        if learner not in LEARNERS:
+            raise ConfigError(one_of(learner, LEARNERS), setting="learner", value=learner)
         if not 0.0 < tradeoff <= 1.0:
-            raise ConfigError(f"tradeoff must be above 0 and at most 1, not {tradeoff!r}")
+            raise ConfigError(f"must be above 0 and at most 1, not {tradeoff!r}", setting="tradeoff", value=tradeoff)
         passes, seed = whole_number("passes", passes, 1), whole_number("seed", seed, 0)
         base, lexical = grammars[0].base, grammars[0].lexical()
         known = [(tree, nodes) for tree in trees if (nodes := _derivation(base, tree)) is not None]
@@ -125,13 +126,13 @@ class PruningPolicy:
         learned = np.flatnonzero(~held_out)
         for number in range(passes):
             order = rng.permutation(learned)
-            roll_in = method != "classification" and number >= 2
-            learn_pass(table, coarse, sentences, order, gold, tradeoff, rate, roll_in)
-        if method == "lols":
+            roll_in = learner != "classification" and number >= 2
+            learn_pass(table, coarse, sentences, order, gold, tradeoff, step_size, roll_in)
+        if learner == "roll-outs":
             fine = grammars[-1]
             level = blocks_of(fine, np.repeat(np.arange(len(tags)), fine.substates), grammars[0].substates)
             how = Deviations(deviations, _blocks_of_an_item(level), seed, passes)
-            lols_pass(table, level, sentences, rng.permutation(learned), gold, tradeoff, rate, how)
+            lols_pass(table, level, sentences, rng.permutation(learned), gold, tradeoff, step_size, how)
         spans = np.repeat(held_out, np.diff(gold.at))
         return min(
             (policy.with_threshold(each) for each in THRESHOLDS),
