@@ -31,7 +31,7 @@ PREDICT = """
 import treewright
 model = treewright.load("{name}.tw")
 _, _, test = treewright.builtin_corpus(train=8, dev=1, test=1)
-model.tag(test) if hasattr(model, "tag") else model.parse(test)
+next(getattr(model, name) for name in ("tag", "parse", "predict") if hasattr(model, name))(test)
 """
 
 TRAIN = """

@@ -59,6 +59,7 @@ def test_learners(run):
         ],
         "planning": irl_table(),
         "reinforcement": rl_table(),
+        "counting": [{"learner": "maximum-likelihood", "source": "relative frequencies"}],
     }
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())

@@ -171,7 +171,7 @@ def test_a_model_file_gives_back_the_same_parser(parser, corpus, tmp_path):
     assert again.resolved_config() == parser.resolved_config()
     assert again.card_ == parser.card_
     assert again.grammar == asdict(Markovisation())
-    assert again.learner["loss"] == 0.5
+    assert again.learner["margin"] == 0.5
     assert again.grammar_.to_text() == parser.grammar_.to_text()
 
 

@@ -230,7 +230,7 @@ class PlacedLabelling(SequenceLabelling):
     def positions(x, state, out):
         for k in range(5):
             i = state.position[0] + k - 2
-            out[k] = i if i < x.n else -1
+            out[k] = i if 0 <= i < x.n else -1
         return 5
 
 
@@ -274,7 +274,7 @@ LEARNERS = ["supervised", "dagger", "exploration", "v-dagger"]
 
 @pytest.mark.parametrize("learner", [*LEARNERS, "lols", "aggravate"])
 def test_it_learns_a_toy_task(track, learner):
-    trained = train({"name": learner, "iterations": 6}, track, policy=network(track))
+    trained = train({"name": learner, "passes": 6}, track, policy=network(track))
     tokens = track.lengths.sum()
     assert decode(track, network(track)).losses.sum() / tokens > 0.5
     assert trained.policy.decode(track).losses.sum() / tokens < 0.05
@@ -283,7 +283,7 @@ def test_it_learns_a_toy_task(track, learner):
 
 @pytest.mark.parametrize("learner", ["early-update", "max-violation"])
 def test_it_learns_with_a_beam(track, learner):
-    trained = train({"name": learner, "iterations": 8}, track, beam=3, policy=network(track))
+    trained = train({"name": learner, "passes": 8}, track, beam=3, policy=network(track))
     assert trained.policy.decode(track, beam=3).losses.sum() / track.lengths.sum() < 0.1
     assert trained.history[-1].examples < trained.history[0].examples
 
@@ -291,7 +291,7 @@ def test_it_learns_with_a_beam(track, learner):
 @pytest.mark.parametrize("learner", [*LEARNERS[:3], pytest.param("v-dagger", marks=pytest.mark.jit)])
 def test_it_learns_to_tag(tagging, learner):
     training, held_out = tagging
-    policy = train({"name": learner, "iterations": 4}, training, policy=network(training)).policy
+    policy = train({"name": learner, "passes": 4}, training, policy=network(training)).policy
     majority = np.bincount(training.arrays.gold).argmax()
     baseline = float((held_out.arrays.gold == majority).mean())
     accuracy = 1.0 - policy.decode(held_out).losses.sum() / held_out.lengths.sum()
@@ -303,7 +303,7 @@ def test_it_learns_to_tag(tagging, learner):
 def test_one_seed_gives_one_result_whatever_the_number_of_threads(track, learner):
     def trained(**options):
         policy = network(track, seed=options.pop("start", 0))
-        trained = train({"name": learner, "iterations": 2}, track, policy=policy, **{"seed": 3, **options})
+        trained = train({"name": learner, "passes": 2}, track, policy=policy, **{"seed": 3, **options})
         return sha(*trained.policy.parameters.values())
 
     first = trained()
@@ -312,7 +312,7 @@ def test_one_seed_gives_one_result_whatever_the_number_of_threads(track, learner
 
 
 def test_sentences_may_be_prepared_in_blocks(track):
-    whole, blocks = (train(DAgger(iterations=2), track, policy=network(track, block=block)) for block in (None, 3))
+    whole, blocks = (train(DAgger(passes=2), track, policy=network(track, block=block)) for block in (None, 3))
     assert sha(*whole.policy.parameters.values()) == sha(*blocks.policy.parameters.values())
     for options in ({}, {"beam": 2}, {"jobs": 2}):
         decoded = [decode(track, trained.policy, **options) for trained in (whole, blocks)]
@@ -323,7 +323,7 @@ def test_sentences_may_be_prepared_in_blocks(track):
 def test_resumed_training_is_the_same_to_the_bit(track, learner, tmp_path):
     def trained(iterations, **options):
         evaluate = lambda policy: -float(policy.decode(track).losses.sum())  # noqa: E731
-        settings = {"name": learner, "iterations": iterations}
+        settings = {"name": learner, "passes": iterations}
         return train(settings, track, policy=network(track), evaluate=evaluate, **options)
 
     whole = trained(4)
@@ -342,7 +342,7 @@ def test_resumed_training_is_the_same_to_the_bit(track, learner, tmp_path):
 @pytest.mark.jit
 def test_compiled_and_interpreted_code_do_the_same_to_the_bit(track, tagging):
     for few, learner in ((track, "exploration"), (track, "v-dagger"), (tagging[1], "dagger")):
-        trained = [train({"name": learner, "iterations": 2}, some, policy=network(some)) for some in (few, few.plain())]
+        trained = [train({"name": learner, "passes": 2}, some, policy=network(some)) for some in (few, few.plain())]
         assert sha(*trained[0].policy.parameters.values()) == sha(*trained[1].policy.parameters.values())
         policy = trained[0].policy
         for options in ({}, {"beam": 3}):
@@ -359,5 +359,5 @@ def test_policies_that_cannot_be_mixed_are_not_for_searn(track):
 
 def test_a_linear_policy_still_learns_the_same_task(track):
     """It looks at features where the network looks at positions."""
-    policy = train({"name": "dagger", "iterations": 4}, track, bits=10).policy
+    policy = train({"name": "dagger", "passes": 4}, track, bits=10).policy
     assert policy.decode(track).losses.sum() == 0.0

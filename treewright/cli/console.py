@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPILING",
     "Bar",
+    "compiled_in",
     "make_table",
     "patience_while_compiling",
     "print_json",
@@ -36,7 +37,7 @@ __all__ = [
 
 _PATIENCE = 2.0  # seconds before a progress bar appears, or somebody asks why nothing happens
 _TICK = 0.25
-COMPILING = "compiling, once: this may take a minute or two"
+COMPILING = "compiling: this takes some seconds, and the result is kept on disk for the next time"
 
 
 class _Console(Console):
@@ -116,15 +117,29 @@ def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
     from treewright.cli.compilation import watching
 
     with watching() as compilation:
+        told = False
 
         def remind() -> bool:
+            nonlocal told
             if compilation.seconds < _PATIENCE:
                 return True
+            told = True
             note(COMPILING)
             return False
 
         with _now_and_then(remind):
             yield
+        if told:
+            note(compiled_in(compilation.seconds))
+
+
+def compiled_in(seconds: float) -> str:
+    """What is said when compilation is over.
+
+    >>> compiled_in(12.34)
+    'compiled in 12 s'
+    """
+    return f"compiled in {seconds:.0f} s"
 
 
 @contextmanager
@@ -161,6 +176,7 @@ class Bar:
         self._task = TaskID(0)
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
         self._compilation: Compilation | None = None
+        self._told = False  # that something is being compiled, and not yet how long it took
         self._until_the_end = ExitStack()
         self._lock = threading.RLock()  # who reminds is another thread
 
@@ -200,7 +216,10 @@ class Bar:
         compiling = self._first is None and watched is not None and watched.goes_on and watched.seconds > _PATIENCE
         if compiling and self._shown and not self._drawn:
             note(COMPILING)
-            self._shown = False
+            self._shown, self._told = False, True
+        if self._told and watched is not None and self._first is not None:
+            note(compiled_in(watched.seconds))
+            self._told = False
         if not self._drawn or now - self._started < _PATIENCE:
             return
         if self._progress is None:

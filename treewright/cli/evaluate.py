@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.console import Bar, print_json, stdout
+from treewright.cli.console import Bar, make_table, print_json, stdout
 from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
-from treewright.cli.streams import batched
+from treewright.cli.streams import batched, load
 from treewright.cli.tasks import TASKS, Task, load_model
+from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ def evaluate(
     max_length: Annotated[
         int | None, typer.Option("--max-length", help="Constituents: exclude longer sentences.", min=1)
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Two CoNLL-U files: analyses of the same text, whose tokens and sentences may differ, by the rules of "
+            "CoNLL 2018.",
+        ),
+    ] = False,
     trees: Trees = None,
     tagger: Tagger = None,
     parser: Parser = None,
@@ -97,7 +106,11 @@ def evaluate(
       treewright evaluate amr.tw test.amr --trees test.conllu
       treewright evaluate amr.tw test.amr --tagger xpos.tw --parser parser.tw
       treewright evaluate parsed.amr gold.amr
+      treewright evaluate pipeline.conllu gold.conllu --raw
     """
+    if raw:
+        _evaluate_raw(model, test, as_json)
+        return
     given: dict[str, Any] = {
         "column": column,
         "subtypes": False if no_subtypes else None,
@@ -138,6 +151,27 @@ def evaluate(
     console = stdout()
     for part in shown:
         console.print(part, markup=False)
+
+
+def _evaluate_raw(system: str, test: str, as_json: bool) -> None:
+    """Score an analysis of raw text against a treebank."""
+    from treewright.metrics.conll18 import score_raw_text
+
+    for path in (system, test):
+        if path != "-" and Path(path).suffix.lower() not in (".conllu", ".conll"):
+            raise ConfigError(f"{path}: --raw compares two CoNLL-U files")
+    if system == test == "-":
+        raise ConfigError("standard input (-) can be only one of the two")
+    gold, found = (load(path, "conllu", shown=not as_json) for path in (test, system))
+    scores = score_raw_text(gold, found)
+    if as_json:
+        print_json({"system": system, "test": test, **{name: score.as_dict() for name, score in scores.items()}})
+        return
+    rows = [
+        (name, percent(s.f1), percent(s.precision), percent(s.recall), percent(s.accuracy), f"{s.gold:,}")
+        for name, s in scores.items()
+    ]
+    stdout().print(make_table(None, ("measure", "F1", "precision", "recall", "aligned words", "gold"), rows))
 
 
 def is_annotation(path: str) -> bool:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -151,7 +151,9 @@ def _parsed(
     gc.freeze()  # sentences have no cycles: looking for some takes a third of the time
     gc.set_threshold(100_000)
     waiting: Future[list[Any]] | None = None
-    with patience_while_compiling(shown=not quiet), ThreadPoolExecutor(1) as pool:
+    from treewright.search.threads import thread_pool
+
+    with patience_while_compiling(shown=not quiet), thread_pool(1) as pool:
         for batch in source.batches():
             future = pool.submit(work, batch, jobs)
             if waiting is not None:

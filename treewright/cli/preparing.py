@@ -72,8 +72,8 @@ def preparation(
         return lambda sentences, jobs: _warn_of_missing(tags, list(sentences))
     from treewright.pipeline import Pipeline
 
-    models = [_load(path, ("tagging", "viterbi"), "a tagger") for path in taggers or ()]
-    trees = None if parser is None else _load(parser, ("dependency", "eisner"), "a dependency parser")
+    models = [_load(path, "tagging", "a tagger") for path in taggers or ()]
+    trees = None if parser is None else _load(parser, "dependency", "a dependency parser")
     row = Pipeline(models, trees, getattr(estimator, "lemmas_", None))
     others = [column for column in expected if column not in {model.column for model in models}]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
@@ -109,10 +109,10 @@ def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list
     return sentences
 
 
-def _load(path: Path, tasks: tuple[str, ...], wanted: str) -> Any:
+def _load(path: Path, annotates: str, wanted: str) -> Any:
     from treewright.loading import load
 
     model = load(path)
-    if model.task not in tasks:
+    if model.annotates != annotates:
         raise ConfigError(f"{path}: this is a model for {model.task}; give {wanted}")
     return model

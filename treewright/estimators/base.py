@@ -29,7 +29,7 @@ from treewright.tracing import Trace
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
 ScoresT = TypeVar("ScoresT", bound=Scores)
-Any_ = TypeVar("Any_", bound="Estimator[Any]")
+AnEstimator = TypeVar("AnEstimator", bound="Estimator[Any]")
 
 
 class NotFittedError(TreewrightError):
@@ -335,7 +335,7 @@ class Estimator(Generic[ScoresT]):
         raise NotImplementedError
 
 
-def clone(estimator: Any_) -> Any_:
+def clone(estimator: AnEstimator) -> AnEstimator:
     """Return an estimator with the same settings that has learned nothing.
 
     >>> from treewright.tagging import Tagger

@@ -98,10 +98,12 @@ def imitate_pass(
     log: Log,
     outcome: Outcome,
 ) -> Log:
-    """Visit the sentences ``order[first:last]`` and cost every action in every state of a roll-in (Algorithm 6).
+    """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, but for Train(C, E).
 
-    Where ``online`` is given the policy learns from each state at once; otherwise examples are added to ``log``, which
-    is returned. Without ``rolling`` the oracle is asked for costs, and nothing of roll-outs is compiled.
+    In each state of a roll-in every action gets a cost (:func:`cost_actions`), and the policy or the expert chooses
+    where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from
+    each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
+    returned. Without ``rolling`` the oracle gives the costs, and nothing of roll-outs is compiled.
     """
     kept, random = space.kept, space.scratch.random
     for position in range(shard.first, shard.last):
@@ -129,14 +131,17 @@ def imitate_pass(
                 break
             chosen = 0
             if n > 1:
+                # roll in: who acts here?
                 if t > 0 and choices.roll_in == MIX_PER_STEP:
                     actor = draw_actor(scorer, choices.roll_in, random)
                 predicted = predict(scorer, choices, actor, size, n, kept)
+                # cost every action, by the oracle or by roll-outs
                 code = cost_actions(task, episode, rolled, scorer, choices, rolling, actor, n, space)
                 if code < 0:
                     trouble = code
                     break
                 chosen = follow(choices, actor, predicted, n, space)  # before the weights change
+                # train, or keep the example for later
                 decisions += 1
                 if online is not None:
                     costs += online.kind.update(online, size, n, kept)

@@ -34,7 +34,7 @@ _LEAST_BLOCK = 4  # instances
 
 
 class Forests(NamedTuple):
-    """Hypergraphs in flat arrays. ``shapes`` has a row for each: its places, its parts, and its most edges."""
+    """Concatenated hypergraphs. ``shapes`` has a row for each: its places, its parts, and its most edges."""
 
     nodes: Shorts
     nodes_at: Ints
@@ -154,7 +154,7 @@ def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any)
         for m in range(nodes.shape[0]):
             fans_of[nodes[m], 0], fans_of[nodes[m], 1] = fans_at[m], fans_at[m + 1]
         count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
-        while count == FULL:  # nobody knows before how many candidates there will be
+        while count == FULL:  # how many candidates there will be is not known before
             pool = new_derivations(2 * pool.values.shape[0], places)
             count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
         z = 0.0
@@ -313,7 +313,7 @@ class HypergraphPlanner(ABC):
     # ---- how sums are made
 
     def _batch(self, θ: Floats | None, which: Ints, gold: tuple[Shorts, Ints]) -> tuple[Batch, Floats, Floats]:
-        """The forests of some instances with their scores, and room for weights and values."""
+        """The forests of some instances with their scores, and arrays for weights and values."""
         graph = self.graph[which]
         at = np.concatenate([[0], np.cumsum(self.forests.shapes[graph, 1] + 1)]).astype(np.int64)
         scores = np.zeros(int(at[-1]) if θ is not None else 0)

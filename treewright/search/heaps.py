@@ -28,7 +28,7 @@ __all__ = ["meld", "without_best"]
 
 
 @compiled
-def meld(values: Any, links: Any, a: int, b: int) -> int:
+def meld(values: Any, links: Any, a: Any, b: Any) -> Any:
     """One heap of two."""
     if a < 0 or b < 0:
         return max(a, b)
@@ -40,7 +40,7 @@ def meld(values: Any, links: Any, a: int, b: int) -> int:
 
 
 @compiled
-def without_best(values: Any, links: Any, best: int) -> int:
+def without_best(values: Any, links: Any, best: Any) -> Any:
     """What remains of a heap: its children melded in pairs, and then these from last to first."""
     pairs: Any = np.int64(-1)
     child: Any = np.int64(links[best, 0])

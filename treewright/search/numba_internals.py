@@ -36,6 +36,7 @@ import uuid
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -62,6 +63,7 @@ __all__ = ["Kernel", "Part", "give_methods", "overloads", "supported"]
 # of this module that make other machine code.
 _VERSIONS = (2, llvmlite.__version__, np.__version__)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of environments begin
+_UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, UnpicklingError)
 _MOST_VARIANTS = 256  # of one kernel on disk; the oldest ones are removed
 
 
@@ -109,10 +111,12 @@ class Flags(compiler.Flags):  # type: ignore[misc]
     def __hash__(self) -> int:
         return _FLAGS_HASH
 
-    def __eq__(self, other: Any) -> bool:
-        if self._values == other._values:
-            return True
-        return all(getattr(self, name) == getattr(other, name) for name in self._values.keys() | other._values.keys())
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, compiler.Flags):
+            return NotImplemented
+        return self._values == other._values or all(
+            getattr(self, name) == getattr(other, name) for name in self._values.keys() | other._values.keys()
+        )
 
 
 _FLAGS_HASH = hash(compiler.Flags())  # it depends on the names of the options only
@@ -344,11 +348,18 @@ class KernelFiles(IndexDataCacheFile):  # type: ignore[misc]
         """
         return str(super()._data_name(uuid.uuid4().int))
 
+    def load(self, key: Any) -> Any:
+        """A variant; None where there is none, or where it names what is no longer there."""
+        try:
+            return super().load(key)
+        except _UNREADABLE:
+            return None
+
     def _load_index(self) -> Any:
         """The index; empty where it names what is no longer there, as after an update."""
         try:
             return super()._load_index()
-        except (AttributeError, ImportError, EOFError, ValueError):
+        except _UNREADABLE:
             return {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NoReturn, TypeVar
@@ -21,6 +21,7 @@ from treewright.search.engine import LEARNED, Sentences, Shard
 from treewright.search.policy import Policy, Scorer, Scratch
 from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
+from treewright.search.threads import thread_pool
 from treewright.search.trouble import TROUBLE
 from treewright.settings import whole_number
 
@@ -111,7 +112,7 @@ def run_shards(
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
-    with ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="treewright") as pool:
+    with thread_pool(max(1, jobs)) as pool:
         futures = [pool.submit(work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
         try:
             pending = set(futures)

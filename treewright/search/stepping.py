@@ -18,7 +18,7 @@ from treewright.search.compiling import interpreted
 from treewright.search.engine import LEARNED, Episode, admissible, draw_actor, score_state
 from treewright.search.hashing import seed_random
 from treewright.search.policy import Policy
-from treewright.search.running import as_policy, prepare, raise_trouble, scratch_for
+from treewright.search.running import prepare, raise_trouble, scratch_for
 from treewright.search.task import Packed
 from treewright.search.trouble import NOT_FINAL
 from treewright.tracing import Candidate, Step, softmax
@@ -74,8 +74,7 @@ def episode_steps(
     packed: Packed,
     drawing: Drawing,
     *,
-    policy: Policy | npt.NDArray[Any] | None = None,
-    mixture: npt.ArrayLike | None = None,
+    policy: Policy | None = None,
     beam: int = 1,
     seed: int = 0,
     gold: bool = False,
@@ -83,15 +82,14 @@ def episode_steps(
 ) -> tuple[tuple[Step, ...], Any]:
     """The steps of the only sentence in ``packed``, and the final state.
 
-    Without ``choose``, the policy decides, as :func:`~treewright.search.running.decode` lets it do: greedily, or with
-    a beam, of which the steps of the hypothesis that wins are shown. ``gold`` says whether the instance has the right
-    answer, so that there are costs. A linear policy may be given by its weights.
+    Where there is a ``policy``, actions have scores. Without ``choose`` the policy decides, as in
+    :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps are those of the hypothesis
+    that wins. ``gold`` says whether the instance has the right answer, so that there are costs.
     """
-    policy = as_policy(policy)
-    episode = _Episode(packed, policy, mixture, seed)
+    episode = _Episode(packed, policy, seed)
     if choose is None:
         assert policy is not None, "somebody has to choose"
-        choose = _along(_beam_path(_Episode(packed, policy, mixture, seed), beam)) if beam > 1 else _highest
+        choose = _along(_beam_path(_Episode(packed, policy, seed), beam)) if beam > 1 else _highest
     x, state = episode.x, episode.state
     steps: list[Step] = []
     while not episode.is_final():
@@ -136,14 +134,14 @@ def _along(path: Iterator[int]) -> Choose:
 
 
 class _Episode:
-    """The only sentence of a packed corpus, in the hands of its task, interpreted."""
+    """The only sentence of a packed corpus, its task and a policy, interpreted; of a mixture one member is drawn."""
 
-    def __init__(self, packed: Packed, policy: Policy | None, mixture: npt.ArrayLike | None, seed: int) -> None:
+    def __init__(self, packed: Packed, policy: Policy | None, seed: int) -> None:
         plain = packed.plain()
         self.packed, self.task, self.x = packed, plain.task, packed.instance(0)
         n = int(packed.lengths[0])
         self.bound = int(self.task.steps_bound(n))
-        self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64), mixture)
+        self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64))
         self.scratch = scratch_for(self.scorer, self.task)
         _seed_random(self.scratch.random, seed, 0, 0)
         self.actor = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.agenda.test_search import as_items, parsable, seeds, some
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
+from tests.constituency.agenda.test_search import as_items, parsable, seeds, some
 from tests.constituency.naive import Problem, make, random_shape, table_of
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
 from treewright.constituency.agenda.features import CHEATING, NAMES

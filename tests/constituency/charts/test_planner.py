@@ -391,7 +391,7 @@ def test_max_margin_without_loss_is_the_perceptron(corpus):
         one, other = MaxMargin(passes=3, margin=0.0, **settings), PerceptronIRL(passes=3, **settings)
         weights = train_irl(one, corpus, seed=1).weights
         np.testing.assert_array_equal(weights, train_irl(other, corpus, seed=1).weights)
-        assert not np.array_equal(weights, train_irl(replace(one, loss=0.5), corpus, seed=1).weights)
+        assert not np.array_equal(weights, train_irl(replace(one, margin=0.5), corpus, seed=1).weights)
 
 
 def test_max_margin_with_lambda_1_and_the_steps_of_equation_11_is_the_projection_method(corpus):

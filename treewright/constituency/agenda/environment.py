@@ -52,7 +52,6 @@ from treewright.constituency.charts.spans import span_of
 from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.search.compiling import interpreted
 from treewright.search.environment import Credit, Results, Rollouts
 from treewright.search.planning import Features
 from treewright.search.running import run_shards
@@ -123,7 +122,9 @@ class AgendaEnvironment:
         """The same sentences with other settings; what was worked out for them is kept."""
         other = replace(self, **changes)
         if not changes.keys() & {"parser", "sentences", "rows", "trees"}:
-            known = {name: self.__dict__[name] for name in ("packed", "_gold", "_oracle") if name in self.__dict__}
+            known: dict[str, Any] = {
+                name: self.__dict__[name] for name in ("packed", "_gold", "_oracle") if name in self.__dict__
+            }
             other.__dict__.update(known)
         return other
 
@@ -294,7 +295,7 @@ class AgendaEnvironment:
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             part, shard = slice(first, last), Shard(which[first:last], control, slot)
-            out = Gathered(*(array[part] for array in all_of_it))
+            out = Gathered._make(array[part] for array in all_of_it)
             rollout_pass(self.parser.kernel, self.packed, shard, weights, expert, how, limits, b[part], out, order)
 
         run_shards(work, len(which), jobs=jobs)
@@ -353,7 +354,9 @@ class AgendaEnvironment:
         oracle_pass(parser.kernel, packed, shard, counts, self._gold, parsed)
         symbols = len(parser.grammar.symbols)
         parts = parsed.derivations(packed.at)
-        return _joined([_places(part, parser.grammar, np.arange(symbols), symbols).tolist() for part in parts])
+        return _joined(
+            [_places(part, parser.grammar, np.arange(symbols, dtype=np.int32), symbols).tolist() for part in parts]
+        )
 
     @cached_property
     def _wants(self) -> Places:
@@ -410,7 +413,7 @@ def _chains(tree: Tree) -> Iterator[tuple[list[str], int, int]]:
 def _places(nodes: Ints, grammar: Grammar, of: Ints, classes: int) -> Longs:
     """The constituents of a derivation as span · classes + class: bottoms, and tops."""
     start, end = nodes[:, 3].astype(np.int64), nodes[:, 4].astype(np.int64)
-    row: Any = interpreted(span_of)(start, end) * classes  # of arrays
+    row = (end * (end - 1) // 2 + start) * classes  # span_of, for arrays
     top = nodes[:, 1] >= 0
     return np.concatenate([row + of[nodes[:, 0]], row[top] + of[grammar.unary[nodes[top, 1], 0]]])
 

@@ -1,20 +1,25 @@
 """A learned policy for the agenda parser: priorities that trade accuracy for speed (Jiang et al. 2012, §3–6).
 
 :meth:`AgendaPolicy.learn` learns the weights θ of priorities from sentences with gold trees that the grammar has not
-seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). Two halves are made of them,
-by turns: from one it learns, and with the other it chooses:
+seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). They are divided into two
+halves: from one it learns, and with the other it chooses:
 
 1. The learner, one of :data:`LEARNERS`, goes over the first half, pass by pass. It begins with A*₀.
 2. After each pass the weights are judged by the reward of the greedy policy on the second half; the best pass counts.
-   Learners make the oracle's actions probable, and they like to overdo it: by how much a long constituent with a poor
-   score should go before a short one with a good score depends on λ, and their weights θ hardly know λ, since a pop
-   costs so little. So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
+   Learners make the oracle's actions probable, and tend to overdo it: by how much a long constituent with a poor score
+   should go before a short one with a good score depends on λ, and their weights θ hardly do, since a pop costs little.
+   So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
 3. Unless it is given, the threshold Δ of §6.1 is chosen likewise when learning is over. ("Note that known pruning
    methods could also be employed in conjunction with learned prioritization", §6.3.)
 
 The paper's best learner is I+. The default here is ``on-policy``, which §4.2 describes as DAgger and could not afford:
 apprenticeship (eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a
 constituent of the right parse waits behind thousands of others, and what tells it from these is what speed depends on.
+
+All of these are learners of :mod:`treewright.learners.rl`, with its passes, steps and schedules; for DAgger only the
+environment differs, whose gradients follow the oracle in every state (``imitates``). It is not a row of the table in
+:mod:`treewright.learners.imitation`: that one tries actions from copies of a state, and a state here is a whole chart
+with its agenda.
 
 Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.features.SCALES`).
 """
@@ -41,7 +46,7 @@ __all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority"]
 
 Floats = npt.NDArray[np.float64]
 
-#: Learners of priorities, with what is good for them where nothing else is said
+#: Learners of priorities, with their default settings
 LEARNERS: dict[str, dict[str, Any]] = {
     "on-policy": {
         "name": "apprenticeship",
@@ -144,9 +149,15 @@ class AgendaPolicy:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
-        """What :meth:`to_arrays` took apart."""
+        """What :meth:`to_arrays` took apart.
+
+        Older models have weights of dynamic features behind the others. Nothing was ever learned for these, so they are
+        0, and left out.
+        """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
+            if weights.ndim == 1 and not weights[FEATURES:].any():
+                weights = weights[:FEATURES]
             return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))
         except ConfigError as error:
             raise ModelError(f"the priorities in this model are damaged: {error}") from None

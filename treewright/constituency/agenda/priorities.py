@@ -53,6 +53,7 @@ def label_classes(grammar: Grammar) -> tuple[Ints, list[str]]:
 def kind_of_word(word: str) -> int:
     """What kind of character a word starts with: upper-case, lower-case, a number, or another symbol.
 
+    >>> from treewright.constituency.agenda.features import KINDS
     >>> [KINDS[kind_of_word(word)] for word in ("The", "cat", "3.5", "$")]
     ['upper', 'lower', 'number', 'symbol']
     """

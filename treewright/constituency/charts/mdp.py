@@ -346,7 +346,7 @@ class TopDownMDP:
         return self.follow_optimal_policy(state).states[-1] if self.value(state) > -math.inf else None
 
     def maximum_scoring_trees(self, k: int) -> list[State]:
-        """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if the sentence has fewer."""
+        """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if there are fewer."""
         k, n = whole_number("k", k, 1), len(self.words)
         best = k_best_of(self.grammar.weighted(self._lexical), np.arange(n, dtype=np.int32), k)
         return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]

@@ -132,7 +132,7 @@ def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: 
 class Deviations(NamedTuple):
     """Which decisions are tried both ways."""
 
-    count: int  # type: ignore[assignment] # in each sentence; no tuple of ours is asked to count
+    times: int  # how many in each sentence
     of_an_item: float  # the unit of time: how much work an item is, on average
     seed: int
     number: int  # of the pass
@@ -176,7 +176,7 @@ def lols_pass(
                         count += 1
         usual = _reward_of(grammar, words, sets, gold, i, cells, nodes, price)
         total += usual
-        for _ in range(deviations.count if count > 0 else 0):
+        for _ in range(deviations.times if count > 0 else 0):
             k = random_below(random, count)
             symbol, start, end = near[k, 0], near[k, 1], near[k, 2]
             span, word = span_of(start, end), symbol >> 6
