@@ -118,7 +118,7 @@ def main() -> None:
         "exact": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0),
         **{f"coarse-to-fine, {t:g}": CoarseToFine(levels, threshold=t) for t in (1e-4, 1e-3, 1e-2)},
         **{
-            f"beam, {t:g}": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0, beam=t)
+            f"beam, {t:g}": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0, least_share=t)
             for t in (1e-4, 1e-3, 1e-2)
         },
     }

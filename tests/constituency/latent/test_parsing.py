@@ -338,9 +338,9 @@ def test_a_sentence_without_a_tree_is_covered(hierarchy):
 @pytest.mark.jit
 def test_a_beam_that_drops_nothing_changes_nothing(hierarchy):
     grammars, sentences = hierarchy
-    exact, beam = (CoarseToFine(grammars, beam=size).derivations(sentences) for size in (0.0, 1e-300))
+    exact, beam = (CoarseToFine(grammars, least_share=size).derivations(sentences) for size in (0.0, 1e-300))
     assert nodes_of(exact) == nodes_of(beam)
-    assert all(each.is_whole for each in CoarseToFine(grammars, threshold=0.0, beam=0.5).derivations(sentences))
+    assert all(each.is_whole for each in CoarseToFine(grammars, threshold=0.0, least_share=0.5).derivations(sentences))
 
 
 @pytest.mark.parametrize(

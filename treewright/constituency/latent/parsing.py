@@ -103,7 +103,7 @@ class CoarseToFine(_Search):
         threshold: substates whose posterior at one level is below this are not built at the next: one number, or one
             for the treebank grammar and for each level but the last. 0 for the first one is exact: no pruning at all.
         decoder: ``viterbi``, ``max-rule-product`` or ``max-rule-sum``.
-        beam: at the last level, substates below this part of the best one in their span are dropped.
+        least_share: at the last level, substates below this part of the best one in their span are dropped.
         policy: what to build at all, instead of what the treebank grammar makes probable: anything with a method
             ``masks(rows, at)``, see :mod:`treewright.constituency.latent.pruning`.
 
@@ -119,10 +119,10 @@ class CoarseToFine(_Search):
         levels: Sequence[int] | None = None,
         threshold: float | Sequence[float] = 1e-4,
         decoder: str = "max-rule-product",
-        beam: float = 0.0,
+        least_share: float = 0.0,
         policy: Any = None,
     ) -> None:
-        self.grammars, self.policy, self.beam = list(grammars), policy, float(beam)
+        self.grammars, self.policy, self.least_share = list(grammars), policy, float(least_share)
         usual = [len(grammars) - 3, len(grammars) - 1] if len(grammars) > 3 else [len(grammars) - 1]
         self.levels = usual if levels is None else [int(level) for level in levels]
         if (
@@ -160,7 +160,7 @@ class CoarseToFine(_Search):
         masks = Masks(np.zeros((0, self.hierarchy.fine.parents.shape[1]), np.uint64), np.zeros(0, np.int64))
         if self.policy is not None:
             masks = Masks(*self.policy.masks(*sentences, jobs))
-        decoding = Decoding(DECODERS[self.decoder], self.thresholds, self.beam)
+        decoding = Decoding(DECODERS[self.decoder], self.thresholds, self.least_share)
 
         def work(first: int, last: int, control: Longs, slot: int) -> Posteriors:
             shard = Shard(np.arange(first, last), control, slot)
