@@ -241,8 +241,8 @@ def test_real_words(real_data) -> None:
         lexicon.rows(sentence)
     best = float("inf")
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         for sentence in sentences:
             lexicon.rows(sentence)
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
     assert best / total.total() < 2e-6  # about a tenth of that on a quiet machine
