@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import carray, from_dtype, typeof, types
 from numba.extending import intrinsic
+from numba.np.numpy_support import as_dtype
 
 from treewright.search.native import Static
 
@@ -22,17 +23,11 @@ class NoPlace(Exception):
 
 
 class Entry(NamedTuple):
-    """An entry: the function, the types of its arguments, and the types of its results."""
+    """An entry: the function, the types of its arguments, and what its caller has to know."""
 
     function: Any
     types: tuple[Any, ...]
-    results: list[str]
-    single: bool
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What a caller has to know."""
-        return {"statics": len(self.types) - 1, "results": self.results, "single": self.single}
+    about: dict[str, Any]
 
 
 def write_entry(function: Any, returned: Any, arguments: tuple[Any, ...]) -> Entry:
@@ -46,6 +41,7 @@ class _Writer:
             "carray": carray,
             "as_float": _as_float,
             "as_bits": _as_bits,
+            "give_away": _give_away,
             "np": np,
             "kernel": function,
             "__name__": __name__,
@@ -56,17 +52,32 @@ class _Writer:
 
     def write(self, returned: Any, arguments: tuple[Any, ...]) -> Entry:
         call = f"kernel({', '.join(self._expression(value) for value in arguments)})"
-        single = not isinstance(returned, types.BaseTuple)
-        parts = [returned] if single else list(returned)
-        results = [] if returned == types.none else [_result_name(kind) for kind in parts]
-        self.lines.append(f"r = {call}" if results else call)
-        for k, name in enumerate(results):
-            value = "r" if single else f"r[{k}]"
-            self.lines.append(f"{self._next()} = " + (f"as_bits({value})" if name == "float" else f"np.int64({value})"))
+        several = isinstance(returned, types.BaseTuple)
+        parts = [] if returned == types.none else list(returned) if several else [returned]
+        self.lines.append(f"r = {call}" if parts else call)
+        results = [self._result(f"r[{k}]" if several else "r", kind) for k, kind in enumerate(parts)]
         parameters = "".join(f"s{k}, " for k in range(len(self.statics)))
         exec(f"def entry({parameters}t):\n" + "".join(f"    {line}\n" for line in self.lines), self.names)
         kinds = (*(typeof(value) for value in self.statics), types.CPointer(types.int64))
-        return Entry(self.names["entry"], kinds, results, single)
+        record = getattr(returned, "instance_class", None)
+        name = [record.__module__, record.__qualname__] if record else None
+        about = {"statics": len(self.statics), "results": results, "several": several, "record": name}
+        return Entry(self.names["entry"], kinds, about)
+
+    def _result(self, value: str, kind: Any) -> str:
+        """Put a result into the table, and say what it is."""
+        if isinstance(kind, types.Array) and kind.layout == "C":
+            self.lines.append(f"{self._next()}, {self._next()} = give_away({value})")
+            for k in range(kind.ndim):
+                self.lines.append(f"{self._next()} = {value}.shape[{k}]")
+            return f"{as_dtype(kind.dtype).str}*{kind.ndim}"
+        if isinstance(kind, types.Float):
+            self.lines.append(f"{self._next()} = as_bits(np.float64({value}))")
+            return "float"
+        if isinstance(kind, (types.Boolean, types.Integer)):
+            self.lines.append(f"{self._next()} = np.int64({value})")
+            return "bool" if isinstance(kind, types.Boolean) else "int"
+        raise NoPlace(str(kind))
 
     def _next(self) -> str:
         self.size += 1
@@ -101,16 +112,6 @@ class _Writer:
         return "None"
 
 
-def _result_name(kind: Any) -> str:
-    if isinstance(kind, types.Boolean):
-        return "bool"
-    if isinstance(kind, types.Integer):
-        return "int"
-    if isinstance(kind, types.Float):
-        return "float"
-    raise NoPlace(str(kind))
-
-
 def _pointer_to(element: Any) -> Any:
     @intrinsic  # type: ignore[untyped-decorator]
     def pointer(typing_context: Any, address: Any) -> Any:
@@ -136,3 +137,17 @@ def _as_bits(typing_context: Any, number: Any) -> Any:
         return builder.bitcast(values[0], context.get_value_type(types.int64))
 
     return types.int64(types.float64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _give_away(typing_context: Any, array: Any) -> Any:
+    """The addresses of the header and of the data of an array, which the caller has to free."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        context.nrt.incref(builder, array, values[0])
+        found = context.make_array(array)(context, builder, values[0])
+        whole = context.get_value_type(types.int64)
+        addresses = [builder.ptrtoint(pointer, whole) for pointer in (found.meminfo, found.data)]
+        return context.make_tuple(builder, signature.return_type, addresses)
+
+    return types.UniTuple(types.int64, 2)(array), generate

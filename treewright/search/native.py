@@ -19,8 +19,9 @@ import os
 import struct
 import uuid
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -113,21 +114,15 @@ def fill_table(arguments: Sequence[Any]) -> list[int]:
     return table
 
 
-_RESULTS: dict[str, Callable[[int], Any]] = {
-    "int": int,
-    "bool": bool,
-    "float": lambda bits: struct.unpack("<d", struct.pack("<q", bits))[0],
-}
-
-
 class NativeCode:
     """The machine code of one kernel for one layout, in memory. Calling it releases the GIL."""
 
     def __init__(self, code: bytes) -> None:
         head, _, body = code.partition(b"\n")
         about = json.loads(head)
-        self._results: list[Callable[[int], Any]] = [_RESULTS[name] for name in about["results"]]
-        self._single: bool = about["single"]
+        self._results: list[str] = about["results"]
+        self._several, self._record = about["several"], about["record"]
+        self._size = sum(2 + int(name.partition("*")[2]) if "*" in name else 1 for name in self._results)
         self._engine, address = _load(body)
         statics = about["statics"]
         # Numba's conventions: where a result goes, where an exception goes, and then the arguments
@@ -137,16 +132,46 @@ class NativeCode:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; raises :class:`Stopped` if it raised an exception."""
         numbers = fill_table(arguments)
-        table = (ctypes.c_uint64 * (len(numbers) + len(self._results)))(*numbers)
+        table = (ctypes.c_uint64 * (len(numbers) + self._size))(*numbers)
         result, exception = ctypes.c_void_p(), ctypes.c_void_p()
         status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
         if not self._results:
             return None
-        signed = np.frombuffer(table, np.int64)[len(numbers) :].tolist()
-        found = tuple(read(number) for read, number in zip(self._results, signed, strict=True))
-        return found[0] if self._single else found
+        places = iter(np.frombuffer(table, np.int64)[len(numbers) :].tolist())
+        found = [_read(name, places) for name in self._results]
+        if not self._several:
+            return found[0]
+        if self._record is None:
+            return tuple(found)
+        module, name = self._record
+        return getattr(import_module(module), name)(*found)
+
+
+def _read(name: str, places: Iterator[int]) -> Any:
+    """A result, from its places in the table."""
+    if name == "float":
+        return struct.unpack("<d", struct.pack("<q", next(places)))[0]
+    if name in ("int", "bool"):
+        return (int if name == "int" else bool)(next(places))
+    kind, _, dimensions = name.partition("*")
+    header, data = next(places), next(places)
+    made = np.empty([next(places) for _ in range(int(dimensions))], kind)
+    ctypes.memmove(made.__array_interface__["data"][0], data, made.nbytes)
+    if header:  # the array is not an argument of the kernel: it is ours
+        owners = ctypes.c_int64.from_address(header)
+        owners.value -= 1
+        if owners.value == 0:
+            _free()(header)
+    return made
+
+
+@cache
+def _free() -> Any:
+    free = ctypes.CDLL(None).free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    return free
 
 
 class Stopped(Exception):

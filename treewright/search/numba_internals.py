@@ -255,7 +255,6 @@ class ObjectLibrary(KernelLibrary):
             if not function.is_declaration and function.name != self._symbol:
                 function.linkage = "internal"
             elif function.is_declaration and not _is_of_c(function.name):
-                print('NEEDS', function.name)
                 return None
         for variable in module.global_variables:
             if not variable.is_declaration:
