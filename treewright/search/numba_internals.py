@@ -21,8 +21,7 @@ names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionId
 
 **Object code.** Numba keeps machine code on disk in files that only Numba can load. :func:`object_code` makes an object
 file that needs nothing of Numba: LLVM code of our own takes the place of the functions of Numba's runtime that
-arrays inside kernels need (``NRT_MemInfo_alloc_aligned``, ``NRT_MemInfo_call_dtor``, ``numba_attempt_nocopy_reshape``;
-the layout of their header is that of ``nrt.cpp``). The digest of code follows functions that replace others (``builtin_registry``).
+arrays inside kernels need (``NRT_…``, with the layout of the header in ``nrt.cpp``, and ``numba_attempt_nocopy_reshape``). The digest of code follows functions that replace others (``builtin_registry``).
 
 :func:`supported` checks that the installed Numba has these parts. :mod:`treewright.search.compiling` falls back to
 Numba's own decorators where it does not.
@@ -299,6 +298,21 @@ something:
   %allocator = getelementptr i8, ptr %header, i64 40
   store ptr null, ptr %allocator
   ret ptr %header
+}
+
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %header = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %header
+}
+
+define ptr @NRT_Allocate(i64 %size) {
+  %memory = call ptr @malloc(i64 %size)
+  ret ptr %memory
+}
+
+define void @NRT_Free(ptr %memory) {
+  call void @free(ptr %memory)
+  ret void
 }
 
 define void @NRT_MemInfo_call_dtor(ptr %header) {
