@@ -188,9 +188,8 @@ def _load(code: bytes) -> tuple[Any, int]:
     return engine, engine.get_function_address(SYMBOL)
 
 
-@cache
 def machine() -> Any:
-    """The processor of this computer, as LLVM writes code for it."""
+    """The processor of this computer, as LLVM writes code for it; each loader owns one."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
