@@ -35,6 +35,7 @@ __all__ = [
     "is_disabled",
     "kernel",
     "lean",
+    "numba_internals",
     "overload",
 ]
 
@@ -99,7 +100,7 @@ class CompiledFunction:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's object for this function."""
-        internals = _numba_internals()
+        internals = numba_internals()
         if internals is None:
             from numba import njit
 
@@ -167,7 +168,7 @@ class Kernel(CompiledFunction):
             if layout in self._variants:
                 return self._variants[layout]
             with compilations.recorded():
-                internals = _numba_internals()
+                internals = numba_internals()
                 code = None if internals is None else internals.object_code(self.dispatcher, arguments)
             if code is None:
                 return None
@@ -216,7 +217,7 @@ def overload(function: Callable[..., Any], **options: Any) -> Callable[[Function
     def register(choose: Function) -> Function:
         with _lock:
             _overloads.append((function, options, choose))
-            if _numba_internals.cache_info().currsize:
+            if numba_internals.cache_info().currsize:
                 _register_overloads()
         return choose
 
@@ -232,16 +233,16 @@ def _register_overloads() -> None:
 
 
 @cache
-def _numba_internals() -> Any:
+def numba_internals() -> Any:
     """Our classes below Numba's, or None where this version of Numba is not known."""
     from treewright.search import intrinsics  # noqa: F401 # what stands for some functions in compiled code
 
     _register_overloads()
     try:
-        from treewright.search import numba_internals
+        from treewright.search import numba_internals as internals
 
-        if numba_internals.supported():
-            return numba_internals
+        if internals.supported():
+            return internals
     except (ImportError, AttributeError):
         pass
     import numba

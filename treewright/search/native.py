@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "keep"]
+__all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "keep", "machine", "whole"]
 
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
@@ -120,6 +120,8 @@ class NativeCode:
     def __init__(self, code: bytes) -> None:
         head, _, body = code.partition(b"\n")
         about = json.loads(head)
+        if about["digest"] != hashlib.sha256(body).hexdigest():
+            raise ValueError("this is not the code that was written")  # LLVM would crash
         self._results: list[str] = about["results"]
         self._several, self._record = about["several"], about["record"]
         self._size = sum(2 + int(name.partition("*")[2]) if "*" in name else 1 for name in self._results)
@@ -132,14 +134,14 @@ class NativeCode:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; raises :class:`Stopped` if it raised an exception."""
         numbers = fill_table(arguments)
-        table = (ctypes.c_uint64 * (len(numbers) + self._size))(*numbers)
+        table = (ctypes.c_int64 * (len(numbers) + self._size))(*numbers)
         result, exception = ctypes.c_void_p(), ctypes.c_void_p()
         status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
         if not self._results:
             return None
-        places = iter(np.frombuffer(table, np.int64)[len(numbers) :].tolist())
+        places = iter(table[len(numbers) :])
         found = [_read(name, places) for name in self._results]
         if not self._several:
             return found[0]
@@ -176,6 +178,11 @@ def _free() -> Any:
 
 class Stopped(Exception):
     """A kernel raised an exception. Machine code does not say which."""
+
+
+def whole(about: dict[str, Any], code: bytes) -> bytes:
+    """The content of a file: object code, and what its caller has to know."""
+    return json.dumps({**about, "digest": hashlib.sha256(code).hexdigest()}).encode() + b"\n" + code
 
 
 def _load(code: bytes) -> tuple[Any, int]:

@@ -20,8 +20,9 @@ kernels, and runs the wrong code. Here all functions but the wrapper of the kern
 names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``).
 
 **Object code.** Numba keeps machine code on disk in files that only Numba can load. :func:`object_code` makes an object
-file that needs nothing of Numba: LLVM code of our own takes the place of the functions of Numba's runtime that
-arrays inside kernels need (``NRT_…``, with the layout of the header in ``nrt.cpp``, and ``numba_attempt_nocopy_reshape``). The digest of code follows functions that replace others (``builtin_registry``).
+file that needs nothing of Numba: LLVM code of our own takes the place of the functions of Numba's runtime that arrays
+inside kernels need (``NRT_…``, with the header of ``nrt.cpp``, and ``numba_attempt_nocopy_reshape``). The digest of
+code follows functions that replace others (``builtin_registry``).
 
 :func:`supported` checks that the installed Numba has these parts. :mod:`treewright.search.compiling` falls back to
 Numba's own decorators where it does not.
@@ -32,7 +33,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import inspect
-import json
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
 from types import FunctionType
@@ -65,7 +65,8 @@ _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of environments begin
 _USED = {
     JITCodeLibrary: (
         "add_llvm_module add_linking_library finalize get_defined_functions _ensure_finalized "
-        "_finalize_dynamic_globals _finalize_final_module _get_module_for_linking _optimize_final_module _optimize_functions"
+        "_finalize_dynamic_globals _finalize_final_module _get_module_for_linking _optimize_final_module "
+        "_optimize_functions"
     ),
     JITCPUCodegen: "set_env create_library _function_pass_manager",
     CPUContext: "subtarget codegen mangler get_executable create_cpython_wrapper insert_user_function",
@@ -263,8 +264,8 @@ class ObjectLibrary(KernelLibrary):
         return code
 
 
-#: What arrays inside kernels need of Numba's runtime. The header of an array has 48 bytes: the number of references, the
-#: destructor and its argument, the address of the data, its size, the allocator. An array is reshaped if it has no gaps.
+#: What arrays inside kernels need of Numba's runtime. The header of an array has 48 bytes: the number of references,
+#: the destructor and its argument, the address of the data, its size, the allocator. Arrays with gaps are not reshaped.
 _RUNTIME = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -390,7 +391,7 @@ def object_code(kernel: Kernel, arguments: tuple[Any, ...]) -> bytes | None:
     with global_compiler_lock:
         library.finalize()
         code = library.object_code()
-    return None if code is None else json.dumps(entry.about).encode() + b"\n" + code
+    return None if code is None else native.whole(entry.about, code)
 
 
 def _defined(module: Any) -> set[str]:

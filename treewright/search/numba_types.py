@@ -7,6 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, unbox
 
+from treewright.search.compiling import numba_internals
 from treewright.search.native import Static
 
 __all__ = ["StaticType", "type_of"]
@@ -69,12 +70,6 @@ def _overload(name: str) -> None:
         return call
 
 
-def _known() -> Any:
-    from treewright.search.compiling import _numba_internals
-
-    return _numba_internals()
-
-
-_methods = _known()
+_methods = numba_internals()
 if _methods is not None:
     _methods.give_methods(StaticType, _find)
