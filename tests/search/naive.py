@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treewright.search import Packed, mix
-from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_STEP
+from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_ROLL
 from treewright.search.hashing import seed_random, uniform
 
 THE_EXPERT = -1
@@ -134,7 +134,7 @@ def naive_finish(
             if episode.partial_loss() >= 0.0:
                 break
             actor = THE_EXPERT
-        elif steps and who == MIX_PER_STEP:
+        elif steps and who != MIX_PER_ROLL:
             actor = dice.actor(mixture, who)
         episode = episode.after(episode.decision(weights, actor))
         steps += 1

@@ -45,7 +45,7 @@ __all__ = [
 EXPERT = 0
 LEARNED = 1
 MIX_PER_STEP = 2
-MIX_PER_ROLL = 3
+MIX_PER_ROLL = 3  # one actor from the first step to the last; the others are drawn at every step
 BOTH = 4  # roll-outs only: one by the expert and one by the learned policy, weighted by β
 EXPLORE = 5  # roll-ins only: CHOOSE_NEXT of Goldberg & Nivre, see learners.passes
 
@@ -188,7 +188,7 @@ def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: in
             if task.partial_loss(episode.x, episode.state) >= 0.0:
                 return steps
             actor = THE_EXPERT
-        elif steps > 0 and who == MIX_PER_STEP:
+        elif steps > 0 and who != MIX_PER_ROLL:
             actor = draw_actor(scorer, who, scratch.random)
         action = decide(task, episode, scorer, actor, scratch)
         if action < 0:
