@@ -84,7 +84,7 @@ class Imitation(Learner):
       expert's and the learned policy's loss, weighted by β; ``none`` asks the oracle instead.
     * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
       for the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's costs.
-    * ``data``: what the classifier is trained on: the examples of the ``first`` pass, of the ``current`` one, of
+    * ``data``: what the classifier is trained on: the examples of the ``first`` visit to each sentence, by the expert, of the ``current`` one, of
       ``all`` passes up to now, or each example as soon as it is met (``online``).
     * ``beta``: the schedule of β; see :mod:`treewright.learners.schedules`.
     * ``passes`` over the corpus, each with some ``epochs`` of classifier training; ``samples`` of each roll-out;
@@ -92,7 +92,7 @@ class Imitation(Learner):
       classifier's update; ``interpolation``: SEARN's γ: train a new policy in each pass and add it to a stochastic
       mixture.
     * ``small_first``: the first passes, as many as this, take the shorter sentences only, more of them each time
-      (§7.2.4); ``alpha``: the number of mistakes after which an example is left out, because it may be noise (the
+      (§7.2.4); with ``data`` = ``first``, each sentence is visited in the first pass that takes it. ``alpha``: the number of mistakes after which an example is left out, because it may be noise (the
       α-bound of Goodman, Vlachos & Naradowsky 2016). 0: neither.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
@@ -144,6 +144,15 @@ class Imitation(Learner):
         """Whether the expert's share β matters to the choices made."""
         mixed = ("mixed-per-step", "mixed-per-roll", "both")
         return not self.interpolation and (self.roll_in in mixed or self.roll_out in mixed)
+
+    @property
+    def leaves_path(self) -> bool:
+        """Whether the expert is asked in states that it would not have come to itself."""
+        if self.roll_out != "none":
+            return True
+        if self.roll_in == "explore":
+            return self.p < 1.0 and self.k < self.passes
+        return self.roll_in != "expert" and self.passes > 1
 
     @property
     def stages(self) -> int:
