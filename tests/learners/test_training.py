@@ -224,6 +224,19 @@ def test_the_first_iteration_follows_the_expert_where_nothing_is_learned_yet(pac
         np.testing.assert_array_equal(policy.weights, policies[0].weights)
 
 
+@pytest.mark.parametrize("update", ["regression", "perceptron"])
+@pytest.mark.parametrize("roll_out", ["learned", "mixed-per-step", "mixed-per-roll", "mixed-per-state", "both"])
+def test_online_too_the_expert_stands_in_for_the_policy_in_the_first_pass(update, roll_out):
+    """Algorithm 3 of Goodman has π̂₀ = π*: no policy of zeros rolls in or out."""
+    packed = Track().pack(treacherous_track(np.random.default_rng(53), 12, 4))
+    lols = make_learner({"name": "lols", "passes": 1, "roll_out": roll_out, "update": update})
+    expert = Imitation(roll_out="expert", cost="loss", data="online", passes=1, update=update)
+    one, other = (train(learner, packed, bits=BITS) for learner in (lols, expert))
+    np.testing.assert_array_equal(one.policy.weights, other.policy.weights)
+    longer = (train(replace(learner, passes=2), packed, bits=BITS).policy.weights for learner in (lols, expert))
+    assert not np.array_equal(*longer)
+
+
 def test_det_lols_with_beta_1_is_aggravate_with_learned_roll_ins(packed):
     deterministic = train(DetLOLS(passes=3, beta=1.0), packed, bits=BITS)
     rolled = Imitation(roll_in="learned", roll_out="expert", cost="loss", passes=3)

@@ -240,9 +240,12 @@ class DependencyParser(DependencyEstimator):
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
+        rows = learner_rows(Imitation)
+        if learner["name"] not in rows:  # the others have no such choices
             return {}
-        return {"update": UPDATES[self.mode], **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
+        own = rows[learner["name"]]().update != Imitation().update  # such as that of lols, which regresses costs
+        update = {} if own else {"update": UPDATES[self.mode]}
+        return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""

@@ -32,7 +32,17 @@ from treewright.learners.structured import Structured, new_lattice, new_outcome,
 from treewright.policies.learning import LearnablePolicy, Online, Trainer
 from treewright.policies.linear import UntrainedLinear
 from treewright.search.checking import preflight
-from treewright.search.engine import BOTH, EXPERT, EXPLORE, LEARNED, MIX_PER_ROLL, MIX_PER_STEP, RollOut, Shard
+from treewright.search.engine import (
+    BOTH,
+    EXPERT,
+    EXPLORE,
+    LEARNED,
+    MIX_PER_ROLL,
+    MIX_PER_STATE,
+    MIX_PER_STEP,
+    RollOut,
+    Shard,
+)
 from treewright.search.examples import Examples, join_examples, new_log, no_examples
 from treewright.search.policy import Policy
 from treewright.search.running import blocks, check_steps, kernel_for, prepare, run_shards, scratch_for, sentences_of
@@ -49,6 +59,7 @@ _WHO = {
     "learned": LEARNED,
     "mixed-per-step": MIX_PER_STEP,
     "mixed-per-roll": MIX_PER_ROLL,
+    "mixed-per-state": MIX_PER_STATE,
     "both": BOTH,
     "none": None,
     "explore": EXPLORE,
@@ -230,8 +241,8 @@ class _Imitating(_Training):
 
     @property
     def _expert_alone(self) -> bool:
-        """Whether the expert stands in for the policy: where nothing is learned yet, or first visits are its own."""
-        return self.learner.data != "online" and (self.iteration == 1 or self.learner.data == "first")
+        """Whether the expert stands in for the policy: in the first pass (π̂₀ = π*), and where first visits count."""
+        return self.iteration == 1 or self.learner.data == "first"
 
     def _shares(self) -> npt.NDArray[np.float64]:
         """SEARN's mixture (Goodman, Table 5.1): γ for the newest policy, γ(1−γ) for the one before; oldest first."""
@@ -260,7 +271,8 @@ class _Imitating(_Training):
         """The learner's choices as kernels take them. While nothing is learned the expert stands in for the policy."""
         learner, online = self.learner, self.learner.data == "online"
         roll_in, roll_out = (
-            EXPERT if self._expert_alone and who == LEARNED else who for who in (_WHO[learner.roll_in], _WHO[learner.roll_out])
+            EXPERT if self._expert_alone and who == LEARNED else who
+            for who in (_WHO[learner.roll_in], _WHO[learner.roll_out])
         )
         assert roll_in is not None
         choices = Choices(
@@ -308,11 +320,14 @@ class _Imitating(_Training):
         Returns the number of decisions, and the mean cost of what was preferred.
         """
         trainer, order = self.trainer, self._order()
+        share = 1.0 if self._expert_alone else β
         np.random.default_rng([self.seed, self.iteration]).shuffle(order)
         decisions, costs = 0, 0.0
         for start, end in _ranges(len(order), trainer.batch):
             tell = self.tell("learning", len(order), done=start)
-            examples, visited, cost = self._visit(trainer.acting(), [β, 1.0], order[start:end], trainer.online, tell)
+            examples, visited, cost = self._visit(
+                trainer.acting(), [share, 1.0], order[start:end], trainer.online, tell
+            )
             if trainer.online is None:
                 cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)
             decisions, costs = decisions + visited, costs + cost
