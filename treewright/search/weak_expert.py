@@ -1,0 +1,74 @@
+"""Experts that make mistakes, for experiments: what does a learner do whose expert is not optimal?"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import cache
+from types import new_class
+from typing import Any
+
+import numpy as np
+
+from treewright.search.compiling import compiled
+from treewright.search.hashing import mix
+from treewright.search.task import Packed, Task
+
+__all__ = ["weaken_expert"]
+
+_RANGE = 1 << 31  # of hashes
+
+
+def weaken_expert(packed: Packed, accuracy: float, *, systematic: bool = False, seed: int = 0) -> Packed:
+    """Return the same sentences with an expert that takes an optimal action with a probability of ``accuracy`` only.
+
+    Elsewhere it prefers an action that is not optimal, if there is one, and all others cost 1. The mistakes are a
+    function of the state's features: of all of them, so that mistakes look random, or with ``systematic`` of the first
+    one alone, so that the expert errs wherever that feature has the same value. The least reachable loss
+    (``partial_loss``) is unknown to such an expert; the loss of a result is what it was.
+    """
+    task = copy.copy(packed.task)
+    threshold = round(accuracy * _RANGE)
+    task.__class__ = _weakened(type(packed.task), packed.task.max_features, threshold, systematic, seed)
+    task.oracle = "static"
+    return replace(packed, task=task)
+
+
+@cache
+def _weakened(cls: type[Task], max_features: int, threshold: int, systematic: bool, seed: int) -> type[Task]:
+    """The class of a task with a weak expert."""
+    compile = (lambda function: function) if cls.is_plain else compiled
+    right_costs, features = compile(cls.expert_costs), compile(cls.features)
+
+    def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
+        right_costs(x, state, actions, n, out)
+        found = np.empty(max_features, np.int32)
+        size = min(np.int64(features(x, state, found)), np.int64(max_features))
+        look = np.int64(seed)
+        for i in range(min(size, np.int64(1)) if systematic else size):
+            look = np.int64(mix(look, np.int64(found[i])))
+        if np.int64(mix(look, np.int64(1))) < threshold:
+            return
+        least = out[0]
+        for k in range(n):
+            least = min(least, out[k])
+        mistake, lowest = -1, np.int64(_RANGE)
+        for k in range(n):
+            drawn = np.int64(mix(mix(look, np.int64(2)), np.int64(actions[k])))
+            if out[k] > least and drawn < lowest:
+                mistake, lowest = k, drawn
+        if mistake >= 0:
+            for k in range(n):
+                out[k] = 0.0 if k == mistake else 1.0
+
+    def partial_loss(x: Any, state: Any) -> float:
+        return -1.0
+
+    body = {
+        "expert_costs": expert_costs,
+        "partial_loss": partial_loss,
+        "lean": tuple(name for name in cls.lean if name != "expert_costs"),
+        "name": cls.name,
+        "__module__": __name__,
+    }
+    return new_class(cls.__name__, (cls,), {"interpreted_only": cls.is_plain}, lambda names: names.update(body))
