@@ -32,7 +32,7 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Structured, learner_rows, train
+from treewright.learners import Imitation, Learner, Structured, learner_rows, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -240,10 +240,9 @@ class DependencyParser(DependencyEstimator):
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        rows = learner_rows(Imitation)
-        if learner["name"] not in rows:  # the others have no such choices
+        if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
             return {}
-        own = rows[learner["name"]]().update != Imitation().update  # such as that of lols, which regresses costs
+        own = make_learner(learner["name"], Imitation).update != Imitation().update  # lols regresses costs
         update = {} if own else {"update": UPDATES[self.mode]}
         return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 

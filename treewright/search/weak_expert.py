@@ -12,7 +12,7 @@ import numpy as np
 
 from treewright.search.compiling import compiled
 from treewright.search.hashing import mix
-from treewright.search.task import Packed, Task
+from treewright.search.task import Packed
 
 __all__ = ["weaken_expert"]
 
@@ -35,28 +35,29 @@ def weaken_expert(packed: Packed, accuracy: float, *, systematic: bool = False, 
 
 
 @cache
-def _weakened(cls: type[Task], max_features: int, threshold: int, systematic: bool, seed: int) -> type[Task]:
+def _weakened(cls: Any, max_features: int, threshold: int, systematic: bool, seed: int) -> Any:
     """The class of a task with a weak expert."""
-    compile = (lambda function: function) if cls.is_plain else compiled
-    right_costs, features = compile(cls.expert_costs), compile(cls.features)
+    right_costs, features = cls.expert_costs, cls.features
+    if not cls.is_plain:
+        right_costs, features = compiled(right_costs), compiled(features)
 
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
         right_costs(x, state, actions, n, out)
-        found = np.empty(max_features, np.int32)
+        found: Any = np.empty(max_features, np.int32)
         size = min(np.int64(features(x, state, found)), np.int64(max_features))
-        look = np.int64(seed)
+        look: Any = np.int64(seed)
         for i in range(min(size, np.int64(1)) if systematic else size):
-            look = np.int64(mix(look, np.int64(found[i])))
-        if np.int64(mix(look, np.int64(1))) < threshold:
+            look = mix(look, found[i])
+        if mix(look, 1) < threshold:
             return
         least = out[0]
         for k in range(n):
             least = min(least, out[k])
         mistake, lowest = -1, np.int64(_RANGE)
         for k in range(n):
-            drawn = np.int64(mix(mix(look, np.int64(2)), np.int64(actions[k])))
+            drawn = mix(mix(look, 2), actions[k])
             if out[k] > least and drawn < lowest:
-                mistake, lowest = k, drawn
+                mistake, lowest = k, np.int64(drawn)
         if mistake >= 0:
             for k in range(n):
                 out[k] = 0.0 if k == mistake else 1.0
