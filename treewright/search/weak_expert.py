@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 from functools import cache
 from types import new_class
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,8 +28,8 @@ def weaken_expert(packed: Packed, accuracy: float, *, systematic: bool = False, 
     (``partial_loss``) is unknown to such an expert; the loss of a result is what it was.
     """
     task = copy.copy(packed.task)
-    threshold = round(accuracy * _RANGE)
-    task.__class__ = _weakened(type(packed.task), packed.task.max_features, threshold, systematic, seed)
+    threshold, cls = round(accuracy * _RANGE), cast(Any, type(packed.task))
+    task.__class__ = _weakened(cls, packed.task.max_features, threshold, systematic, seed)
     task.oracle = "static"
     return replace(packed, task=task)
 
