@@ -32,6 +32,7 @@ __all__ = ["Packed", "Task"]
 PROTOCOL = (
     "initial",
     "is_final",
+    "is_whole",
     "actions",
     "step",
     "features",
@@ -96,6 +97,11 @@ class Task:
     def is_final(x: Any, state: Any) -> bool:
         """Is this state terminal?"""
         return False
+
+    @staticmethod
+    def is_whole(x: Any, state: Any) -> bool:
+        """Is this state between two actions? Not where an action has been chosen and its parameter has not."""
+        return True
 
     @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
