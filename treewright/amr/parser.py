@@ -30,7 +30,7 @@ from treewright.estimators.settings import BITS, SEED
 from treewright.learners import Imitation, Learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.metrics import Comparison
-from treewright.models import ModelFile, pack_strings, unpack_strings
+from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.settings import Choice, File, Flag, Like, Setting, Whole, one_of
@@ -46,6 +46,7 @@ ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
 
 _REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
 _SWAP_RULES = {"node": 1, "thesis": 2, "strict": 3}  # bits of treewright.amr.transitions.SWAPS
+_COMPANION = "companion."
 _NO_WORDS = Graph("a", (("a", "amr-empty"),))
 
 ALIGNER = Setting(
@@ -218,6 +219,9 @@ class AMRParser(Estimator[SmatchScores]):
     encoder_: Encoder
     lemmas_: dict[str, str]
     replacements_: dict[str, str]
+    companions_: list[ModelFile]
+    """The models that tag words and make their trees, if this parser was trained with theirs: they are saved with it,
+    and :class:`~treewright.pipeline.Pipeline` runs them."""
     policy_: LinearPolicy
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
@@ -225,7 +229,7 @@ class AMRParser(Estimator[SmatchScores]):
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}
         self.lemmas_, self.encoder_, examples = self._encoded(sentences)
-        self.replacements_ = {}
+        self.replacements_, self.companions_ = {}, []
         if self.similar is not None:
             self.replacements_ = learn_replacements(self.similar, self.encoder_.lemma_counts)
         self._collect(examples)
@@ -362,6 +366,10 @@ class AMRParser(Estimator[SmatchScores]):
     def _gold(self, corpus: Corpus) -> list[Sentence]:
         return _graphbank(corpus)
 
+    def score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> SmatchScores:
+        """Score what this parser predicted, as :meth:`evaluate` does; it knows what training has not seen."""
+        return self._score(gold, predicted)
+
     def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> SmatchScores:
         scores = score_smatch(gold, predicted, breakdown=True, seed=self.seed, **options)
         return replace(scores, unseen=self._by_unseen(gold, predicted, scores))
@@ -412,7 +420,12 @@ class AMRParser(Estimator[SmatchScores]):
         arrays: dict[str, Any] = {}
         for name, table in tables.items():
             arrays |= pack_strings([f"{key}\t\t{lemma}" for key, lemma in table.items()], name)
-        return {}, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **arrays}
+        companions = []
+        for number, model in enumerate(self.companions_):
+            companions.append({"task": model.task, "config": model.config, "card": model.card})
+            arrays |= {f"{_COMPANION}{number}.{name}": array for name, array in model.arrays.items()}
+        learned = {"companions": companions} if companions else {}
+        return learned, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **arrays}
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:
@@ -426,6 +439,11 @@ class AMRParser(Estimator[SmatchScores]):
         self.encoder_ = Encoder.from_arrays(arrays)
         self.policy_ = LinearPolicy.from_arrays(arrays)
         self.lemmas_ = dict(text.split("\t\t") for text in unpack_strings(arrays, "lemmas"))
+        self.companions_ = []
+        for number, about in enumerate(settings.get("companions", [])):
+            prefix = f"{_COMPANION}{number}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            self.companions_.append(new_model_file(about["task"], about["config"], own, about["card"]))
         has_table = any(name.startswith("replacements") for name in arrays)
         self.replacements_ = (
             dict(text.split("\t\t") for text in unpack_strings(arrays, "replacements")) if has_table else {}
