@@ -41,7 +41,12 @@ ROLLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     **{
         f"{title}, {label}, penalty": ({"name": name, "beta": beta}, PENALTY)
         for title, name in (("DI-DLO", "di-dlo"), ("V-DAgger", "v-dagger"))
-        for label, beta in (("β = 1", "constant:1"), ("δ = .02", "decay:0.02"), ("δ = .1", "decay:0.1"), ("δ = .3", "decay:0.3"))
+        for label, beta in (
+            ("β = 1", "constant:1"),
+            ("δ = .02", "decay:0.02"),
+            ("δ = .1", "decay:0.1"),
+            ("δ = .3", "decay:0.3"),
+        )
     },
     **{
         f"DI-DLO, δ = .1, {loss}": ({"name": "di-dlo", "beta": "decay:0.1"}, {"loss": loss})
@@ -62,8 +67,14 @@ ROLLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 REGRESSION = {"name": "regression"}
 if "regression" in UPDATES:
     ROLLED["AggraVaTe, penalty, regression"] = ({"name": "aggravate", "update": REGRESSION}, PENALTY)
-    ROLLED["LOLS, δ = .1, penalty, regression"] = ({"name": "batch-lols", "beta": "decay:0.1", "update": REGRESSION}, PENALTY)
-    ROLLED["DI-DLO, δ = .1, penalty, regression"] = ({"name": "di-dlo", "beta": "decay:0.1", "update": REGRESSION}, PENALTY)
+    ROLLED["LOLS, δ = .1, penalty, regression"] = (
+        {"name": "batch-lols", "beta": "decay:0.1", "update": REGRESSION},
+        PENALTY,
+    )
+    ROLLED["DI-DLO, δ = .1, penalty, regression"] = (
+        {"name": "di-dlo", "beta": "decay:0.1", "update": REGRESSION},
+        PENALTY,
+    )
 
 _OURS = "concepts,signs,suffixes,neighbours"  # groups that the thesis does not have
 _BASE = {"aligner": "improved", "reentrance": False, "without": f"actions,merged,deleted,children,{_OURS}"}
@@ -158,7 +169,9 @@ def settings(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence]) -
 
 def write_vectors(path: Path, *, least: int = 3, window: int = 4, contexts: int = 1000, size: int = 50) -> None:
     """Vectors of lemmas of English EWT: positive pointwise mutual information in a window, reduced by an SVD."""
-    lemmas = [[token.lemma.lower() for token in s] for s in read_conllu(corpus_folder("ud-english-ewt") / "train.conllu")]
+    lemmas = [
+        [token.lemma.lower() for token in s] for s in read_conllu(corpus_folder("ud-english-ewt") / "train.conllu")
+    ]
     counts = Counter(lemma for row in lemmas for lemma in row)
     words = [lemma for lemma, count in counts.most_common() if count >= least and lemma.strip() and " " not in lemma]
     place = {word: k for k, word in enumerate(words)}
@@ -202,7 +215,9 @@ def mean_and_spread(values: list[float]) -> str:
 
 def by_pass(row: dict[str, Any]) -> list[str]:
     """The mean on dev after each pass."""
-    return [f"{100 * statistics.fmean(scores):.1f}" for scores in zip(*(one["dev"] for one in row.values()), strict=True)]
+    return [
+        f"{100 * statistics.fmean(scores):.1f}" for scores in zip(*(one["dev"] for one in row.values()), strict=True)
+    ]
 
 
 def report(results: dict[str, Any]) -> list[str]:
@@ -241,7 +256,12 @@ def report(results: dict[str, Any]) -> list[str]:
             change = [] if row is base else [f"{100 * (trained - base_train):+.1f}", f"{100 * (dev - base_dev):+.1f}"]
             body.append([name, *shown, *(change or ["", ""]), THESIS.get(name, "")])
     text += table(["", "train", "dev", "Δ train", "Δ dev", "Δ dev, thesis"], body)
-    text += ["### Joint and staged choice, and α-bounds, pass by pass", "", "All training sentences; Smatch on dev after each pass, the mean of the seeds.", ""]
+    text += [
+        "### Joint and staged choice, and α-bounds, pass by pass",
+        "",
+        "All training sentences; Smatch on dev after each pass, the mean of the seeds.",
+        "",
+    ]
     most = max(len(by_pass(switches[name])) for name in CHOICES if switches.get(name))
     body = [
         [name, *(by_pass(row) + [""] * most)[:most], mean_and_spread(best_of(row))]

@@ -51,7 +51,8 @@ class Pipeline:
             for column in ("upos", "xpos", "feats")
             if any(label != "_" for sentence in sentences for label in sentence.column(column))
         ]
-        taggers = [estimator_class("tagging")(column=column).fit(sentences, jobs=jobs) for column in columns]
+        tagger: Any = estimator_class("tagging")
+        taggers = [tagger(column=column).fit(sentences, jobs=jobs) for column in columns]
         parser = estimator_class("dependency")().fit(sentences, jobs=jobs)
         return cls(taggers, parser, learn_lemmas(sentences))
 

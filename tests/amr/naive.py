@@ -53,7 +53,7 @@ def entries(graph: Graph) -> Counter[tuple[str, ...]]:
     for role, source, target in triples(graph):
         if role not in ("instance", "TOP"):
             role = re.sub(r"^:(op|snt)\d+$", r":\1", role)
-            end = concept[target] if target in concept else f"constant {target}"
+            end = concept.get(target, f"constant {target}")
             found[concept[source], role, end] += 1
     return found
 

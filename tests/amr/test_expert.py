@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.amr import naive
 from tests.amr.little_corpus import SENTENCES, read
 from tests.amr.transition_twin import ROLES as WORLD_ROLES
-from tests.amr.transition_twin import expert_trajectory, generous_encoder, offered, options, trees, words_of, world
+from tests.amr.transition_twin import expert_trajectory, generous_encoder, offered, trees, words_of, world
 from treewright.amr import AMRParser, HillClimbing, RuleAligner, match, naive_loss
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
@@ -236,7 +236,9 @@ def test_the_loss_is_that_of_the_finished_graphs(case, chance, kind, joint):
     else:
         one, two = collapse_ops(graph), collapse_ops(made)
         matches = match([one], [two], search=HillClimbing(starts=2), exact=True)
-        repeated = [len(each.edges) + len(each.attributes) - len({*each.edges, *each.attributes}) for each in (one, two)]
+        repeated = [
+            len(each.edges) + len(each.attributes) - len({*each.edges, *each.attributes}) for each in (one, two)
+        ]
         if any(repeated):  # the same member of a list twice: Smatch on collapsed graphs counts it once
             return
         sizes = int(matches.gold[0]), int(matches.predicted[0])

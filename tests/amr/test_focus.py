@@ -71,7 +71,9 @@ def test_roll_outs_are_cut_after_whole_actions(packed, decisions):
     scorer = prepare(LinearPolicy(np.zeros((1, 16, 1), np.float32)), packed, np.zeros(1, np.int64))
     differ = 0
     for i in range(len(packed)):
-        whole = _roll_out(packed.task, start(packed, i, decisions), scorer, LEARNED, 0, scratch_for(scorer, packed.task))
+        whole = _roll_out(
+            packed.task, start(packed, i, decisions), scorer, LEARNED, 0, scratch_for(scorer, packed.task)
+        )
         for cut in (1, 2, 3):
             scratch = scratch_for(scorer, packed.task)
             _, loss = _roll_out(packed.task, start(packed, i, decisions), scorer, LEARNED, cut, scratch)

@@ -19,7 +19,6 @@ from treewright.amr.unseen import bins_of
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import read_model
 
-
 # ReplaceHead merges the preposition
 IN_LONDON = "Dogs dog NOUN 2 nsubj\nsleep sleep VERB 0 root\nin in ADP 2 prep\nLondon London PROPN 3 pobj\n"
 CORPUS = [*SENTENCES, *read(IN_LONDON + "= (s / sleep-01 :ARG0 (d / dog) :location (l / london))")]
@@ -240,7 +239,9 @@ def test_switches_are_learned_with_and_saved(tmp_path):
 
 @pytest.mark.jit
 def test_a_model_from_before_the_settings_has_the_old_rules(tmp_path):
-    AMRParser(learner={"name": "supervised", "passes": 1}, bits=10, swap="node").fit(SENTENCES[:3]).save(tmp_path / "new.tw")
+    AMRParser(learner={"name": "supervised", "passes": 1}, bits=10, swap="node").fit(SENTENCES[:3]).save(
+        tmp_path / "new.tw"
+    )
     model = read_model(tmp_path / "new.tw")
     new = ("joint", "swap", "insert", "punctuation", "without", "similar")
     params = {name: value for name, value in model.config["params"].items() if name not in new}

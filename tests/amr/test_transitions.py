@@ -213,10 +213,7 @@ def test_the_insert_rule_of_the_thesis():
             state.concept[node] = concept
         state.registers[0] = 3  # the words 0, 1 and 2 are on the stack
         state.role[3] = 0
-        return {
-            int(param_of(action)) - 1
-            for action in interpreted_parameters(task, x, state, INSERT)
-        }
+        return {int(param_of(action)) - 1 for action in interpreted_parameters(task, x, state, INSERT)}
 
     assert inserts([-1, -1, -1, -1, -1]) == {see, thing, name}
     for near in (0, 1, 3, 4):

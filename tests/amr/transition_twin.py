@@ -1,8 +1,8 @@
 """The transitions of AMR parsing as slow, obvious Python: Table 4.1 of Goodman (2015), nodes as objects.
 
 The changes are those that ``treewright.amr.transitions`` states: β is worked off before anything is done to a node, any
-leaf may be inserted, and an action with a parameter comes in two parts, unless choices are joint. There are small worlds
-to try it in, too.
+leaf may be inserted, and an action with a parameter comes in two parts, unless choices are joint. There are small
+worlds to try it in, too.
 """
 
 from __future__ import annotations

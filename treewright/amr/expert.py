@@ -231,7 +231,7 @@ def expert_parameter(x: Any, state: Any, kind: int) -> int:
 def expert_action(x: Any, state: Any) -> int:
     """The expert's action in a state; −1: any parameter is as good."""
     pending, joint = np.int64(state.registers[PENDING]), x.options[JOINT] != 0
-    kind = pending - np.int64(1)
+    kind: Any = pending - np.int64(1)
     if pending == 0:
         kind = expert_kind(x, state)
         if not joint or not has_parameter(kind):

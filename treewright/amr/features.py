@@ -282,7 +282,7 @@ def _situation(x: Any, state: Any, out: Any) -> int:
     situation = pending * np.int64(4) + np.int64(state.registers[PHASE]) * np.int64(2) + np.int64(other >= 0)
     t = np.int64(100) * (np.int64(1) + situation)
     out[0] = cross2(t, 0, 0)
-    n = np.int64(1)
+    n: Any = np.int64(1)
     if _has(x, _ACTIONS):
         out[1] = cross2(t, 1, history % 16)
         out[2] = cross2(t, 2, history // 16 % 16)

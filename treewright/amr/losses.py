@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from treewright.amr.concepts import clean_concept, is_constant
 from treewright.amr.graphs import listed
@@ -35,7 +34,8 @@ LOSSES = (*NAIVE_KINDS, "smatch", "smatch-absolute", "smatch-penalty")
 
 _TOP = 0
 _NODE, _EDGE, _ATTRIBUTE = 1, 2, 3
-_cross2, _cross3 = interpreted(cross2), interpreted(cross3)
+_cross2: Any = interpreted(cross2)  # of numbers, and of arrays element by element
+_cross3: Any = interpreted(cross3)
 
 
 class Coded(NamedTuple):
@@ -53,9 +53,7 @@ class Coded(NamedTuple):
 def label_codes(labels: Sequence[str]) -> list[int]:
     """Two codes for each label, flat: of a node with this label, and of an attribute, −1 if it is no constant."""
     return [
-        code
-        for label in labels
-        for code in (_code(clean_concept(label)), _code(label) if is_constant(label) else -1)
+        code for label in labels for code in (_code(clean_concept(label)), _code(label) if is_constant(label) else -1)
     ]
 
 
@@ -75,7 +73,9 @@ def coded_graph(graph: Graph) -> Coded:
     number = {variable: k for k, variable in enumerate(graph.variables)}
     labels = [(k, _code(concept)) for k, (_, concept) in enumerate(graph.instances)]
     nodes = len(labels)
-    attributes = dict.fromkeys((number[node], role.lower(), normal_label(value)) for node, role, value in graph.attributes)
+    attributes = dict.fromkeys(
+        (number[node], role.lower(), normal_label(value)) for node, role, value in graph.attributes
+    )
     labels += [
         (node, int(_cross2(_ATTRIBUTE, string_hash(listed(role)), string_hash(value))))
         for node, role, value in attributes
@@ -125,8 +125,8 @@ def state_triples(x: Any, state: Any) -> tuple[Any, int]:
         place[node] = -1
         if state.parent[node] >= 0 and not state.flags[node] & DELETED:
             inner[state.parent[node]] = 1
-    for at in range(0, further, 3):
-        inner[state.extra[at]] = inner[state.extra[at + 2]] = 1
+    for k in range(0, further, 3):
+        inner[state.extra[k]] = inner[state.extra[k + 2]] = 1
     label_node, label = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
     most = count + further // 3
     source, role, target = np.zeros(most, np.int32), np.zeros(most, np.int32), np.zeros(most, np.int32)
@@ -148,7 +148,7 @@ def state_triples(x: Any, state: Any) -> tuple[Any, int]:
         above = np.int64(state.parent[node])
         if state.flags[node] & DELETED or above < 0:
             continue
-        at = np.int64(4) * (np.int64(state.role[node]) >> np.int64(1))
+        at: Any = np.int64(4) * (np.int64(state.role[node]) >> np.int64(1))
         if place[node] >= 0:
             backwards = (state.role[node] & 1) != x.role_codes[at + 1]
             source[edges], target[edges] = place[above], place[node]
@@ -261,9 +261,9 @@ def state_loss(x: Any, state: Any) -> float:
     if kind >= 3:
         gold = _gold_graph(x)
         found = np.int64(_common_triples(made, gold))
-        return smatch_loss(kind - np.int64(3), found, gold.label_at[1] + gold.edge_at[1], made.label_at[1] + made.edge_at[1], actions)
+        return smatch_loss(
+            kind - np.int64(3), found, gold.label_at[1] + gold.edge_at[1], made.label_at[1] + made.edge_at[1], actions
+        )
     entries = np.empty(made.label_at[1] + made.edge_at[1], np.int32)
     n = _entries(made, nodes, entries)
-    return smatch_loss(
-        kind, common_entries(entries[:n], x.gold_entries), np.int64(x.gold_entries.shape[0]), n, actions
-    )
+    return smatch_loss(kind, common_entries(entries[:n], x.gold_entries), np.int64(x.gold_entries.shape[0]), n, actions)

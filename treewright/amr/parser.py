@@ -107,7 +107,7 @@ def _group_list(value: Any) -> str:
 WITHOUT = Setting(
     "without",
     Like(_group_list, f"some of {', '.join(GROUP_NAMES)}, separated by commas"),
-    f"Groups of features to leave out, separated by commas: {', '.join(GROUP_NAMES)}",
+    "Groups of features to leave out",
     metavar="GROUPS",
 )
 SIMILAR = Setting(

@@ -33,9 +33,10 @@ Vector = npt.NDArray[np.float32]
 _BLOCK = 4096  # words that are compared with all lemmas at a time
 
 
-def learn_replacements(path: str | os.PathLike[str], seen: Mapping[str, int]) -> dict[str, str]:
+def learn_replacements(file: str | os.PathLike[str], seen: Mapping[str, int]) -> dict[str, str]:
     """The lemma that stands in for each word of a file that is not among the lemmas seen in training."""
-    lines = ((number, line) for number, line in enumerate(text_lines(Path(path)), 1) if line.strip())
+    path = Path(file)
+    lines = ((number, line) for number, line in enumerate(text_lines(path), 1) if line.strip())
     first = next(lines, None)
     if first is None:
         raise CorpusError("there are no words in this file", path=path)

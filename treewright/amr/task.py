@@ -179,9 +179,9 @@ def _offer_kind(x: Any, state: Any, kind: int, top: int, child: int, out: Any, n
         return _offer_parameters(x, state, kind, top, child, out, n)
     if kind in (REATTACH, REENTRANCE):
         return _offer(out, n, kind, NO_PARAMETER) if has_target(x, state) else n
-    if kind in (INSERT, INSERT_LEAF) and x.options[OPEN] == 0:
-        if _offer_parameters(x, state, kind, top, child, out, n) == n:
-            return n
+    is_limited = kind in (INSERT, INSERT_LEAF) and x.options[OPEN] == 0
+    if is_limited and _offer_parameters(x, state, kind, top, child, out, n) == n:
+        return n
     return _offer(out, n, kind, NO_PARAMETER)
 
 

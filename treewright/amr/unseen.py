@@ -55,6 +55,4 @@ def bins_of(what: str, shares: Sequence[float], scores: SmatchScores) -> Iterato
         )
         if chosen:
             precision, recall = matched / max(predicted, 1), matched / max(gold, 1)
-            yield UnseenScore(
-                what, above, most, len(chosen), precision, recall, 2 * matched / max(gold + predicted, 1)
-            )
+            yield UnseenScore(what, above, most, len(chosen), precision, recall, 2 * matched / max(gold + predicted, 1))

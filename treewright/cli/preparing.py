@@ -60,7 +60,8 @@ def preparation(
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
     """A function that adds the annotation that the estimator needs; without other models, it changes nothing.
 
-    A model may have been trained with models that do this, and then it has them with it. The function warns if the sentences lack tags that the estimator was trained with.
+    A model may have been trained with models that do this, and then it has them with it. The function warns if the
+    sentences lack tags that the estimator was trained with.
     """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:

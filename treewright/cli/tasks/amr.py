@@ -51,7 +51,7 @@ class AMR(Task):
         Setting(
             "treebank",
             File(),
-            "A treebank in CoNLL-U, from which taggers and a dependency parser learn to make the trees that are missing",
+            "A treebank in CoNLL-U, from which taggers and a dependency parser learn to make trees that are missing",
             metavar="FILE",
         ),
     )
@@ -77,7 +77,9 @@ class AMR(Task):
 
         taggers, parser, treebank = models.get("tagger"), models.get("parser"), files.get("treebank")
         if treebank is not None and (taggers or parser):
-            raise ConfigError("--treebank is for taggers and a parser that are yet to learn: leave out --tagger, --parser")
+            raise ConfigError(
+                "--treebank is for taggers and a parser that are yet to learn: leave out --tagger, --parser"
+            )
         bare = [one for part in parts for one in part if any(token.head is None for token in one)]
         if taggers or parser:
             row = pipeline_of(taggers, parser, {})
