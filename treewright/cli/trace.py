@@ -100,9 +100,8 @@ def trace(
     """Show a parse step by step: stack, buffer, move, and what each move costs.
 
     Without a model, an oracle builds the gold trees. The cost of a move is the number
-    of gold arcs that it makes unreachable; with swap, which has a static oracle, the
-    oracle's move costs 0 and all others 1. Styles print the tables of the lectures:
-    fig-14.8 (UMD), edges and actions (Boyd-Graber).
+    of gold arcs that it makes unreachable, with swap an estimate of it. Styles print the
+    tables of the lectures: fig-14.8 (UMD), edges and actions (Boyd-Graber).
 
     With --model, the decisions of the model are shown and, where the file has gold
     answers, those of the expert. --gold follows the expert, and shows how the model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -179,6 +180,7 @@ class DependencyParser(DependencyEstimator):
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
         self._learn_words(sentences)
+        self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
         evaluate = None
         if dev_sentences is not None:
@@ -196,6 +198,17 @@ class DependencyParser(DependencyEstimator):
         )
         self.policy_, self.history_ = trained.policy.compressed(MOST_WEIGHTS[self.mode]), trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def _warn_of_path(self, learner: Learner) -> None:
+        """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
+        has_costs = self._system.costs is not None or self._system.estimate is not None
+        if isinstance(learner, Imitation) and learner.leaves_path and not (has_costs and self.oracle == "dynamic"):
+            cure = "oracle 'dynamic'" if has_costs else "another system"
+            warnings.warn(
+                f"the static oracle is right on its own path only, which the learner {learner.name!r} leaves: choose "
+                f"learner 'supervised', or {cure}",
+                stacklevel=2,
+            )
 
     def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
@@ -227,9 +240,12 @@ class DependencyParser(DependencyEstimator):
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
+        rows = learner_rows(Imitation)
+        if learner["name"] not in rows:  # the others have no such choices
             return {}
-        return {"update": UPDATES[self.mode], **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
+        own = rows[learner["name"]]().update != Imitation().update  # such as that of lols, which regresses costs
+        update = {} if own else {"update": UPDATES[self.mode]}
+        return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
