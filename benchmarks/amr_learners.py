@@ -1,8 +1,9 @@
-"""Learners of AMR parsing on 400 sentences of The Little Prince, several seeds: β, losses, Table 5.1, and settings (Table 6.1).
+"""Learners of AMR parsing on The Little Prince, several seeds: β, losses, Table 5.1, and settings (Table 6.1).
 
-* ``learners``: Smatch on dev after each pass. β = 1 is the control for decay δ; losses are naive Smatch and Smatch, as 1 − F, as mistakes (*absolute*), and with the penalty for
+* ``learners``: Smatch on dev after each pass, trained on 400 sentences. β = 1 is the control for decay δ; losses are naive Smatch and Smatch, as 1 − F, as mistakes (*absolute*), and with the penalty for
   actions; the rows of Table 5.1; LOLS and AggraVaTe with costs that are regressed.
-* ``settings``: Table 6.1 again, simple imitation: one switch of the parser changed at a time; joint against staged choice; α-bounds pass by pass.
+* ``switches``: Table 6.1 again, simple imitation on 400 sentences: one setting of the parser changed at a time.
+* ``choices``: joint against staged choice, and α-bounds, on all training sentences, pass by pass.
 
 Results are saved after each row and seed, so that an interrupted run continues. A seed is finished for all rows before the next one begins.
 """
@@ -23,58 +24,41 @@ from benchmarks.amr import sentences
 from benchmarks.common import RESULTS, corpus_folder, keep, say
 from treewright.amr import AMRParser
 from treewright.corpora import Sentence, read_conllu
-from treewright.policies import UPDATES
 
 SIZE = 400  # training sentences
-SEEDS = {"plain": 3, "rolled": 2, "settings": 3}
-PASSES = 4
+PASSES = 3
+SEEDS = {"without roll-outs": 3, "with roll-outs": 2, "switches": 3, "choices": 2}
 PENALTY = {"loss": "penalty"}
+REGRESSION = {"update": {"name": "regression"}}
 
-#: learners without roll-outs
-PLAIN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+Change = tuple[dict[str, Any], dict[str, Any]]  # of the learner, and of the parser
+
+WITHOUT_ROLL_OUTS: dict[str, Change] = {
     "supervised": ({"name": "supervised"}, {}),
     "exploration": ({"name": "exploration"}, {}),
     "DAgger": ({"name": "dagger"}, {}),
 }
-#: learners with roll-outs for every action; what is changed: of the learner, and of the parser
-ROLLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    **{
-        f"{title}, {label}, penalty": ({"name": name, "beta": beta}, PENALTY)
-        for title, name in (("DI-DLO", "di-dlo"), ("V-DAgger", "v-dagger"))
-        for label, beta in (
-            ("β = 1", "constant:1"),
-            ("δ = .02", "decay:0.02"),
-            ("δ = .1", "decay:0.1"),
-            ("δ = .3", "decay:0.3"),
-        )
-    },
-    **{
-        f"DI-DLO, δ = .1, {loss}": ({"name": "di-dlo", "beta": "decay:0.1"}, {"loss": loss})
-        for loss in ("naive", "absolute", "smatch-absolute", "smatch-penalty")
-    },
-    **{
-        f"V-DAgger, δ = .1, {loss}": ({"name": "v-dagger", "beta": "decay:0.1"}, {"loss": loss})
-        for loss in ("naive", "absolute")
-    },
+WITH_ROLL_OUTS: dict[str, Change] = {
+    "DI-DLO, β = 1, penalty": ({"name": "di-dlo", "beta": "constant:1"}, PENALTY),
+    "DI-DLO, δ = .02, penalty": ({"name": "di-dlo", "beta": "decay:0.02"}, PENALTY),
+    "DI-DLO, δ = .1, penalty": ({"name": "di-dlo", "beta": "decay:0.1"}, PENALTY),
+    "DI-DLO, δ = .3, penalty": ({"name": "di-dlo", "beta": "decay:0.3"}, PENALTY),
+    "DI-DLO, δ = .1, absolute": ({"name": "di-dlo", "beta": "decay:0.1"}, {"loss": "absolute"}),
+    "DI-DLO, δ = .1, naive": ({"name": "di-dlo", "beta": "decay:0.1"}, {"loss": "naive"}),
+    "DI-DLO, δ = .1, penalty of Smatch": ({"name": "di-dlo", "beta": "decay:0.1"}, {"loss": "smatch-penalty"}),
+    "V-DAgger, β = 1, penalty": ({"name": "v-dagger", "beta": "constant:1"}, PENALTY),
+    "V-DAgger, δ = .1, penalty": ({"name": "v-dagger", "beta": "decay:0.1"}, PENALTY),
+    "V-DAgger, δ = .3, penalty": ({"name": "v-dagger", "beta": "decay:0.3"}, PENALTY),
+    "V-DAgger, δ = .1, absolute": ({"name": "v-dagger", "beta": "decay:0.1"}, {"loss": "absolute"}),
     "V-DAgger, δ = .1, penalty, focus 5": ({"name": "v-dagger", "beta": "decay:0.1", "focus": 5}, PENALTY),
-    **{
-        f"{title}, δ = .1, penalty": ({"name": name, "beta": "decay:0.1"}, PENALTY)
-        for title, name in (("DetLOLS", "det-lols"), ("LOLS", "batch-lols"), ("DI-LO", "di-lo"), ("LI-DO", "li-do"))
-    },
+    "DetLOLS, δ = .1, penalty": ({"name": "det-lols", "beta": "decay:0.1"}, PENALTY),
+    "LOLS, batch, δ = .1, penalty": ({"name": "batch-lols", "beta": "decay:0.1"}, PENALTY),
     "AggraVaTe, penalty": ({"name": "aggravate"}, PENALTY),
+    "AggraVaTe, penalty, regression": ({"name": "aggravate", **REGRESSION}, PENALTY),
+    "LOLS, batch, δ = .1, penalty, regression": ({"name": "batch-lols", "beta": "decay:0.1", **REGRESSION}, PENALTY),
+    "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
     "SEARN, penalty": ({"name": "searn"}, PENALTY),
 }
-REGRESSION = {"name": "regression"}
-if "regression" in UPDATES:
-    ROLLED["AggraVaTe, penalty, regression"] = ({"name": "aggravate", "update": REGRESSION}, PENALTY)
-    ROLLED["LOLS, δ = .1, penalty, regression"] = (
-        {"name": "batch-lols", "beta": "decay:0.1", "update": REGRESSION},
-        PENALTY,
-    )
-    ROLLED["DI-DLO, δ = .1, penalty, regression"] = (
-        {"name": "di-dlo", "beta": "decay:0.1", "update": REGRESSION},
-        PENALTY,
-    )
 
 _OURS = "concepts,signs,suffixes,neighbours"  # groups that the thesis does not have
 _BASE = {"aligner": "improved", "reentrance": False, "without": f"actions,merged,deleted,children,{_OURS}"}
@@ -86,7 +70,7 @@ def _with(*groups: str) -> str:
 
 _STRONG = {"update": {"name": "arow", "averaged": True, "r": 100.0}}
 #: Table 6.1: the change of the learner, and of the parser; each beside the baseline
-SWITCHES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+SWITCHES: dict[str, Change] = {
     "baseline: improved aligner, base features, r = 1, no Reentrance": ({}, {}),
     "+ Shenanigan features": ({}, {"shenanigans": True}),
     "r = 100": (_STRONG, {}),
@@ -114,11 +98,11 @@ SWITCHES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
 }
 #: all training sentences; the first of each pair is ours
-CHOICES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+CHOICES: dict[str, Change] = {
     "exploration, staged": ({"name": "exploration", "passes": 5}, {}),
     "exploration, joint": ({"name": "exploration", "passes": 5}, {"joint": True}),
-    "DAgger": ({"name": "dagger", "passes": 6}, {}),
-    "DAgger, α-bound 2": ({"name": "dagger", "passes": 6, "alpha": 2}, {}),
+    "DAgger": ({"name": "dagger", "passes": 5}, {}),
+    "DAgger, α-bound 2": ({"name": "dagger", "passes": 5, "alpha": 2}, {}),
 }
 
 
@@ -137,34 +121,37 @@ def measure(
     }
 
 
-def learners(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence]) -> None:
-    measure({"name": "di-dlo", "passes": 1}, PENALTY, train[:5], dev[:5], 0)  # compiles
-    for seed in range(max(SEEDS["plain"], SEEDS["rolled"])):
-        for kind, rows in (("plain", PLAIN), ("rolled", ROLLED)):
-            for name, (learner, settings) in rows.items():
-                done = kept["learners"].setdefault(name, {})
-                if seed < SEEDS[kind] and str(seed) not in done:
-                    done[str(seed)] = measure({**learner, "passes": PASSES}, settings, train[:SIZE], dev, seed)
-                    keep("amr_learners", kept)
-                    say(seed, name, json.dumps(done[str(seed)]))
+def learners(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
+    for kind, rows in (("without roll-outs", WITHOUT_ROLL_OUTS), ("with roll-outs", WITH_ROLL_OUTS)):
+        for name, (learner, settings) in rows.items():
+            if seed < SEEDS[kind]:
+                once(kept, "learners", name, seed, {**learner, "passes": PASSES}, settings, train[:SIZE], dev)
 
 
-def settings(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence]) -> None:
+def switches(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         vectors = Path(folder) / "vectors.txt"
         write_vectors(vectors)
-        for seed in range(SEEDS["settings"]):
-            for name, (learner, changed) in {**SWITCHES, **CHOICES}.items():
-                done = kept["settings"].setdefault(name, {})
-                if str(seed) in done:
-                    continue
-                if name in SWITCHES:
-                    learner, changed = {"name": "supervised", "passes": PASSES, **learner}, {**_BASE, **changed}
-                if changed.get("similar"):
-                    changed = {**changed, "similar": vectors}
-                done[str(seed)] = measure(learner, changed, train, dev, seed)
-                keep("amr_learners", kept)
-                say(seed, name, json.dumps(done[str(seed)]))
+        for name, (learner, changed) in SWITCHES.items():
+            settings = {**_BASE, **changed}
+            if "similar" in settings:
+                settings["similar"] = vectors
+            imitation = {"name": "supervised", "passes": PASSES, **learner}
+            once(kept, "switches", name, seed, imitation, settings, train[:SIZE], dev)
+
+
+def choices(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
+    for name, (learner, settings) in CHOICES.items():
+        once(kept, "choices", name, seed, learner, settings, train, dev)
+
+
+def once(kept: dict[str, Any], part: str, name: str, seed: int, *how: Any) -> None:
+    """Measure a row, unless its result is there, and keep it."""
+    done = kept[part].setdefault(name, {})
+    if str(seed) not in done:
+        done[str(seed)] = measure(*how, seed)
+        keep("amr_learners", kept)
+        say(part, seed, name, json.dumps(done[str(seed)]))
 
 
 def write_vectors(path: Path, *, least: int = 3, window: int = 4, contexts: int = 1000, size: int = 50) -> None:
@@ -194,10 +181,16 @@ def write_vectors(path: Path, *, least: int = 3, window: int = 4, contexts: int 
 def main() -> None:
     path = RESULTS / "amr_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("settings", "learners")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("learners", "switches", "choices")}
     train, dev = sentences("train"), sentences("dev")
-    settings(kept, train, dev)
-    learners(kept, train, dev)
+    for learner in ({"name": "supervised"}, {"name": "di-dlo"}, {"name": "di-dlo", **REGRESSION}):
+        measure({**learner, "passes": 1}, {}, train[:5], dev[:5], 0)  # compiles
+    for seed in range(max(SEEDS.values())):
+        if seed < SEEDS["switches"]:
+            switches(kept, train, dev, seed)
+        learners(kept, train, dev, seed)
+        if seed < SEEDS["choices"]:
+            choices(kept, train, dev, seed)
 
 
 # ---- the page
@@ -220,56 +213,70 @@ def by_pass(row: dict[str, Any]) -> list[str]:
     ]
 
 
+def trained(row: dict[str, Any]) -> float:
+    """The mean on training sentences."""
+    return statistics.fmean(one["train"] for one in row.values())
+
+
 def report(results: dict[str, Any]) -> list[str]:
     """The sections of the page of benchmarks."""
     from benchmarks.report import number, percent, table
 
-    rows, switches = results["learners"], results["settings"]
+    rows, switched, chosen = (results[name] for name in ("learners", "switches", "choices"))
+    seconds = sum(
+        one["CPU seconds"] for part in (rows, switched, chosen) for row in part.values() for one in row.values()
+    )
     text = [
         "### Learners, several seeds",
         "",
-        f"Trained on the first {SIZE} sentences of The Little Prince, {PASSES} passes, roll-outs for every action with one sample, one thread: `python -m benchmarks amr_learners`. Smatch on dev "
-        "after each pass, the mean of the seeds; the best pass, ± half the range over the seeds; Smatch on the first 300 training sentences with the best pass; CPU seconds of one training.",
+        f"Trained on the first {SIZE} sentences of The Little Prince, {PASSES} passes, roll-outs for every action with one sample, one thread: `python -m benchmarks amr_learners`. Smatch on dev after each pass, the mean of the seeds;",
+        "the best pass, ± half the range over the seeds; Smatch on the first 300 training sentences with the best pass; CPU seconds of one training. β = 1 is the control for decay: it trains on the expert's roll-ins and roll-outs in every pass.",
+        f"All tables of this section together took {number(seconds / 60)} CPU minutes of training: that is why they use {SIZE} sentences.",
         "",
     ]
     body = [
-        [name, *by_pass(row), mean_and_spread(best_of(row)), percent(statistics.fmean(one["train"] for one in row.values())), str(len(row)),
-         number(statistics.fmean(one["CPU seconds"] for one in row.values()))]
+        [
+            name,
+            *by_pass(row),
+            mean_and_spread(best_of(row)),
+            percent(trained(row)),
+            str(len(row)),
+            number(statistics.fmean(one["CPU seconds"] for one in row.values())),
+        ]
         for name, row in rows.items()
         if row
-    ]  # fmt: skip
+    ]
     text += table(["", *(str(k + 1) for k in range(PASSES)), "best", "train", "seeds", "CPU s"], body)
+    text += FINDINGS
     text += [
-        "### Table 6.1: one switch at a time",
+        "### One switch at a time",
         "",
-        f"Simple imitation on all training sentences, {PASSES} passes; the mean over {SEEDS['settings']} seeds of Smatch on training and dev sentences with the pass that is best on dev, and the change against the baseline, with "
-        "that of the thesis on newswire where it has the row. Lemma replacement is by vectors of co-occurrence in English EWT (50 dimensions). The thesis has joint choices throughout; here they are staged unless a row says *joint*.",
+        f"Table 6.1 repeated: simple imitation on the first {SIZE} sentences, {PASSES} passes; the mean over {SEEDS['switches']} seeds of Smatch on 300 training sentences and on dev, with the pass that is best on dev, and the change against the baseline,",
+        "beside that of the thesis on newswire where it has the row. Lemma replacement is by vectors of co-occurrence in English EWT (50 dimensions). The thesis has joint choices throughout; here they are staged unless a row says *joint*.",
         "",
     ]
-    base = switches[next(iter(SWITCHES))]
-    base_dev, base_train = statistics.fmean(best_of(base)), statistics.fmean(one["train"] for one in base.values())
-    body = []
+    base = switched[next(iter(SWITCHES))]
+    base_dev, body = statistics.fmean(best_of(base)), []
     for name in SWITCHES:
-        if row := switches.get(name):
-            dev, trained = statistics.fmean(best_of(row)), statistics.fmean(one["train"] for one in row.values())
-            shown = [percent(trained), mean_and_spread(best_of(row))]
-            change = [] if row is base else [f"{100 * (trained - base_train):+.1f}", f"{100 * (dev - base_dev):+.1f}"]
-            body.append([name, *shown, *(change or ["", ""]), THESIS.get(name, "")])
+        if row := switched.get(name):
+            changes = [100 * (trained(row) - trained(base)), 100 * (statistics.fmean(best_of(row)) - base_dev)]
+            shown = ["", ""] if row is base else [f"{change:+.1f}".replace("-", "−") for change in changes]
+            body.append([name, percent(trained(row)), mean_and_spread(best_of(row)), *shown, THESIS.get(name, "")])
     text += table(["", "train", "dev", "Δ train", "Δ dev", "Δ dev, thesis"], body)
+    text += SWITCH_FINDINGS
     text += [
         "### Joint and staged choice, and α-bounds, pass by pass",
         "",
         "All training sentences; Smatch on dev after each pass, the mean of the seeds.",
         "",
     ]
-    most = max(len(by_pass(switches[name])) for name in CHOICES if switches.get(name))
+    most = max(len(by_pass(row)) for row in chosen.values())
     body = [
-        [name, *(by_pass(row) + [""] * most)[:most], mean_and_spread(best_of(row))]
-        for name in CHOICES
-        if (row := switches.get(name))
+        [name, *(by_pass(row) + [""] * most)[:most], mean_and_spread(best_of(row)), percent(trained(row))]
+        for name, row in chosen.items()
     ]
-    text += table(["", *(str(k + 1) for k in range(most)), "best"], body)
-    return text + FINDINGS
+    text += table(["", *(str(k + 1) for k in range(most)), "best", "train"], body)
+    return text + CHOICE_FINDINGS
 
 
 #: the column "F-Val" of Table 6.1
@@ -287,3 +294,5 @@ THESIS = {
     "+ Shenanigans, r = 100": "+3.6",
 }
 FINDINGS: list[str] = []
+SWITCH_FINDINGS: list[str] = []
+CHOICE_FINDINGS: list[str] = []
