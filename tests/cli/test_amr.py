@@ -251,6 +251,15 @@ def test_training_with_a_treebank(run, files, tmp_path):
     assert "σ" in run("trace", "--model", out, "--text", "Two dogs bark").stdout
 
 
+@pytest.mark.jit
+@pytest.mark.slow
+def test_training_without_anything_but_graphs(run, files, tmp_path):
+    gold, out = files / "gold.amr", tmp_path / "amr.tw"
+    with pytest.warns(UserWarning, match=r"built-in corpus.*--treebank"):
+        run("train", "amr", gold, "-o", out, *QUICK)
+    assert json.loads(run("parse", out, "-", "-f", "json", input="Two dogs bark\n").stdout)["nodes"]
+
+
 def test_compare_from_words(run, amr, files, taggers, tree_parser):
     gold = files / "gold.amr"
     row = ("--tagger", taggers / "upos.tw", "--tagger", taggers / "xpos.tw", "--parser", tree_parser)

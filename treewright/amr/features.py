@@ -60,7 +60,7 @@ GROUP_NAMES = {
     "suffixes": "the last letters of the lemma",
     "neighbours": "the lemmas before and after",
 }
-"""The groups of features that can be left out; all but the last four, and entities, are those of Table 4.2."""
+"""The groups of features that can be left out. The last four are added here; the others are in Table 4.2."""
 
 (_ACTIONS, _WORDS, _MERGED_NODES, _DELETED_NODES, _CHILDREN, _PATHS, _ENTITIES, _CONCEPTS, _SIGNS, _SUFFIXES, _NEAR) = (
     2**k for k in range(len(GROUP_NAMES))
@@ -214,6 +214,8 @@ def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> i
     out[n + 18] = cross3(t, 18, sort, lemma)
     out[n + 19] = cross3(t, 19, sort, pos)
     out[n + 20] = cross3(t, 20, entity_of(x, one), entity_of(x, two))
+    if x.options[GROUPS] == 0:
+        return n + 21
     kept = np.int64(0)
     for k in range(21):
         is_path, is_concept = k in (7, 8, 9, 10, 11, 12, 14, 15, 17), k in (13, 16, 17, 18, 19)
