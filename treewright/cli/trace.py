@@ -131,7 +131,7 @@ def trace(
       treewright trace --model trees.tw test.ptb -n 3 --gold
       treewright trace --model amr.tw test.conllu -n 3 --style graphs
       treewright trace --model amr.tw test.amr --trees test.conllu -n 3
-      treewright trace graphs.amr --trees trees.conllu -n 3 --style graphs
+      treewright trace docs/thesis.amr --trees docs/thesis.conllu -n 4.9 --style graphs
     """
     from treewright.reports import STYLES
 
