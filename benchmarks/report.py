@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks.agenda import report as agenda
 from benchmarks.alignment import report as alignment
 from benchmarks.amr import report as amr
+from benchmarks.amr_learners import report as amr_learners
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
@@ -596,6 +597,7 @@ def main() -> None:
         "smatch": smatch,
         "alignment": alignment,
         "amr": amr,
+        "amr_learners": amr_learners,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

@@ -18,6 +18,7 @@ from treewright.cli import (
     demo,
     diff,
     evaluate,
+    expert,
     grammar,
     info,
     learners,
@@ -49,6 +50,7 @@ app.command("compare")(compare.compare)
 app.command("smatch")(smatch.smatch)
 app.command("diff")(diff.diff)
 app.command("align")(align.align)
+app.command("expert")(expert.expert)
 app.command("trace")(trace.trace)
 app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)

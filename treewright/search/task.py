@@ -31,6 +31,7 @@ __all__ = ["Packed", "Task"]
 PROTOCOL = (
     "initial",
     "is_final",
+    "is_whole",
     "actions",
     "step",
     "features",
@@ -95,6 +96,11 @@ class Task(Static):
     def is_final(x: Any, state: Any) -> bool:
         """Is this state terminal?"""
         return False
+
+    @staticmethod
+    def is_whole(x: Any, state: Any) -> bool:
+        """Is this state between two actions? Not where an action has been chosen and its parameter has not."""
+        return True
 
     @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
