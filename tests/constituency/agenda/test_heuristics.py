@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.constituency.agenda.naive_agenda import environment, with_negative_weights
+from tests.constituency.agenda.naive_agenda import environment
 from tests.constituency.naive import Problem, problems, table_of
 from treewright.constituency.agenda.heuristics import (
     ContextAStar,
@@ -28,7 +28,7 @@ seeds = st.integers(0, 1000)
 
 
 def parsable(**options):
-    return problems(**options).filter(lambda problem: problem.trees).map(with_negative_weights)
+    return problems(**options).filter(lambda problem: problem.trees)
 
 
 def random_map(grammar, rng, share=0.5):

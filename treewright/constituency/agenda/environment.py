@@ -33,7 +33,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.features import CHEATING, FEATURES, SCALES, Packed, Places
+from treewright.constituency.agenda.features import CHAIN, CHEATING, FEATURES, SCALES, Packed, Places
 from treewright.constituency.agenda.parser import NO_LIMIT, AgendaParser, Parses, Pop
 from treewright.constituency.agenda.passes import Limits
 from treewright.constituency.agenda.rollouts import (
@@ -147,8 +147,12 @@ class AgendaEnvironment:
 
     @cached_property
     def features(self) -> list[int]:
-        """The numbers of the features that have weights (:data:`treewright.constituency.agenda.features.NAMES`)."""
-        return [*range(CHEATING), *[CHEATING] * self.cheating]
+        """The numbers of the features that have weights (:data:`treewright.constituency.agenda.features.NAMES`).
+
+        These are the paper's, ``unary to come`` where A*₀ has a weight for it, and the cheating one if it is asked for.
+        """
+        needs_chain = bool(self.parser.a_star()[CHAIN] > 0.0)
+        return [*range(CHAIN), *[CHAIN] * needs_chain, *[CHEATING] * self.cheating]
 
     def initial(self) -> Floats:
         """A*₀ (:meth:`AgendaParser.a_star`)."""

@@ -18,7 +18,9 @@ constituents are popped. Here bounds are outside scores too, of something simple
 These levels are run one after the other, each to its threshold, and not interleaved on demand as Pauls and Klein do it.
 Pops of all levels count, and so do the outside scores that are handed on.
 
-In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`).
+In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`). Rules may have scores
+above 0: the bounds count them, and the coarsest level of a chain has the bound of
+:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`.
 """
 
 from __future__ import annotations
@@ -210,7 +212,7 @@ def level_pass(
         i = shard.which[k]
         words = words_of(sentences, i)
         n = words.shape[0]
-        merit = Merit(1.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
+        merit = Merit(1.0, 0.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
         state = Search(level.combinations, merit, np.inf, n, agenda)
         whole = search(state, grammar.lexical, words, NO_LIMIT, margin, nothing)
         work.pops[i] += agenda.counters[POPS]
@@ -272,8 +274,8 @@ class HierarchicalAStar:
             up = np.asarray(up, np.int32)
             levels.append(agenda_grammar(grammar.weighted(lexical), up, int(up.max()) + 1, grammar.is_whole))
             grammar, lexical = projected(grammar, lexical, up)
-        none = np.zeros(len(grammar.symbols), np.int32)
-        levels.append(agenda_grammar(grammar.weighted(lexical), none, 1, grammar.is_whole))
+        no_tops = (~grammar.rules.is_top).astype(np.int32)
+        levels.append(agenda_grammar(grammar.weighted(lexical), no_tops, 2, grammar.is_whole))
         return levels[::-1]
 
     @cached_property
@@ -344,10 +346,11 @@ def _parse(
         for begin in range(first, last, _AT_A_TIME):
             which = np.arange(begin, min(begin + _AT_A_TIME, last))
             spans = widths[which] * (widths[which] + 1) // 2
-            bounds = Bounds(np.zeros(0), np.zeros(len(which) + 1, np.int64))
-            if summaries is not None:
-                tables = np.concatenate([_context_table(summaries, int(widths[i])) for i in which])
-                bounds = Bounds(tables, np.cumsum([0, *(spans * summaries.shape[2])]))
+            given = [
+                _rule_table(levels[0], int(n)) if summaries is None else _context_table(summaries, int(n))
+                for n in widths[which]
+            ]
+            bounds = Bounds(np.concatenate(given), np.cumsum([0, *map(len, given)]))
             for k, level in enumerate(levels):
                 is_last = k == len(levels) - 1
                 out_at = np.cumsum([0, *(spans * len(level.of))])
@@ -363,6 +366,18 @@ def _parse(
 
 def _context_table(summaries: Floats, n: int) -> Floats:
     """The estimates for the spans of a sentence, in their order."""
-    end = np.repeat(np.arange(1, n + 1), np.arange(1, n + 1))
-    start = np.arange(len(end)) - end * (end - 1) // 2
+    start, end = _spans(n)
     return summaries[start, n - end].ravel()
+
+
+def _rule_table(level: AgendaGrammar, n: int) -> Floats:
+    """What the rules outside a constituent can add at most, for spans × (tops, others); 0 where no rule is above 0."""
+    start, end = _spans(n)
+    b, u = (float(scores.max(initial=0.0)) for scores in (level.weighted.binary, level.weighted.unary))
+    return np.asarray((n - (end - start))[:, None] * (b + 2.0 * u) + np.array([0.0, u])).ravel()
+
+
+def _spans(n: int) -> tuple[Longs, Longs]:
+    """The starts and the ends of the spans of n words, in their order."""
+    end = np.repeat(np.arange(1, n + 1), np.arange(1, n + 1))
+    return np.arange(len(end)) - end * (end - 1) // 2, end

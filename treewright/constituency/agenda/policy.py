@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.environment import AgendaEnvironment
-from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed
+from treewright.constituency.agenda.features import CHEATING, FEATURES, INSIDE, Packed
 from treewright.constituency.agenda.parser import AgendaParser, Parses
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -151,11 +151,13 @@ class AgendaPolicy:
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
         """What :meth:`to_arrays` took apart.
 
-        Older models have weights of dynamic features behind the others. Nothing was ever learned for these, so they are
-        0, and left out.
+        Older models lack the last weight, which is 0, or have weights of dynamic features behind the others. Nothing
+        was ever learned for these, so they are 0, and left out.
         """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
+            if weights.shape == (CHEATING,):
+                weights = np.append(weights, 0.0)
             if weights.ndim == 1 and not weights[FEATURES:].any():
                 weights = weights[:FEATURES]
             return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))

@@ -22,7 +22,7 @@ from treewright.constituency.agenda.clocks import (
     reset_clocks,
     trust_sums,
 )
-from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed, Places, look, mark, static_merits
+from treewright.constituency.agenda.features import CHAIN, FEATURES, INSIDE, Packed, Places, look, mark, static_merits
 from treewright.constituency.agenda.passes import Limits, Weights
 from treewright.constituency.agenda.queue import IN_CHART, PUSHES, SIZE, Agenda, new_agenda
 from treewright.constituency.agenda.results import write_result
@@ -228,9 +228,10 @@ def rollout_pass(
     θ, tables, lexical = weights.θ, weights.tables, grammar.weighted.lexical
     most, classes = longest(packed, shard.which), grammar.classes
     static = np.zeros(most * (most + 1) // 2 * classes)
-    merit = Merit(θ[INSIDE], grammar.of, static, classes)
+    merit = Merit(θ[INSIDE], θ[CHAIN], grammar.of, static, classes)
     agenda = new_agenda(grammar.of.shape[0], most)
-    sampler = new_sampler(tables, grammar.of, most, classes if expert.wants.place.shape[0] > 0 else 0)
+    is_top, wanted = grammar.combinations.is_top, classes if expert.wants.place.shape[0] > 0 else 0
+    sampler = new_sampler(tables, grammar.of, is_top, most, wanted)
     correct, nodes = np.zeros(static.shape[0], np.uint8), np.zeros((2 * most, NODE), np.int32)
     slopes = Slopes(np.zeros((2, FEATURES)), np.zeros(FEATURES), np.zeros(2))
     for row in range(shard.which.shape[0]):
