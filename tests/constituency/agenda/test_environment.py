@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
@@ -215,6 +215,42 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
     assert as_dense(rollouts.gradient, found.size) == pytest.approx(wanted, **CLOSE)
 
 
+@given(parsable(most_words=5), seeds, st.sampled_from([1e-3, 0.2]))
+@some
+def test_with_the_rewards_of_footnote_2_i_minus_is_apprenticeship(problem, seed, λ):
+    """All of the oracle's actions earn 1 − λ: I− is apprenticeship times that, and D− counts an action T − t + 1 times."""
+    found = environment(problem, seed, tradeoff=λ, shaping="oracle")
+    θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
+    options = {"infusion": 1.0, "seed": seed}
+    apprentice, [pops] = found.drawn(θ, 0, credit="unit", discount=0.0, **options)
+    immediate, _ = found.drawn(θ, 0, credit="shaped", discount=0.0, **options)
+    assume(immediate.reward[0, 0] > len(pops) * (1.0 - λ) - 0.5)  # all constituents are in the parse
+    wanted = (1.0 - λ) * as_dense(apprentice.gradient, found.size)
+    assert as_dense(immediate.gradient, found.size) == pytest.approx(wanted, **CLOSE)
+    assert immediate.reward[0, 0] == pytest.approx((1.0 - λ) * len(pops))
+    delayed, _ = found.drawn(θ, 0, credit="shaped", discount=1.0, **options)
+    twin, slope, T = twin_of(problem, found, θ), np.zeros(found.size), len(pops)
+    for t, item in enumerate(as_items(found, pops)):
+        waiting = sorted(twin.agenda)
+        φ = np.array([plain_features(problem, found, each, twin.score[each]) for each in waiting])
+        π = np.exp(φ @ θ - max(φ @ θ))
+        slope += (T - t) * (φ[waiting.index(item)] - π @ φ / π.sum())
+        twin.pop(item)
+    assert as_dense(delayed.gradient, found.size) == pytest.approx((1.0 - λ) * slope, **CLOSE)
+
+
+@given(parsable(most_words=5), seeds)
+@some
+def test_rewards_of_the_oracles_constituents_are_taken_back_if_they_are_not_in_the_parse(problem, seed):
+    found = environment(problem, seed, tradeoff=0.1, shaping="oracle")
+    symbols = len(problem.names)
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in found._oracle[0].tolist()}
+    rollouts, [pops] = found.drawn(0.1 * found.initial(), 0, credit="shaped", seed=seed)
+    last = found.parser.parse(found.packed, found.weights(found.initial()), np.arange(1))
+    assert last.whole[0]
+    assert rollouts.reward[0, 0] <= len(oracle & set(as_items(found, pops))) - 0.1 * len(pops) + 1e-9
+
+
 # ---- the sampler
 
 
@@ -351,6 +387,7 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.inf}, "must be a number"),
         ({"max_gap": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
+        ({"shaping": "silver"}, "one of: gold, oracle"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -10,10 +10,12 @@ constituents are popped. Here bounds are outside scores too, of something simple
   the best of the rules that it stands for. So no parse is worth less after it, and outside scores of the coarser
   grammar, for the very words, are bounds.
 * *Hierarchical A\\** (:class:`HierarchicalAStar`; Felzenszwalb & McAllester 2007, Pauls & Klein 2009): a chain of such
-  projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With a
-  threshold Δ, the same at each level, the agenda of a coarser level is worked off only as far as parses may be worth
-  no more than Δ less than its best one; what is in none of these is pruned from the next level. With an infinite Δ
-  nothing is pruned, and with one projection this is A* with a projected grammar.
+  projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With
+  one projection this is A* with a projected grammar. There are two ways to prune, both at each level. ``max_gap`` is
+  the threshold Δ of Jiang et al. (2012, §6.1): a constituent is pruned if its inside score is worse by more than Δ than
+  that of another one over the same words. ``margin`` compares whole parses: the agenda of a coarser level is worked off
+  only as far as parses may be worth no more than the margin less than its best one, and what is in none of these is
+  pruned from the next level.
 
 These levels are run one after the other, each to its threshold, and not interleaved on demand as Pauls and Klein do it.
 Pops of all levels count, and so do the outside scores that are handed on.
@@ -194,6 +196,7 @@ def level_pass(
     shard: Shard,
     bounds: Bounds,
     margin: float,
+    max_gap: float,
     out: Bounds,
     parsed: Parsed,
     work: Work,
@@ -201,7 +204,8 @@ def level_pass(
     """One level: A* with the heuristic ``bounds``, by the classes of the level's symbols.
 
     Unless ``out`` is empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
-    parse, since then no level has. Otherwise this is the last level, and parses are written. ``margin`` is that of
+    parse, as the next level then has none either, or must do without a heuristic because of ``max_gap``. Otherwise this
+    is the last level, and parses are written. ``margin`` is that of
     :func:`~treewright.constituency.agenda.search.search`.
     """
     grammar, nothing = level.weighted, np.zeros((0, 3))
@@ -213,7 +217,7 @@ def level_pass(
         words = words_of(sentences, i)
         n = words.shape[0]
         merit = Merit(1.0, 0.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
-        state = Search(level.combinations, merit, np.inf, n, agenda)
+        state = Search(level.combinations, merit, max_gap, n, agenda)
         whole = search(state, grammar.lexical, words, NO_LIMIT, margin, nothing)
         work.pops[i] += agenda.counters[POPS]
         work.pushes[i] += agenda.counters[PUSHES]
@@ -249,17 +253,19 @@ class HierarchicalAStar:
     """A* with a chain of projections of the grammar.
 
     ``maps[0]`` has the class of each symbol of the grammar, ``maps[1]`` the coarser class of each of these classes, and
-    so on; the hierarchy of a latent-variable grammar gives them. ``threshold`` is Δ.
+    so on; the hierarchy of a latent-variable grammar gives them. ``max_gap`` and ``margin`` prune, see above.
     """
 
     grammar: Grammar
     lexical: Lexical
     maps: Sequence[Ints]
-    threshold: float = np.inf
+    max_gap: float = np.inf
+    margin: float = np.inf
 
     def __post_init__(self) -> None:
-        if not self.threshold >= 0.0:
-            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.threshold!r}")
+        for name in ("max_gap", "margin"):
+            if not getattr(self, name) >= 0.0:
+                raise ConfigError(f"must be 0 or more, not {getattr(self, name)!r}", setting=name)
         sizes = [len(self.grammar.symbols), *(int(np.max(each)) + 1 for each in self.maps)]
         for k, (each, size) in enumerate(zip(self.maps, sizes, strict=False)):
             if len(each) != size:
@@ -284,7 +290,7 @@ class HierarchicalAStar:
 
     def parse(self, sentences: Sequence[Ints], *, jobs: int = 1) -> Found:
         """The parses of sentences, which are given as rows of the lexicon."""
-        return _parse(self.levels, self._lowered[1], sentences, None, self.threshold, jobs)
+        return _parse(self.levels, self._lowered[1], sentences, None, (self.margin, self.max_gap), jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +319,7 @@ class ContextAStar:
         """The parses of sentences, which are given as rows of the lexicon."""
         if sentences and max(map(len, sentences)) > self.most_words:
             raise ConfigError(f"there are estimates for up to {self.most_words} words only: set most_words higher")
-        return _parse([self._level], self._lowered[1], sentences, self.summaries, np.inf, jobs)
+        return _parse([self._level], self._lowered[1], sentences, self.summaries, (np.inf, np.inf), jobs)
 
 
 def context_summaries(grammar: Grammar, lexical: Lexical, n: int) -> Floats:
@@ -332,10 +338,10 @@ def _parse(
     lift: Floats,
     sentences: Sequence[Ints],
     summaries: Floats | None,
-    threshold: float,
+    pruning: tuple[float, float],
     jobs: int,
 ) -> Found:
-    """Work through the levels, some sentences at a time."""
+    """Work through the levels, some sentences at a time; ``pruning`` is the margin and Δ."""
     n = len(sentences)
     at = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
     corpus = Sentences(np.concatenate([np.zeros(0, np.int32), *sentences]).astype(np.int32), at)
@@ -355,8 +361,9 @@ def _parse(
                 is_last = k == len(levels) - 1
                 out_at = np.cumsum([0, *(spans * len(level.of))])
                 out = Bounds(np.zeros(0 if is_last else int(out_at[-1])), out_at)
-                margin, shard = -np.inf if is_last else float(threshold), Shard(which, control, slot)
-                level_pass(level, corpus, shard, bounds, margin, out, parsed, Work(pops[k], pushes[k]))
+                margin, max_gap = -np.inf if is_last else float(pruning[0]), float(pruning[1])
+                shard, done = Shard(which, control, slot), Work(pops[k], pushes[k])
+                level_pass(level, corpus, shard, bounds, margin, max_gap, out, parsed, done)
                 bounds = out
 
     run_shards(work, n, jobs=jobs)
