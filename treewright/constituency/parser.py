@@ -60,12 +60,14 @@ from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
-from treewright.settings import Choice, Like, Real, Setting, one_of, whole_number
+from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole_number
 from treewright.tracing import Trace
 
 __all__ = ["ML", "ConstituencyParser", "KBest"]
 
 ML = MaximumLikelihood.name
+COUNTED = "dev F1 of counting"
+"""The score of relative frequencies, in the card of a parser that learned better weights."""
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 _GROWTH = 1.5  # of Δ, where IDA* has found no tree
 _FIRST_GAP = 4.0  # Δ of IDA* at first, if it is not given
@@ -76,7 +78,7 @@ _ENOUGH = 100  # sentences to learn priorities from: there are few weights
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
     "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
-    "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
+    "max-margin": {**_STOCHASTIC, "passes": 15, "patience": 8, "l2": 1e-5},
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
@@ -110,6 +112,7 @@ LEXICON = Setting(
 )
 TAGS = Setting("tags", Choice({"lexicon": "the parser chooses", "gold": "they are given"}), "Where tags come from")
 TRAINED_RULES = Setting("trained", Choice(*reversed(TRAINED)), "The rules whose weights are learned")
+SHRINK = Setting("shrink", Flag(), "Choose on development data how far to move from counts to learned weights")
 LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
@@ -165,6 +168,8 @@ class ConstituencyParser(ConstituencyEstimator):
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
         trained: whose weights are learned: those of ``binary`` rules, as in the paper, or of ``all`` rules.
+        shrink: with development data, whether to choose on it how far to go from relative frequencies to the weights of
+            the best pass: all the way, ¾, ½, ¼, or not at all. So what is learned is no worse there than counting.
         loss: what Max-Margin counts as wrong: ``rules`` (Algorithm 4) or ``constituents``.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
         prune: constituents less probable than this under a coarser grammar are not looked at; 0 is exact.
@@ -204,6 +209,7 @@ class ConstituencyParser(ConstituencyEstimator):
         LEXICON,
         TAGS,
         TRAINED_RULES,
+        SHRINK,
         LOSS,
         replace(DECODER, values=Choice({"viterbi": "the best tree", "max-rule": "the most probable rules together"})),
         PRUNE,
@@ -226,6 +232,7 @@ class ConstituencyParser(ConstituencyEstimator):
         lexicon: str = "ratio",
         tags: str = "lexicon",
         trained: str = "all",
+        shrink: bool = True,
         loss: str = "rules",
         decoder: str = "viterbi",
         prune: float = 0.0,
@@ -243,6 +250,7 @@ class ConstituencyParser(ConstituencyEstimator):
         self.lexicon = lexicon
         self.tags = tags
         self.trained = trained
+        self.shrink = shrink
         self.loss = loss
         self.decoder = decoder
         self.prune = prune
@@ -281,6 +289,8 @@ class ConstituencyParser(ConstituencyEstimator):
         self._restored()
         self.history_ = []
         scores: dict[str, Any] = {}
+        about: dict[str, Any] = {}
+        counted = self.grammar_.weights
         evaluate, dev_sentences = None, list[Sentence]()
         if dev is not None:
             dev_sentences = read_treebank(dev, self.max_length)
@@ -296,16 +306,21 @@ class ConstituencyParser(ConstituencyEstimator):
                 **running,
             )
             self.history_ = trained.history
-            self._use(planner.weights(trained.weights))
+            learned = planner.weights(trained.weights)
+            self._use(learned)
             scores = self._dev_score("dev F1")
+            if evaluate is not None:
+                scores |= {COUNTED: evaluate(counted)}
+                if self.shrink:
+                    about["strength"], scores["dev F1"] = _strongest(counted, learned, scores, evaluate)
+                self._use(counted + about.get("strength", 1.0) * (learned - counted))
         elif evaluate is not None:
             scores = {"dev F1": evaluate(self.grammar_.weights)}
-        about: dict[str, Any] = {}
         if self.search != "cky":
             features = self._features_of(binary, sentences)
-            about = self._order_search(features, dev_sentences or held_out, running["jobs"], running["progress"])
+            about |= self._order_search(features, dev_sentences or held_out, running["jobs"], running["progress"])
             if evaluate is not None:
-                scores = {"dev F1": evaluate(self.grammar_.weights)}
+                scores |= {"dev F1": evaluate(self.grammar_.weights)}
         self.card_ = {**self._make_card(corpora, scores), **about}
 
     def tune_speed(
@@ -638,6 +653,19 @@ class ConstituencyParser(ConstituencyEstimator):
             self._agenda = AgendaParser(self.grammar_, self._lexical, self.priority_.priorities)
         elif self.search == "ha-star":
             self._make_hierarchy()
+
+
+def _strongest(
+    counted: npt.NDArray[np.float64],
+    learned: npt.NDArray[np.float64],
+    scores: Mapping[str, float],
+    evaluate: Callable[[npt.NDArray[np.float64]], float],
+) -> tuple[float, float]:
+    """The share of the way from counted to learned weights that is best, and its score; of equal ones the largest."""
+    found = {1.0: scores["dev F1"], 0.0: scores[COUNTED]}
+    found |= {share: evaluate(counted + share * (learned - counted)) for share in (0.75, 0.5, 0.25)}
+    best = max(sorted(found, reverse=True), key=lambda share: found[share])
+    return best, found[best]
 
 
 def _without_missing(lexical: Lexical, tags: npt.NDArray[np.int32]) -> Lexical:

@@ -218,7 +218,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
 @given(parsable(most_words=5), seeds, st.sampled_from([1e-3, 0.2]))
 @some
 def test_with_the_rewards_of_footnote_2_i_minus_is_apprenticeship(problem, seed, λ):
-    """All of the oracle's actions earn 1 − λ: I− is apprenticeship times that, and D− counts an action T − t + 1 times."""
+    """All of the oracle's actions earn 1 − λ: I− is apprenticeship times that; D− counts an action T − t + 1 times."""
     found = environment(problem, seed, tradeoff=λ, shaping="oracle")
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     options = {"infusion": 1.0, "seed": seed}

@@ -69,7 +69,7 @@ _ENOUGH = 10  # sentences that can be divided
 
 
 class LearnedPriority(NamedTuple):
-    """The result of learning: the policy, how far it is from A*₀, what it earns on the half that chose it, the passes."""
+    """The result of learning: the policy, its strength, what it earns on the half that chose it, and the passes."""
 
     policy: AgendaPolicy
     strength: float
@@ -79,13 +79,8 @@ class LearnedPriority(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """Return the strength, the pass and the threshold Δ as plain values, for the card of a model."""
         best = next((row.iteration for row in reversed(self.history) if row.best), 0)
-        Δ = self.policy.max_gap
-        return {
-            "strength": self.strength,
-            "pass": best,
-            "max_gap": Δ if np.isfinite(Δ) else None,
-            "reward": self.reward,
-        }
+        max_gap = self.policy.max_gap if np.isfinite(self.policy.max_gap) else None
+        return {"strength": self.strength, "pass": best, "max_gap": max_gap, "reward": self.reward}
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,7 +93,7 @@ class AgendaGrammar(NamedTuple):
 
 
 class Merit(NamedTuple):
-    """Priorities: weight · inside score + static[span, class of the symbol], and ``chain`` for symbols that are no tops."""
+    """Priorities: weight · inside score + static[span, class of the symbol], and ``chain`` unless it is a top."""
 
     weight: float
     chain: float  # added where a unary rule may still follow
