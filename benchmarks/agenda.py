@@ -67,7 +67,10 @@ class Setting:
     def levels(self) -> list[LatentGrammar]:
         folder = Path(tempfile.gettempdir()) / "treewright-benchmark-agenda"
         folder.mkdir(exist_ok=True)
-        files = [folder / f"{self.corpus}-{SEED}-{CYCLES}-{'-'.join(map(str, GRAMMAR[self.corpus]))}-{k}.npz" for k in range(CYCLES + 1)]
+        files = [
+            folder / f"{self.corpus}-{SEED}-{CYCLES}-{'-'.join(map(str, GRAMMAR[self.corpus]))}-{k}.npz"
+            for k in range(CYCLES + 1)
+        ]
         if not all(file.is_file() for file in files):
             levels, clock = timed(lambda: train_latent(self.binary, SplitMerge(cycles=CYCLES), seed=SEED).levels)
             say(self.corpus, f"grammar: {clock.cpu:.0f} CPU s")

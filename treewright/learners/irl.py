@@ -88,8 +88,8 @@ LEAST = Setting(
 class InverseRL(Learner):
     """What all methods have in common: the settings of Algorithm 1.
 
-    * ``passes``: over the corpus. ``patience``: training ends earlier, after this many passes in a row none of which was
-      better on development data than all before; None makes all passes.
+    * ``passes``: over the corpus. ``patience``: training ends earlier, after this many passes in a row that were no
+      better on development data than one before; None makes all passes.
     * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
       the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
       tried constants from 0.01 to 10 for each method. ``projection`` is the Projection method's own.
