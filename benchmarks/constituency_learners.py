@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.common import RESULTS, corpus_folder, keep, say
 from treewright.constituency import ConstituencyParser, compare_constituents, score_constituents
-from treewright.corpora import Sentence, Tree, read_ptb
+from treewright.corpora import Sentence, Tree, builtin_corpus, read_ptb
 from treewright.corpora.brackets import clean_tree
 from treewright.metrics import error_reduction
 
@@ -50,6 +50,31 @@ METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "MaxEnt, exact": ({"name": "maxent", **PAPER, "n_best": 0}, "binary"),
     "MaxEnt, 50 best": ({"name": "maxent", **PAPER, "n_best": 50}, "binary"),
 }
+#: for ``defaults``: the corpus, the largest length, how many sentences are learned from, and how many of dev and test are scored
+TREEBANKS: dict[str, tuple[str, int, int, int]] = {
+    "built-in": ("built-in", 100, 500, 200),
+    "WSJ sample, up to 15 words": ("ptb-wsj-sample", 15, 10_000, 250),
+    "WSJ sample, up to 30 words": ("ptb-wsj-sample", 30, 600, 250),
+    "MASC, up to 15 words": ("masc-ptb", 15, 1_500, 250),
+    "MASC, up to 40 words": ("masc-ptb", 40, 1_500, 250),
+    "CRAFT, up to 15 words, a part": ("craft-ptb", 15, 1_500, 250),
+    "CRAFT, up to 15 words": ("craft-ptb", 15, 10_000, 1_000),
+}
+#: what ``defaults`` tries: Max-Margin with one thing changed, all of the learner's settings being the parser's otherwise
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "step size 0.01": ({"step_size": 0.01}, {}),
+    "step size 0.03": ({"step_size": 0.03}, {}),
+    "step size 0.1": ({}, {}),
+    "step size 0.3": ({"step_size": 0.3}, {}),
+    "steps 0.3/k": ({"step": "1/k", "step_size": 0.3}, {}),
+    "λ = 10⁻³": ({"l2": 1e-3}, {}),
+    "loss on constituents": ({}, {"loss": "constituents"}),
+    "binary rules only": ({}, {"trained": "binary"}),
+    "Policy Matching": ({"name": "policy-matching", "passes": 12, "step_size": 0.5, "l2": 0.0}, {}),
+    "the defaults: step size 0.1, patience 8, shrunk": ({"patience": 8}, {"shrink": True}),
+}
+#: the variants that are tried on all treebanks; the others are tried on the small ones
+EVERYWHERE = ("step size 0.1", "steps 0.3/k", "the defaults: step size 0.1, patience 8, shrunk")
 #: what the distance to the paper could come from: what is changed in the parser, or in what it learns from
 EVIDENCE: dict[str, dict[str, Any]] = {
     "as tuned": {},
@@ -120,7 +145,7 @@ def train(
 def main() -> None:
     path = RESULTS / "constituency_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("results", "evidence", "steps")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults")}
     done = kept["results"]
     chosen = choose(kept)
     for corpus in CORPORA:
@@ -153,6 +178,7 @@ def main() -> None:
                 keep("constituency_learners", kept)
                 say(corpus, grammar, name, f"{about['wall seconds']:.0f} s", json.dumps(row))
     evidence(kept)
+    defaults(kept)
 
 
 def choose(kept: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -214,3 +240,34 @@ def evidence(kept: dict[str, Any]) -> None:
         rows[name] = row
         keep("constituency_learners", kept)
         say(name, json.dumps(row))
+
+
+def defaults(kept: dict[str, Any]) -> None:
+    """Counting and Max-Margin with several settings on treebanks of several sizes and styles; the pass best on dev."""
+    for treebank, (corpus, words, learned, scored_on) in TREEBANKS.items():
+        rows = kept["defaults"].setdefault(treebank, {})
+        small = treebank not in ("MASC, up to 40 words", "CRAFT, up to 15 words")
+        wanted = [name for name in VARIANTS if (small or name in EVERYWHERE) and name not in rows]
+        if not wanted and "counting" in rows:
+            continue
+        if corpus == "built-in":
+            parts: dict[str, list[Sentence]] = builtin_corpus(train=learned, dev=scored_on, test=scored_on)._asdict()
+        else:
+            parts = {part: short(corpus, part, words) for part in ("train", "dev", "test")}
+            parts = {part: each[: learned if part == "train" else scored_on] for part, each in parts.items()}
+        for name in ("counting", *wanted):
+            if name in rows:
+                continue
+            changed, settings = VARIANTS.get(name, ({}, {}))
+            learner = {"name": "max-margin", "patience": None, **changed} if name in VARIANTS else "maximum-likelihood"
+            parser, about = train("v2h1", learner, parts, **settings)
+            rows[name] = {
+                "sentences": len(parts["train"]),
+                "dev": parser.card_["scores"]["dev F1"],
+                "test": parser.evaluate(parts["test"]).f1,
+                "best pass": about["best pass"],
+                "passes": about["passes"],
+                "last": about["dev by pass"][-1] if about["dev by pass"] else None,
+            }
+            keep("constituency_learners", kept)
+            say(treebank, name, json.dumps(rows[name]))
