@@ -127,12 +127,10 @@ def tune_speed(
         if before.task == "constituency":
             untuned: Any = _parser(model)
             outcomes.append(_measured("A*₀", None, untuned.tune_speed(learn, None, dev=measure), measure))
-        for k, (name, tradeoff, options) in enumerate(trials, 1):
+        for k, (name, price, options) in enumerate(trials, 1):
             bar.update(name if search != "agenda" else f"λ = {name}", k, 1 + len(trials))
             tuned: Any = _parser(model)
-            outcomes.append(
-                _measured(name, tradeoff, tuned.tune_speed(learn, tradeoff, dev=measure, **options), measure)
-            )
+            outcomes.append(_measured(name, price, tuned.tune_speed(learn, price, dev=measure, **options), measure))
     within = [each for each in outcomes if 100.0 * (outcomes[0].f1 - each.f1) <= lose]
     chosen = min(within, key=lambda each: each.seconds)
     if out is not None:
@@ -161,10 +159,11 @@ def _trials(
             raise ConfigError(f"--search {search} learns nothing: leave out --lambda, --learner and --time")
         return [(f"{search}, Δ = {Δ:g}", None, {"search": search, "max_gap": Δ}) for Δ in deltas or _DELTAS]
     options = {"learner": learner, "time": time}
+    gaps: Sequence[float | None] = deltas or [None]
     return [
         (f"{λ:g}" if Δ is None else f"{λ:g}, Δ = {Δ:g}", λ, {**options, "max_gap": Δ})
         for λ in tradeoffs or _LAMBDAS[task]
-        for Δ in deltas or [None]
+        for Δ in gaps
     ]
 
 

@@ -214,7 +214,7 @@ class DependencyParser(DependencyEstimator):
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _reinforced(
-        self, learner: PolicyGradient, packed: Packed, evaluate: Judge | None, running: Running
+        self, learner: PolicyGradient, packed: Packed, evaluate: Judge[LinearPolicy] | None, running: Running
     ) -> tuple[LinearPolicy, list[Pass]]:
         """Learn from rewards: the share of words that are right."""
         environment = TransitionEnvironment(packed, bits=self._bits)
@@ -222,7 +222,9 @@ class DependencyParser(DependencyEstimator):
         def policy(θ: npt.NDArray[np.float64]) -> LinearPolicy:
             return LinearPolicy(environment.policy_weights(θ))
 
-        judge = None if evaluate is None else Judge(lambda θ: evaluate(policy(θ)), evaluate.by)
+        judge: Judge[npt.NDArray[np.float64]] | None = None
+        if evaluate is not None:
+            judge = Judge(lambda θ: evaluate(policy(θ)), evaluate.by)
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
 
