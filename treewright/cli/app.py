@@ -15,6 +15,7 @@ from treewright.cli import (
     align,
     compare,
     corpus,
+    cross_validate,
     demo,
     diff,
     evaluate,
@@ -47,6 +48,7 @@ app.command("tune-speed")(tune_speed.tune_speed)
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("cross-validate")(cross_validate.cross_validate)
 app.command("smatch")(smatch.smatch)
 app.command("diff")(diff.diff)
 app.command("align")(align.align)

@@ -193,6 +193,8 @@ def train(
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
+    if advice := task.advice(estimator):
+        say(advice)
     learned = task.afterwards(estimator, dev)
     _summarise(estimator, learned, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 
