@@ -5,7 +5,8 @@ process, and run without the GIL. ``@compiled`` marks what kernels and tasks cal
 both leave the function as it is. :func:`interpreted` gives the plain Python twin of either.
 
 Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
-(:mod:`treewright.search.native`) does without it.
+(:mod:`treewright.search.native`) does without it. A few words are not worth a compilation: :func:`at_once` interprets
+kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import types as python_types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
@@ -27,6 +29,7 @@ from treewright.search.digest import code_digest
 
 __all__ = [
     "CompiledFunction",
+    "at_once",
     "compilations",
     "compiled",
     "inlined",
@@ -44,6 +47,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _lock = threading.RLock()  # one compilation at a time
+
+MOST_INTERPRETED = 100
+"""How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
+
+_interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
 
 
 def is_disabled() -> bool:
@@ -142,7 +150,11 @@ class Kernel(CompiledFunction):
         layout = native.describe(arguments)
         if layout is None:  # an argument that has no place in the table
             return super().__call__(*arguments)
-        code = self._variants.get(layout) or self._find(layout) or self._compile(layout, arguments)
+        code = self._variants.get(layout) or self._find(layout)
+        if code is None and _interpreting.get():
+            work.interpreted = True
+            return self._interpreted(*_plain(arguments))
+        code = code or self._compile(layout, arguments)
         if code is None:
             return super().__call__(*arguments)
         try:
@@ -154,6 +166,10 @@ class Kernel(CompiledFunction):
         """Return whether there is machine code for arguments like these, so that nothing has to be compiled."""
         layout = native.describe(arguments)
         return layout is not None and (self._variants.get(layout) or self._find(layout)) is not None
+
+    @cached_property
+    def _interpreted(self) -> Callable[..., Any]:
+        return interpreted(self.py_func)
 
     def _find(self, layout: str) -> native.NativeCode | None:
         with _lock:
@@ -180,6 +196,40 @@ class Kernel(CompiledFunction):
     def _name(self) -> str:
         module, name = self.py_func.__module__.removeprefix("treewright."), self.py_func.__qualname__
         return f"{module}.{name}".replace("<locals>.", "").replace("<", "").replace(">", "")
+
+
+def _plain(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """The arguments of an interpreted kernel: tasks and kinds with interpreted functions."""
+    for value in arguments:
+        if isinstance(value, native.Static):
+            yield value.plain()
+        elif isinstance(value, tuple):
+            yield type(value)(*_plain(value)) if hasattr(value, "_fields") else tuple(_plain(value))
+        else:
+            yield value
+
+
+class _Work:
+    """What this process has interpreted."""
+
+    def __init__(self) -> None:
+        self.words = 0  # in calls that might have been interpreted
+        self.interpreted = False  # whether a kernel was
+
+
+work = _Work()
+
+
+@contextmanager
+def at_once(words: int) -> Iterator[None]:
+    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words."""
+    work.words += words
+    few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
+    token = _interpreting.set(few)
+    try:
+        yield
+    finally:
+        _interpreting.reset(token)
 
 
 class _Compilations:
