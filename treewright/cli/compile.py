@@ -38,6 +38,7 @@ def compile(
       treewright compile model.tw
       treewright compile tagger.tw parser.tw
     """
+    os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for what loading runs
     for model in models:
         task, estimator = load_model(model)
         with patience_while_compiling(shown=not quiet):

@@ -336,7 +336,8 @@ class Estimator(Generic[ScoresT]):
         """Return the estimator that a model file holds."""
         try:
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
-            estimator._restore(model.config["learned"], model.arrays)
+            with at_once(0):
+                estimator._restore(model.config["learned"], model.arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(
                 f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "
