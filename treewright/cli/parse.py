@@ -124,7 +124,7 @@ def parse(
                 write_one_a_file(batches, text, chosen, out)
             else:
                 write_all(batches, text, task.frame(chosen), out)
-    compile_in_background([path for path in (model, tagger, parser) if path is not None])
+    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
 
 
 def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:
