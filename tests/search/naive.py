@@ -92,6 +92,9 @@ class Episode:
     def loss(self) -> float:
         return float(self.task.loss(self.x, self.state))
 
+    def is_whole(self) -> bool:
+        return bool(self.task.is_whole(self.x, self.state))
+
     def partial_loss(self) -> float:
         return float(self.task.partial_loss(self.x, self.state))
 
@@ -127,10 +130,11 @@ class Dice:
 def naive_finish(
     episode: Episode, weights: Any, mixture: list[float], who: int, dice: Dice, cut: int = 0
 ) -> tuple[Episode, int]:
-    """Run an episode to its end (or its cut); the episode then, and the steps taken."""
+    """Run an episode to its end (or its cut, in whole actions); the episode then, and the steps taken."""
     actor, steps = dice.actor(mixture, who), 0
+    taken = 0 if episode.is_whole() else -1
     while not episode.is_final():
-        if cut and steps >= cut:
+        if cut and taken >= cut:
             if episode.partial_loss() >= 0.0:
                 break
             actor = THE_EXPERT
@@ -138,6 +142,7 @@ def naive_finish(
             actor = dice.actor(mixture, who)
         episode = episode.after(episode.decision(weights, actor))
         steps += 1
+        taken += episode.is_whole()
     return episode, steps
 
 

@@ -67,7 +67,7 @@ SETTINGS = (
     PASSES,
     Setting("epochs", Whole(1), "Epochs of classifier training in each pass"),
     Setting("samples", Whole(1), "Roll-outs of each action"),
-    Setting("focus", Whole(0), "Steps after which roll-outs are cut; 0: never"),
+    Setting("focus", Whole(0), "Actions after which roll-outs are cut; 0: never"),
     Setting("small_first", Whole(0), "Passes at the beginning that leave out long sentences, fewer each time; 0: none"),
     Setting("alpha", Whole(0), "Mistakes after which an example is left out; 0: none is"),
     Setting("k", Whole(0), "Exploration: the pass after which predictions are followed", flags="-k"),

@@ -179,14 +179,19 @@ def draw_actor(scorer: Scorer | None, who: int, random: Any) -> int:
 
 @lean
 def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: int, scratch: Scratch) -> int:
-    """Run an episode to its end; after ``cut`` > 0 steps the expert takes over. Returns the number of steps."""
+    """Run an episode to its end; after ``cut`` > 0 actions the expert takes over. Returns the number of steps.
+
+    Where a task chooses an action in several steps (its ``is_whole``), only whole actions count for ``cut``, and not
+    the action that was begun before.
+    """
     actor = draw_actor(scorer, who, scratch.random)
+    taken, counts = np.int64(0), task.is_whole(episode.x, episode.state)
     for steps in range(episode.bound + 1):
         if task.is_final(episode.x, episode.state):
             return steps
         if steps == episode.bound:
             break
-        if cut > 0 and steps >= cut:
+        if cut > 0 and taken >= cut:
             if task.partial_loss(episode.x, episode.state) >= 0.0:
                 return steps
             actor = THE_EXPERT
@@ -196,6 +201,9 @@ def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: in
         if action < 0:
             return action
         task.step(episode.x, episode.state, action)
+        if task.is_whole(episode.x, episode.state):
+            taken += np.int64(counts)
+            counts = True
     return NOT_FINAL
 
 
@@ -205,7 +213,7 @@ def roll_out(
 ) -> tuple[int, float]:
     """How many steps it takes ``who`` to finish an episode (or a code of trouble), and the loss then.
 
-    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` steps, and what counts is the least loss
+    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` actions, and what counts is the least loss
     still reachable: the task's ``partial_loss``, or else the loss after the expert has finished.
     """
     steps = finish(task, episode, scorer, who, cut, scratch)
