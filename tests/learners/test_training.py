@@ -15,7 +15,9 @@ from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, V
 from treewright.learners.checkpoints import Judge
 from treewright.policies.linear import LinearTrainer
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
+from treewright.search import decode
 from treewright.search.examples import Examples
+from treewright.search.weak_expert import weaken_expert
 
 BITS = 10
 
@@ -382,3 +384,19 @@ def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_fo
 def test_a_checkpoint_holds_no_half_written_file(packed, tmp_path):
     train(DAgger(passes=2), packed, bits=BITS, checkpoint=tmp_path)
     assert not [*tmp_path.glob("*.tmp")]
+
+
+# ---- experts that err
+
+
+def test_roll_outs_learn_more_than_a_weak_expert_knows_and_supervised_learning_does_not():
+    """Errors wherever the first feature is the same: what imitates the expert learns them, losses show them."""
+    packed = Track().pack(random_track(np.random.default_rng(8), 40, 5))
+    weak = {"expert_accuracy": 0.5, "expert_errors": "systematic", "passes": 6}
+    expert = decode(weaken_expert(packed, 0.5, systematic=True), None).losses.sum()
+    losses = {
+        name: train({"name": name, **weak, **more}, packed, bits=BITS).policy.decode(packed).losses.sum()
+        for name, more in (("supervised", {}), ("lols", {"roll_out": "learned"}))
+    }
+    assert losses["lols"] < 0.5 * expert
+    assert losses["lols"] < 0.5 * losses["supervised"]

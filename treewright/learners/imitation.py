@@ -72,6 +72,12 @@ SETTINGS = (
     Setting("alpha", Whole(0), "Mistakes after which an example is left out; 0: none is"),
     Setting("k", Whole(0), "Exploration: the pass after which predictions are followed", flags="-k"),
     Setting("p", Real(0, 1), "Exploration: how often they are not followed even then", flags="-p"),
+    Setting("expert_accuracy", Real(0, 1), "For experiments: how often the expert is right"),
+    Setting(
+        "expert_errors",
+        Choice({"random": "anywhere", "systematic": "wherever the first feature is the same"}),
+        "Where an expert errs that is not always right",
+    ),
     Setting("interpolation", Real(0, 1), "SEARN's γ: the share of the newest policy in the mixture"),
     UPDATE,
 )
@@ -101,6 +107,8 @@ class Imitation(Learner):
       (§7.2.4); with ``data="first"`` a sentence is visited in the first pass that takes it. ``alpha``: the number of
       mistakes after which an example is left out, because it may be noise (the α-bound of Goodman, Vlachos &
       Naradowsky 2016). 0: neither.
+    * ``expert_accuracy``, ``expert_errors``: an expert that is right with this probability, for experiments
+      with experts that are not optimal; see :func:`~treewright.search.weak_expert.weaken_expert`.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
 
@@ -121,6 +129,8 @@ class Imitation(Learner):
     alpha: int = 0
     k: int = 1
     p: float = 0.1
+    expert_accuracy: float = 1.0
+    expert_errors: str = "random"
     interpolation: float = 0.0
     update: Update = field(default_factory=AROW)
 
@@ -210,6 +220,7 @@ class AggraVaTe(Imitation):
 
     name: ClassVar[str] = "aggravate"
     source: ClassVar[str] = "lecture, AggraVaTe"
+    advice: ClassVar[str] = "--focus 1 where the oracle is exact: the same costs in less time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "expert"
     cost: str = "loss"
@@ -225,6 +236,7 @@ class SEARN(Imitation):
 
     name: ClassVar[str] = "searn"
     source: ClassVar[str] = "Goodman, Table 5.1"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "mixed-per-step"
     cost: str = "loss"
@@ -243,6 +255,7 @@ class VDAgger(Imitation):
 
     name: ClassVar[str] = "v-dagger"
     source: ClassVar[str] = "Goodman, Alg. 2"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "mixed-per-step"
     cost: str = "loss"
@@ -261,6 +274,7 @@ class LOLS(Imitation):
 
     name: ClassVar[str] = "lols"
     source: ClassVar[str] = "Goodman, Alg. 3"
+    advice: ClassVar[str] = "--focus 10, or --roll-out mixed-per-state: single roll-outs are noisy, and take time"
     roll_in: str = "learned"
     roll_out: str = "mixed-per-roll"
     cost: str = "loss"
@@ -275,6 +289,7 @@ class BatchLOLS(LOLS):
 
     name: ClassVar[str] = "batch-lols"
     source: ClassVar[str] = "Goodman, Alg. 5"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     data: str = "all"
     beta: Schedule = field(default_factory=lambda: Decay(0.3))
     update: Update = field(default_factory=AROW)

@@ -47,6 +47,7 @@ from treewright.search.examples import Examples, join_examples, new_log, no_exam
 from treewright.search.policy import Policy
 from treewright.search.running import blocks, check_steps, kernel_for, prepare, run_shards, scratch_for, sentences_of
 from treewright.search.task import Packed
+from treewright.search.weak_expert import weaken_expert
 from treewright.settings import whole_number
 
 __all__ = ["Trainable", "Trained", "train"]
@@ -121,6 +122,8 @@ def train(
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
     preflight(packed)
+    if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
+        packed = weaken_expert(packed, learner.expert_accuracy, systematic=learner.expert_errors == "systematic")
     trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
     training: _Training
     if isinstance(learner, Structured):

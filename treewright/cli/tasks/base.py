@@ -110,6 +110,10 @@ class Task(ABC):
         """What a model's card says of other files that it comes from."""
         return {}
 
+    def advice(self, estimator: Any) -> str:
+        """What else the user of a trained estimator should know; empty for nothing."""
+        return ""
+
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
         """What was learned after the passes that training has told of, and what the scores are of then, in words."""
         return ""
