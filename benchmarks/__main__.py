@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [latency] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [report]``: all of them, or the ones that are named."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ PARTS = (
     "smatch",
     "alignment",
     "amr",
+    "amr_learners",
     "latency",
     "report",
 )

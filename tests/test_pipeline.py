@@ -57,6 +57,14 @@ def test_leaves_lemmas_and_trees_alone_without_a_table_and_a_parser(taggers):
     assert found.column("head") == (None, None)
 
 
+def test_models_can_be_kept_by_another_model(taggers, parser):
+    row = Pipeline(taggers, parser, {})
+    again = Pipeline.from_models(row.models(), {})
+    assert again.annotate(WORDS) == row.annotate(WORDS)
+    assert [type(each) for each in again.taggers] == [Tagger, Tagger]
+    assert Pipeline.from_models(Pipeline(taggers).models()).parser is None
+
+
 def test_refuses_models_of_the_wrong_kind(taggers, parser):
     with pytest.raises(ConfigError, match=r"tagger 1 .*DependencyParser"):
         Pipeline([parser])

@@ -12,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from treewright.corpora import Sentence
-from treewright.corpora.lemmas import with_lemmas
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.errors import ConfigError
-from treewright.estimators import Estimator
+from treewright.estimators import Corpus, Estimator, estimator_class, read_corpus
+from treewright.models import ModelFile
 
 __all__ = ["Pipeline"]
 
@@ -40,6 +41,32 @@ class Pipeline:
         if self.parser is not None and self.parser.annotates != "dependency":
             kind = type(self.parser).__name__
             raise ConfigError(f"the parser is a {kind}, which makes no dependency trees; give a DependencyParser")
+
+    @classmethod
+    def learn(cls, treebank: Corpus, *, jobs: int = 1) -> Pipeline:
+        """Learn a tagger for each column of tags that a treebank has, a table of lemmas, and a dependency parser."""
+        sentences = read_corpus(treebank)
+        columns = [
+            column
+            for column in ("upos", "xpos", "feats")
+            if any(label != "_" for sentence in sentences for label in sentence.column(column))
+        ]
+        tagger: Any = estimator_class("tagging")
+        taggers = [tagger(column=column).fit(sentences, jobs=jobs) for column in columns]
+        parser = estimator_class("dependency")().fit(sentences, jobs=jobs)
+        return cls(taggers, parser, learn_lemmas(sentences))
+
+    @classmethod
+    def from_models(cls, models: Sequence[ModelFile], lemmas: Mapping[str, str] | None = None) -> Pipeline:
+        """Make the pipeline whose :meth:`models` these are."""
+        estimators = [estimator_class(model.task).from_model(model) for model in models]
+        parsers = [estimator for estimator in estimators if estimator.annotates == "dependency"]
+        taggers = [estimator for estimator in estimators if estimator.annotates != "dependency"]
+        return cls(taggers, parsers[0] if parsers else None, lemmas)
+
+    def models(self) -> list[ModelFile]:
+        """Return the taggers and the parser as model files hold them: another model can keep them."""
+        return [model.to_model() for model in (*self.taggers, *([] if self.parser is None else [self.parser]))]
 
     def annotate(self, sentences: Sequence[Sentence], *, jobs: int = 1) -> list[Sentence]:
         """The sentences with what they lack: the taggers' columns, lemmas, and trees."""

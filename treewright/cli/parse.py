@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.cli.compile import compile_in_background
 from treewright.cli.console import Bar, patience_while_compiling
 from treewright.cli.output import write_all, write_one_a_file
 from treewright.cli.preparing import Parser, Tagger, preparation
@@ -123,6 +124,7 @@ def parse(
                 write_one_a_file(batches, text, chosen, out)
             else:
                 write_all(batches, text, task.frame(chosen), out)
+    compile_in_background([path for path in (model, tagger, parser) if path is not None])
 
 
 def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:

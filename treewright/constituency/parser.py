@@ -59,6 +59,7 @@ from treewright.learners.checkpoints import Judge
 from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
+from treewright.search.compiling import at_once
 from treewright.search.running import run_shards
 from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole_number
 from treewright.tracing import Trace
@@ -526,7 +527,11 @@ class ConstituencyParser(ConstituencyEstimator):
         """
         self._check_fitted()
         k, jobs = whole_number("k", k, 1), whole_number("jobs", jobs, 1)
-        return [trees for batch in self._batches(sentences) for trees in self._k_best_of(batch, k, jobs)]
+        found: list[list[KBest]] = []
+        for batch in self._batches(sentences):
+            with at_once(sum(len(sentence) for sentence in batch)):
+                found += self._k_best_of(batch, k, jobs)
+        return found
 
     def _k_best_of(self, batch: Sequence[Sentence], k: int, jobs: int) -> Iterator[list[KBest]]:
         longest = self._longest(12)  # bytes: values, and the numbers of nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -31,7 +32,7 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Pass, Structured, learner_rows, train
+from treewright.learners import Imitation, Learner, Pass, Structured, learner_rows, make_learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.learners.rl import PolicyGradient
 from treewright.learners.rl_training import train_rl
@@ -191,6 +192,7 @@ class DependencyParser(DependencyEstimator):
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
         self._learn_words(sentences)
+        self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
         evaluate = None
         if dev_sentences is not None:
@@ -212,6 +214,17 @@ class DependencyParser(DependencyEstimator):
             policy, self.history_ = trained.policy, trained.history
         self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def _warn_of_path(self, learner: Learner) -> None:
+        """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
+        has_costs = self._system.costs is not None or self._system.estimate is not None
+        if isinstance(learner, Imitation) and learner.leaves_path and not (has_costs and self.oracle == "dynamic"):
+            cure = "oracle 'dynamic'" if has_costs else "another system"
+            warnings.warn(
+                f"the static oracle is right on its own path only, which the learner {learner.name!r} leaves: choose "
+                f"learner 'supervised', or {cure}",
+                stacklevel=2,
+            )
 
     def _reinforced(
         self, learner: PolicyGradient, packed: Packed, evaluate: Judge[LinearPolicy] | None, running: Running
@@ -262,7 +275,9 @@ class DependencyParser(DependencyEstimator):
             return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
             return {}
-        return {"update": UPDATES[self.mode], **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
+        own = make_learner(learner["name"], Imitation).update != Imitation().update  # lols regresses costs
+        update = {} if own else {"update": UPDATES[self.mode]}
+        return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""

@@ -22,7 +22,8 @@ from treewright.estimators.streams import Input, as_sentence, batches, overlappe
 from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
-from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
+from treewright.search.compiling import at_once
 from treewright.settings import Setting, checked, current_names, one_of, whole_number
 from treewright.tracing import Trace
 
@@ -203,10 +204,20 @@ class Estimator(Generic[ScoresT]):
         cut: Iterable[list[Sentence]] = self._batches(sentences)
         if not isinstance(sentences, Iterator):
             cut = list(cut)
-        return overlapped(cut, partial(self._decoding, jobs=jobs))
+        return overlapped(cut, partial(self._decoding_at_once, jobs=jobs))
 
     def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
         return batches(sentences, self._batch_size, as_sentence)
+
+    def _decoding_at_once(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+        """Prepare a batch, and return what to do with it; nothing is compiled for a few words."""
+        work, words = self._decoding(batch, jobs), sum(len(sentence) for sentence in batch)
+
+        def run() -> Any:
+            with at_once(words):
+                return work()
+
+        return run
 
     def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
         """Prepare a batch in the calling thread, and return what to do with it in another one."""
@@ -247,7 +258,8 @@ class Estimator(Generic[ScoresT]):
         if gold is not None and gold.forms != whole.forms:
             message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
             raise CorpusError(message, path=gold.path, line=gold.line)
-        return self._trace(whole, gold, follow, **options)
+        with at_once(0):
+            return self._trace(whole, gold, follow, **options)
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         raise ConfigError(f"{type(self).__name__} has no traces")
@@ -303,16 +315,21 @@ class Estimator(Generic[ScoresT]):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model to one file, whole or not at all."""
-        self._check_fitted()
-        settings, arrays = self._learned()
-        config = {"params": self.resolved_config(), "learned": settings}
-        write_model(path, task=self.task, config=config, arrays=arrays, card=self.card_)
+        model = self.to_model()
+        write_model(path, task=model.task, config=model.config, arrays=model.arrays, card=model.card)
         return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote; no code in the file is executed."""
         return cls.from_model(read_model(path, expect_task=cls.task))
+
+    def to_model(self) -> ModelFile:
+        """Return what :meth:`save` writes to a file: :meth:`from_model` takes it back."""
+        self._check_fitted()
+        settings, arrays = self._learned()
+        config = {"params": self.resolved_config(), "learned": settings}
+        return new_model_file(self.task, config, arrays, self.card_)
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
 from treewright.search.beams import beam_pass, new_beam
-from treewright.search.compiling import interpreted
+from treewright.search.compiling import interpreted, is_compiler_error
 from treewright.search.decoding import decode_pass, greedy_pass, loss_pass, trajectory_pass
 from treewright.search.diagnosis import explain_compilation
 from treewright.search.engine import LEARNED, Sentences, Shard
@@ -113,7 +113,9 @@ def run_shards(
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     with thread_pool(max(1, jobs)) as pool:
-        futures = [pool.submit(work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
+        futures = [
+            pool.submit(copy_context().run, work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)
+        ]
         try:
             pending = set(futures)
             while pending:
@@ -127,8 +129,8 @@ def run_shards(
             raise
     try:
         return [future.result() for future in futures]
-    except NumbaError as error:
-        if packed is None:
+    except Exception as error:
+        if packed is None or not is_compiler_error(error):
             raise
         raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 
