@@ -1,0 +1,1 @@
+"""From raw text to words: tokens, sentences and multiword tokens; morphology; lemmas."""

@@ -1,0 +1,131 @@
+"""Raw text and treebanks: which text a treebank is an analysis of, and how an analysis keeps the text it was made of.
+
+CoNLL-U says in the last column what white space surrounds a token. ``SpaceAfter=No`` means none. Otherwise there is one
+space, unless ``SpacesAfter`` says something else; ``SpacesBefore`` is for what comes before the first token of a text.
+In both, white space is written as ``\\s`` (space), ``\\t``, ``\\n``, ``\\r``, ``\\p`` (|) and ``\\\\``, as UDPipe does;
+any other character that would break a line or a column is written as ``\\uXXXX``.
+
+>>> from treewright.corpora import Sentence, Token
+>>> sentence = Sentence((Token("Go", misc="SpaceAfter=No"), Token("!", misc="SpacesAfter=\\\\n\\\\n")))
+>>> raw_text([sentence])
+'Go!\\n\\n'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from treewright.corpora import Sentence
+
+__all__ = ["SurfaceToken", "decode_spaces", "encode_spaces", "paragraphs", "raw_text", "surface_tokens"]
+
+_ESCAPES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
+_UNESCAPES = {escape[1]: character for character, escape in _ESCAPES.items()}
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
+
+
+def encode_spaces(spaces: str) -> str:
+    """Write white space so that it fits into a column of CoNLL-U.
+
+    >>> encode_spaces(" \\n\\x0b")
+    '\\\\s\\\\n\\\\u000B'
+    """
+    return "".join(
+        _ESCAPES.get(character) or (f"\\u{ord(character):04X}" if character in _BREAKS else character)
+        for character in spaces
+    )
+
+
+def decode_spaces(code: str) -> str:
+    """Read what :func:`encode_spaces` wrote; an unknown escape stands for itself."""
+
+    def character(escape: re.Match[str]) -> str:
+        code = escape[1]
+        return chr(int(code[1:], 16)) if len(code) == 5 else _UNESCAPES.get(code, escape[0])
+
+    return _ESCAPE.sub(character, code)
+
+
+class SurfaceToken(NamedTuple):
+    """A token as it stands in the text: a word, or a multiword token with the words ``first`` to ``last``, from 1."""
+
+    form: str
+    before: str
+    after: str
+    first: int
+    last: int
+
+
+def surface_tokens(sentence: Sentence) -> Iterator[SurfaceToken]:
+    """The tokens of a sentence as they stand in the text, with the white space around them."""
+    multiword = {}
+    for _, row in sentence.extras:
+        number, form, *_, misc = row.split("\t")
+        if "-" in number:
+            first, _, last = number.partition("-")
+            multiword[int(first)] = int(last), form, misc
+    number = 1
+    while number <= len(sentence.tokens):
+        token = sentence.tokens[number - 1]
+        last, form, misc = multiword.get(number, (number, token.form, token.misc))
+        yield SurfaceToken(form, *_spaces(misc), number, last)
+        number = last + 1
+
+
+def _spaces(misc: str) -> tuple[str, str]:
+    if misc == "_":
+        return "", " "
+    values = dict(part.partition("=")[::2] for part in misc.split("|"))
+    after = "" if values.get("SpaceAfter") == "No" else decode_spaces(values.get("SpacesAfter", "\\s"))
+    return decode_spaces(values.get("SpacesBefore", "")), after
+
+
+def raw_text(sentences: Iterable[Sentence]) -> str:
+    """The text that some sentences are an analysis of."""
+    return "".join(token.before + token.form + token.after for s in sentences for token in surface_tokens(s))
+
+
+def paragraphs(sentences: Iterable[Sentence], size: int = 10) -> Iterator[list[Sentence]]:
+    """The sentences of each paragraph, as ``# newpar`` and ``# newdoc`` mark them.
+
+    Where a treebank marks no paragraphs, ``size`` sentences make one.
+    """
+    sentences = list(sentences)
+    marked = any(_begins_paragraph(sentence) for sentence in sentences[1:])
+    paragraph: list[Sentence] = []
+    for sentence in sentences:
+        if paragraph and (_begins_paragraph(sentence) if marked else len(paragraph) >= size):
+            yield paragraph
+            paragraph = []
+        paragraph.append(sentence)
+    if paragraph:
+        yield paragraph
+
+
+def _begins_paragraph(sentence: Sentence) -> bool:
+    return any(comment.startswith(("# newpar", "# newdoc")) for comment in sentence.comments)
+
+
+def text_blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Where each paragraph of a text begins and ends: blank lines separate them.
+
+    >>> text = "One.\\nTwo.\\n \\nThree."
+    >>> [text[start:end] for start, end in text_blocks(text)]
+    ['One.\\nTwo.', 'Three.']
+    """
+    start = 0
+    for gap in re.finditer(r"\s*\n[^\S\n]*\n\s*", text):
+        if gap.start() > start:
+            yield start, gap.start()
+        start = gap.end()
+    end = len(text.rstrip())
+    if end > start:
+        yield start, end
+
+
+def chunk_spans(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
+    """The spans of the chunks between white space in a part of a text."""
+    return [match.span() for match in re.compile(r"\S+").finditer(text, start, end)]
