@@ -1,8 +1,8 @@
 """Edit scripts: how a lemma is made of a word, as a rule that other words can share.
 
-A script keeps the longest part that form and lemma have in common, in lower case, and says what is cut off and put on at
-both ends, and how the result is cased. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that has
-next to nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
+A script keeps the longest part that form and lemma have in common, in lower case, and says what is cut off and put on
+at both ends, and how the result is cased. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that
+has next to nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
 
 >>> edit_script("Walked", "walk") == edit_script("talked", "talk")
 True
