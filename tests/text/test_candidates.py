@@ -11,7 +11,7 @@ PAIRS = [("sing", 0), ("sing", 0), ("sing", 1), ("king", 2), ("ring", 1), *([("t
 
 
 def learned():
-    return Candidates.learn(PAIRS, suffixes, sure=5, rare=10)
+    return Candidates.learn(((word, suffixes(word), label) for word, label in PAIRS), sure=5, rare=10)
 
 
 def test_a_frequent_word_has_its_own_labels_only():

@@ -1,6 +1,6 @@
 """Which labels a word may have: those that training saw on it, and those of words that look like it.
 
-A :class:`Candidates` table is learned from pairs of a *key* and a label: a key is a word, or a word with its tags. It
+A :class:`Candidates` table is learned from *keys* with their labels: a key is a word, or a word with its tags. It
 keeps for each key its labels, most frequent first, and for each *class* of keys, such as the words that end in *-ing*,
 the labels that are usual there. A rare or new key is offered the labels of its classes, the narrowest first.
 """
@@ -18,8 +18,6 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.text.choosing import MOST_CANDIDATES
 
 __all__ = ["Candidates"]
-
-Counts = Mapping[str, Mapping[int, int]]
 
 
 class _Lists:
@@ -66,36 +64,29 @@ class Candidates:
 
     @classmethod
     def learn(
-        cls,
-        pairs: Iterable[tuple[str, int]],
-        classes_of: Callable[[str], Iterable[str]],
-        *,
-        sure: int = 8,
-        rare: int = 10,
-        usual: int = 20,
+        cls, seen: Iterable[tuple[str, Sequence[str], int]], *, sure: int = 8, rare: int = 10, usual: int = 20
     ) -> Candidates:
-        """Learn from pairs of keys and labels.
+        """Learn from what was seen: keys, each with its classes and its label.
 
-        The classes of a key are those of ``classes_of``; their labels are counted on keys that are seen less than
-        ``rare`` times, because new keys are like rare ones. Of each class the ``usual`` most frequent labels are kept.
+        The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
+        rare ones. Of each class the ``usual`` most frequent labels are kept.
         """
-        seen: dict[str, Counter[int]] = defaultdict(Counter)
-        labels: Counter[int] = Counter()
-        for key, label in pairs:
-            seen[key][label] += 1
-            labels[label] += 1
+        seen = list(seen)
+        by_key: dict[str, Counter[int]] = defaultdict(Counter)
+        for key, _, label in seen:
+            by_key[key][label] += 1
         by_class: dict[str, Counter[int]] = defaultdict(Counter)
-        for key, counter in seen.items():
-            if counter.total() < rare:
-                for name in classes_of(key):
-                    by_class[name].update(counter)
-        ranked = {key: _ranked(counter) for key, counter in seen.items()}
+        for key, classes, label in seen:
+            if by_key[key].total() < rare:
+                for name in classes:
+                    by_class[name][label] += 1
+        ranked = {key: _ranked(counter) for key, counter in by_key.items()}
         return cls(
             _Lists.of(ranked),
-            _Lists.of({key: [seen[key][label] for label in order] for key, order in ranked.items()}),
+            _Lists.of({key: [by_key[key][label] for label in order] for key, order in ranked.items()}),
             _Lists.of({name: _ranked(counter)[:usual] for name, counter in by_class.items()}),
             sure,
-            _ranked(labels)[:usual],
+            _ranked(Counter(label for _, _, label in seen))[:usual],
         )
 
     def times(self, key: str) -> int:
