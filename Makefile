@@ -19,7 +19,7 @@ python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo test lint types imports format compiled interpreted docs serve bench clean distclean
+.PHONY: help demo check test lint types imports format quick compiled interpreted durations docs serve bench clean distclean
 
 help: ## this list
 	@echo "Treewright: parsers that learn as apprentices."
@@ -62,11 +62,17 @@ bench: $(VENV)/.installed-bench ## compare speed and accuracy with other librari
 
 # ---- checking it
 
-test: ## everything that must be right before a commit: style, types, imports, tests, documentation
+check: ## style, types and the quick tests: a few minutes, for every change
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory quick
+	@echo "Quick checks passed. Before a commit: make test"
+
+test: ## everything that must be right before a commit: style, types, imports, all tests, documentation
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory compiled
 	@$(MAKE) --no-print-directory interpreted
 	@$(MAKE) --no-print-directory docs
+	@$(MAKE) --no-print-directory durations
 	@echo
 	@echo "compiled:    $$(tail -n 1 $(logs)/compiled.txt)"
 	@echo "interpreted: $$(tail -n 1 $(logs)/interpreted.txt)"
@@ -89,15 +95,27 @@ format: $(VENV)/.installed-tools ## put the sources into shape
 	@$(bin)/ruff check --fix-only --quiet .
 	@$(bin)/ruff format .
 
-compiled: $(VENV)/.installed-tools ## the tests, as users run the library (ARGS='-k name')
-	@mkdir -p $(logs)
-	@$(python) -m pytest -q -n $(WORKERS) --dist loadfile $(ARGS) | tee $(logs)/compiled.txt
+# The tests run in two ways. Compiled, as users run the library, all of them. With the compiler off, the small cases
+# (neither `jit` nor `slow`): that needs no compilation, and coverage sees into the kernels.
+pytest  := pytest -q -n $(WORKERS) --dist loadfile
+small   := -m 'not jit and not slow' tests treewright
 
-interpreted: $(VENV)/.installed-tools ## the tests with the compiler off, and what they cover
+quick: $(VENV)/.installed-tools ## the quick tests, with the compiler off
 	@mkdir -p $(logs)
-	@NUMBA_DISABLE_JIT=1 $(python) -m coverage run -m pytest -q -m 'not jit' -n $(WORKERS) --dist loadfile tests treewright $(ARGS) | tee $(logs)/interpreted.txt
+	@NUMBA_DISABLE_JIT=1 $(python) -m $(pytest) $(small) --junitxml=$(logs)/quick.xml $(ARGS) | tee $(logs)/quick.txt
+
+compiled: $(VENV)/.installed-tools ## all tests, as users run the library (ARGS='-k name')
+	@mkdir -p $(logs)
+	@$(python) -m $(pytest) --junitxml=$(logs)/compiled.xml $(ARGS) | tee $(logs)/compiled.txt
+
+interpreted: $(VENV)/.installed-tools ## the quick tests with the compiler off, and what they cover
+	@mkdir -p $(logs)
+	@NUMBA_DISABLE_JIT=1 $(python) -m coverage run -m $(pytest) $(small) --junitxml=$(logs)/interpreted.xml $(ARGS) | tee $(logs)/interpreted.txt
 	@$(python) -m coverage combine --quiet
 	@$(python) -m coverage report $(if $(ARGS),--fail-under=0)
+
+durations: ## where the time of the last runs went, by file and test
+	@$(PYTHON) tests/durations.py $(logs) | tee $(logs)/durations.txt
 
 docs: $(VENV)/.installed-tools ## the documentation, into site/
 	@NO_MKDOCS_2_WARNING=1 $(bin)/mkdocs build --strict --quiet --site-dir site

@@ -24,7 +24,7 @@ from treewright.constituency.agenda.heuristics import HierarchicalAStar
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
 from treewright.constituency.agenda.priorities import CHEATING, INSIDE, NAMES
-from treewright.constituency.charts.passes import CHARTS, VITERBI, parse_pass
+from treewright.constituency.charts.passes import VITERBI, parse_pass
 from treewright.constituency.latent.parsing import CoarseToFine
 from treewright.constituency.latent.pruning import PruningPolicy
 from treewright.constituency.latent.training import SplitMerge, train_latent
@@ -139,7 +139,7 @@ class Setting:
 
         def parse(most: int = n) -> None:
             # fmt: off
-            parse_pass(CHARTS, parser.grammar.rules, binary, unary, parser.lexical, packed.words, packed.at, np.arange(most), VITERBI,
+            parse_pass(parser.grammar.rules, binary, unary, parser.lexical, packed.words, packed.at, np.arange(most), VITERBI,
                        np.inf, no_coarse, 0.0, parser.eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
             # fmt: on
 

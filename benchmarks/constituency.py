@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.common import ROOT, corpus_folder, keep, peak_memory, say
 from treewright.constituency import ConstituencyParser, Grammar
 from treewright.constituency.charts.chart import NEVER, chart_bytes
-from treewright.constituency.charts.passes import CHARTS, parse_pass
+from treewright.constituency.charts.passes import parse_pass
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, read_ptb
 
@@ -135,7 +135,7 @@ def values_of(parser: ConstituencyParser, words: list[list[str]]) -> np.ndarray:
     nodes = np.zeros((2 * int(batch.at[-1]) - n, 5), np.int32)
     filled, status, values = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
     # fmt: off
-    parse_pass(CHARTS, parser.grammar_.rules, *parser._scores, parser._lexical, batch.rows, batch.at, np.arange(n), 0, np.inf,
+    parse_pass(parser.grammar_.rules, *parser._scores, parser._lexical, batch.rows, batch.at, np.arange(n), 0, np.inf,
                parser._no_coarse, 0.0, parser._eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
     # fmt: on
     return values
@@ -263,7 +263,7 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
 
     def ours() -> float:
         # fmt: off
-        parse_pass(CHARTS, grammar.rules, scores[:cut], scores[cut:], lexical, np.arange(n, dtype=np.int32), np.array([0, n]),
+        parse_pass(grammar.rules, scores[:cut], scores[cut:], lexical, np.arange(n, dtype=np.int32), np.array([0, n]),
                    np.arange(1), 0, np.inf, coarse, 0.0, eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
         # fmt: on
         return float(values[0])

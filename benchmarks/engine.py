@@ -35,7 +35,7 @@ def lols() -> dict[str, float]:
     tagger, packed, _ = packed_corpus(2_000)
     labels = len(tagger.labels_)
     decisions = sum(n + labels * n * (n - 1) / 2 for n in packed.lengths.tolist())
-    learner = LOLS(iterations=1, beta=0.0)
+    learner = LOLS(passes=1, beta=0.0)
     train(learner, packed, bits=16)
     rates = []
     for _ in range(5):

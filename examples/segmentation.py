@@ -85,7 +85,7 @@ def main():
     corpus = builtin_corpus()
     training, test = ([[w.lower() for w in s.forms] for s in part] for part in (corpus.train, corpus.test))
     print(check_task(task, [["a", "cat"], ["no"]]))
-    learner = DAgger(iterations=5, update=AROW())
+    learner = DAgger(passes=5, update=AROW())
     trained = train(learner, task.pack(training), bits=16, report=lambda p: print(f"pass {p.iteration}: {p.loss:.4f}"))
     packed = task.pack(test)
     errors, letters = trained.policy.decode(packed).losses.sum(), packed.lengths.sum()

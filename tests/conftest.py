@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestItem
 from hypothesis import settings
 
 # Wherever CI is set, the same examples are tried in every run: a change is judged by what it changes, not by luck.
@@ -31,3 +32,10 @@ def real_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the examples in the docstrings of estimators as slow: each trains a model."""
+    for item in items:
+        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser")):
+            item.add_marker(pytest.mark.slow)

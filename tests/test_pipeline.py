@@ -1,67 +1,66 @@
-from __future__ import annotations
+"""Taggers, lemmas and a parser in sequence: real models, trained on the sentences that they annotate."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
 import pytest
 
-from treewright.corpora import Sentence
+from tests.dependency.helpers import SMALL
+from treewright.corpora import Sentence, Token
+from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError
 from treewright.pipeline import Pipeline
+from treewright.tagging import Tagger
+
+GOLD = [
+    Sentence(
+        (
+            Token(noun, noun[:-1].lower(), "NOUN", "NNS", head=2, deprel="nsubj"),
+            Token(verb, lemma, "VERB", "VBD", head=0, deprel="root"),
+        )
+    )
+    for noun, verb, lemma in (("Dogs", "barked", "bark"), ("Cats", "slept", "sleep"))
+]
+WORDS = [Sentence.from_words(sentence.forms) for sentence in GOLD]
+LEARNER = {"name": "supervised", "passes": 4}
 
 
-@dataclass
-class Tagger:
-    """Says of every word that it is an X, and counts how many it was asked about."""
-
-    column: str = "upos"
-    asked: int = 0
-
-    def tag(self, sentences, *, jobs=1):
-        self.asked += len(sentences)
-        return [sentence.with_column(self.column, ["X"] * len(sentence)) for sentence in sentences]
+@pytest.fixture(scope="module")
+def taggers() -> list[Tagger]:
+    return [Tagger(column, learner=LEARNER, bits=10).fit(GOLD) for column in ("upos", "xpos")]
 
 
-@dataclass
-class Chain:
-    """Hangs every word on the one before it."""
-
-    asked: int = 0
-    labels_: tuple[str, ...] = ("root", "dep")
-
-    def parse(self, sentences, *, jobs=1):
-        self.asked += len(sentences)
-        return [one.with_tree(range(len(one)), ["root", *["dep"] * (len(one) - 1)]) for one in sentences]
+@pytest.fixture(scope="module")
+def parser() -> DependencyParser:
+    return DependencyParser("arc-standard", features=SMALL, learner=LEARNER, bits=10).fit(GOLD)
 
 
-WORDS = Sentence.from_words(["Dogs", "barked"])
+def test_annotates_words_with_tags_lemmas_and_trees(taggers, parser):
+    lemmas = {token.form.lower(): token.lemma for sentence in GOLD for token in sentence}
+    assert [one.tokens for one in Pipeline(taggers, parser, lemmas).annotate(WORDS)] == [one.tokens for one in GOLD]
 
 
-def test_everything_that_is_lacking():
-    [found] = Pipeline([Tagger(), Tagger("xpos")], Chain(), {"dogs": "dog"}).annotate([WORDS])
-    assert found.column("upos") == found.column("xpos") == ("X", "X")
-    assert found.column("lemma") == ("dog", "barked")
-    assert [token.head for token in found] == [0, 1]
-
-
-def test_what_is_there_stays():
-    tagger, parser = Tagger(), Chain()
-    tagged = WORDS.with_column("upos", ["NOUN", "VERB"])
-    tree = tagged.with_column("lemma", ["d", "b"]).with_tree([2, 0], ["nsubj", "root"])
-    found = Pipeline([tagger], parser, {}).annotate([tagged, tree, WORDS, Sentence(())])
-    assert found[0].column("upos") == ("NOUN", "VERB")
-    assert found[1] == tree
+def test_keeps_the_annotation_that_is_there(taggers, parser):
+    tagged = WORDS[0].with_column("upos", ["X", "Y"])
+    whole = tagged.with_column("xpos", ["x", "y"]).with_column("lemma", ["d", "b"]).with_tree([0, 1], ["root", "dep"])
+    found = Pipeline(taggers, parser, {}).annotate([tagged, whole, WORDS[1], Sentence(())])
+    assert found[0].column("upos") == ("X", "Y")
+    assert found[0].column("xpos") == ("NNS", "VBD")
+    assert None not in found[0].column("head")
+    assert found[1] == whole
+    assert found[2].column("upos") == ("NOUN", "VERB")
     assert found[3] == Sentence(())
-    assert (tagger.asked, parser.asked) == (1, 2)
 
 
-def test_lemmas_only_where_they_are_wanted():
-    assert Pipeline([Tagger()]).annotate([WORDS])[0].column("lemma") == ("_", "_")
+def test_leaves_lemmas_and_trees_alone_without_a_table_and_a_parser(taggers):
+    [found] = Pipeline(taggers).annotate(WORDS[:1])
+    assert found.column("lemma") == ("_", "_")
+    assert found.column("head") == (None, None)
 
 
-def test_wrong_models():
-    with pytest.raises(ConfigError, match="tagger 1 is a Chain, which tags nothing"):
-        Pipeline([Chain()])  # type: ignore[list-item]
-    with pytest.raises(ConfigError, match="two taggers are for the column upos"):
-        Pipeline([Tagger(), Tagger()])
-    with pytest.raises(ConfigError, match="the parser is a Tagger, which makes no dependency trees"):
-        Pipeline([], Tagger())  # type: ignore[arg-type]
+def test_refuses_models_of_the_wrong_kind(taggers, parser):
+    with pytest.raises(ConfigError, match=r"tagger 1 .*DependencyParser"):
+        Pipeline([parser])
+    with pytest.raises(ConfigError, match=r"two .*upos"):
+        Pipeline([taggers[0], taggers[0]])
+    with pytest.raises(ConfigError, match=r"parser .*Tagger\b"):
+        Pipeline([], taggers[0])

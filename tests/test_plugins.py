@@ -2,20 +2,16 @@
 
 import pytest
 
+from tests.packages import install
 from treewright.errors import ConfigError
 from treewright.plugins import load_plugin, plugins
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """An installed package, as far as Python's metadata can tell."""
-    info = tmp_path / "example-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[treewright.systems]\nhalf = example_module:HALF\nlost = example_module:LOST\n"
-    )
-    (tmp_path / "example_module.py").write_text("HALF = 0.5\n")
+    """A package with two transition systems, one of which is missing."""
+    systems = {"half": "example_module:HALF", "lost": "example_module:LOST"}
+    install(tmp_path, "example", {"systems": systems}, {"example_module": "HALF = 0.5\n"})
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,21 @@ def test_the_five_lines_of_the_readme_work_as_printed():
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, "README.md", "exec"), {})
-    accuracy, labels = out.getvalue().split(" ", 1)
+    accuracy, *labels = out.getvalue().split()
     assert float(accuracy.rstrip("%")) > 95
-    assert labels.strip() == "[['PRON', 'AUX', 'VERB', 'DET', 'NOUN']]"
+    assert labels == ["PRON", "AUX", "VERB", "DET", "NOUN"]
+
+
+def test_the_picture_is_what_its_script_draws():
+    script = runpy.run_path(str(ROOT / "docs" / "images" / "draw.py"))
+    assert script["OUT"].read_text(encoding="utf-8") == script["picture"]()
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_to_files(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        assert ((ROOT / page).parent / target).exists(), target
 
 
 def test_importing_the_package_does_not_import_numba():

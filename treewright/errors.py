@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError", "whole_number"]
+__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError"]
 
 
 class TreewrightError(Exception):
@@ -38,20 +37,18 @@ class TaskError(TreewrightError):
 
 
 class ConfigError(TreewrightError):
-    """A setting has a name or a value that cannot be used."""
+    """A setting has a name or a value that cannot be used.
 
+    Where one setting is to blame, ``setting`` is its name and ``value`` its value, and the message is the name followed
+    by the ``problem``. So a caller that has another name for the setting, such as an option, can tell the same problem:
 
-def whole_number(name: str, value: Any, low: int, high: int = 2**31 - 1) -> int:
-    """The value of a setting as a plain integer, or a :class:`ConfigError` that names the setting.
-
-    >>> whole_number("seed", -1, 0)
-    Traceback (most recent call last):
-    treewright.errors.ConfigError: seed must be a whole number from 0 to 2147483647, not -1
+    >>> error = ConfigError("must be at least 1, not 0", setting="passes", value=0)
+    >>> str(error)
+    'passes must be at least 1, not 0'
+    >>> f"--{error.setting} {error.problem}"
+    '--passes must be at least 1, not 0'
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = low - 1
-    if not low <= number <= high:
-        raise ConfigError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
-    return number
+
+    def __init__(self, problem: str, *, setting: str | None = None, value: Any = None) -> None:
+        super().__init__(problem if setting is None else f"{setting} {problem}")
+        self.problem, self.setting, self.value = problem, setting, value

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
+from typing import Any
 
 from treewright.errors import ModelError
-from treewright.learners.estimator import Estimator
+from treewright.estimators import Estimator, estimator_class, estimator_names
 from treewright.models import read_model
 
-__all__ = ["ESTIMATORS", "load"]
-
-#: the estimator of each task, as ``module:class``
-ESTIMATORS = {
-    "tagging": "treewright.tagging:Tagger",
-    "dependency": "treewright.dependency:DependencyParser",
-    "viterbi": "treewright.tagging:ViterbiTagger",
-    "eisner": "treewright.dependency:EisnerParser",
-    "constituency": "treewright.constituency:ConstituencyParser",
-    "latent": "treewright.constituency:LatentParser",
-    "amr": "treewright.amr:AMRParser",
-}
+__all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Estimator:
-    """The estimator in a model file, ready to use. No code in the file is executed."""
+def load(path: str | os.PathLike[str]) -> Estimator[Any]:
+    """Return the estimator in a model file, ready to use. No code in the file is executed."""
     model = read_model(path)
-    if model.task not in ESTIMATORS:
+    if model.task not in estimator_names():
         raise ModelError(
-            f"{path} is a model for {model.task!r}; this version of Treewright knows: {', '.join(ESTIMATORS)}"
+            f"{path} is a model for {model.task!r}; here are estimators for: {', '.join(estimator_names())}"
         )
-    module, _, name = ESTIMATORS[model.task].partition(":")
-    estimator: type[Estimator] = getattr(import_module(module), name)
-    return estimator.from_model(model)
+    return estimator_class(model.task).from_model(model)

@@ -16,6 +16,7 @@ signature.)
 The same input gives the same bytes: dates, seeds and versions are the caller's.
 
 >>> import numpy as np, tempfile
+>>> from pathlib import Path
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = Path(folder, "toy.tw")
 ...     write_model(path, task="tagging", config={"epochs": 5}, card={"seed": 1, "date": "2025-01-31"},
@@ -32,21 +33,19 @@ import json
 import math
 import os
 import platform
-import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
-from io import BufferedReader, BufferedWriter
+from io import BufferedReader
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ModelError
+from treewright.files import atomic_write
 
 __all__ = [
     "FORMAT_VERSION",
@@ -144,10 +143,15 @@ def write_model(
     }
     about = {"sha256": _ZEROS.decode(), "treewright": _dump(document)}
     head = _sign(_dump({"__metadata__": about, **entries}))
-    with _replacing(Path(path)) as file:
-        file.write(head)
-        for _, array in stored:
-            file.write(_bytes(array))
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ModelError(f"{path}: this is a folder or a device; name a file for the model")
+    try:
+        with atomic_write(path, "wb", error=ModelError) as file:
+            file.write(head)
+            for _, array in stored:
+                file.write(_bytes(array))
+    except OSError as error:
+        raise ModelError(f"{path}: the model cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task: str | None = None) -> ModelFile:
@@ -312,32 +316,6 @@ def _sign(header: str) -> bytes:
     head = len(raw).to_bytes(8, "little") + raw
     at = 8 + len(_PREFIX)
     return head[:at] + hashlib.sha256(head).hexdigest().encode() + head[at + 64 :]
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BufferedWriter]:
-    """A file to write; it takes the place of ``path`` when the block ends well, and vanishes otherwise."""
-    try:
-        target = path.resolve()  # a link is kept, and the file that it points to replaced
-        if target.exists() and not target.is_file():
-            raise ModelError(f"{path}: this is a folder or a device; name a file for the model")
-        temporary = target.with_name(f".treewright-{secrets.token_hex(6)}.tmp")
-        try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: the model cannot be written: its folder does not exist") from error
-    except OSError as error:
-        raise ModelError(f"{path}: the model cannot be written: {error.strerror or error}") from error
-    except (RuntimeError, ValueError) as error:  # a link to itself; a null byte in the name
-        raise ModelError(f"{str(path)!r}: the model cannot be written: {error}") from error
 
 
 # ---- reading

@@ -1,7 +1,7 @@
 """From words to what a parser of meaning graphs needs: tags, lemmas, and a dependency tree.
 
-Taggers and parsers do not know each other; here they are put in a row. A sentence that has something already keeps it,
-so the same row serves plain text, tagged text and trees.
+Taggers and parsers do not import each other; a :class:`Pipeline` runs them in sequence. A sentence keeps the annotation
+that it has, so the same pipeline serves plain text, tagged text and trees.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from treewright.amr.lemmas import with_lemmas
 from treewright.corpora import Sentence
+from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError
 
 __all__ = ["Pipeline"]
@@ -30,8 +30,9 @@ class _Parser(Protocol):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Taggers, each for a column of its own; lemmas that are known (:func:`~treewright.amr.lemmas.learn_lemmas`), None
-    to leave that column as it is; and a dependency parser.
+    """Taggers, one for each column; a table of lemmas; and a dependency parser.
+
+    :func:`~treewright.corpora.lemmas.learn_lemmas` makes the table. None leaves the lemmas as they are.
     """
 
     taggers: Sequence[_Tagger]
@@ -45,7 +46,7 @@ class Pipeline:
         columns = [tagger.column for tagger in self.taggers]
         if twice := next((column for column in columns if columns.count(column) > 1), None):
             raise ConfigError(f"two taggers are for the column {twice}; leave one out")
-        if self.parser is not None and not hasattr(self.parser, "labels_"):
+        if self.parser is not None and not (hasattr(self.parser, "parse") and hasattr(self.parser, "labels_")):
             kind = type(self.parser).__name__
             raise ConfigError(f"the parser is a {kind}, which makes no dependency trees; give a DependencyParser")
 

@@ -13,18 +13,18 @@ from tests.amr.little_corpus import SENTENCES, read
 from treewright import load
 from treewright.amr import AMRParser, score_smatch
 from treewright.amr.encoding import Example
-from treewright.amr.lemmas import with_lemmas
 from treewright.amr.parser import _NO_WORDS
 from treewright.amr.preparation import tree_words
 from treewright.amr.transitions import STEPS
 from treewright.corpora import Graph, Sentence, Token, read_amr, read_conllu
+from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.models import read_model
 from treewright.search import decode, interpreted, trajectory
 from treewright.search.engine import decode_pass
 
-QUICK = {"name": "dagger", "iterations": 4}
+QUICK = {"name": "dagger", "passes": 4}
 
 #: the rows of Table 5.1
 TABLE_5_1 = ["supervised", "searn", "v-dagger", "lols", "batch-lols", "det-lols", "di-lo", "di-dlo", "li-do"]
@@ -74,7 +74,7 @@ def test_names_and_verbs_that_were_never_seen(parser):
 
 @pytest.mark.jit
 def test_the_best_iteration_on_dev_is_kept():
-    found = make_parser(learner={**QUICK, "iterations": 2}).fit(SENTENCES, dev=SENTENCES[:4])
+    found = make_parser(learner={**QUICK, "passes": 2}).fit(SENTENCES, dev=SENTENCES[:4])
     assert found.card_["scores"]["dev Smatch"] == max(one.score for one in found.history_)
     assert set(found.card_["corpora"]) == {"train", "dev"}
 
@@ -103,7 +103,7 @@ def test_a_model_file_parses_the_same_with_any_number_of_jobs(parser, tmp_path):
 
 @pytest.mark.jit
 def test_training_resumes_where_it_was(parser, tmp_path):
-    make_parser(learner={**QUICK, "iterations": 2}).fit(SENTENCES, checkpoint=tmp_path / "c")
+    make_parser(learner={**QUICK, "passes": 2}).fit(SENTENCES, checkpoint=tmp_path / "c")
     resumed = make_parser().fit(SENTENCES, checkpoint=tmp_path / "c", resume=True)
     assert np.array_equal(resumed.policy_.weights, parser.policy_.weights)
 
@@ -112,7 +112,7 @@ def test_training_resumes_where_it_was(parser, tmp_path):
 @pytest.mark.parametrize("learner", TABLE_5_1)
 @pytest.mark.parametrize("loss", ["naive", "penalty"])
 def test_every_row_of_table_5_1(learner, loss):
-    found = make_parser(learner={"name": learner, "iterations": 2}, loss=loss, bits=10).fit(SENTENCES[1:5])
+    found = make_parser(learner={"name": learner, "passes": 2}, loss=loss, bits=10).fit(SENTENCES[1:5])
     assert len(found.history_) == 2
     well_formed(found.parse(SENTENCES))
 
@@ -122,7 +122,7 @@ def test_every_row_of_table_5_1(learner, loss):
     "settings", [{"reentrance": False}, {"reach": 0}, {"aligner": "improved"}, {"reach": 1}, {"shenanigans": True}]
 )
 def test_settings(settings):
-    found = make_parser(**settings, learner={**QUICK, "iterations": 1}).fit(SENTENCES[:6])
+    found = make_parser(**settings, learner={**QUICK, "passes": 1}).fit(SENTENCES[:6])
     parsed = found.parse(SENTENCES)
     well_formed(parsed)
     if "reentrance" in settings:
@@ -195,7 +195,7 @@ def test_two_hundred_words(parser, heads):
 @pytest.mark.jit
 def test_a_corpus_whose_graphs_have_no_roles():
     alone = read("Stop stop VERB 0 root\n= (s / stop-01)") * 2
-    found = make_parser(learner={**QUICK, "iterations": 1}).fit(alone)
+    found = make_parser(learner={**QUICK, "passes": 1}).fit(alone)
     well_formed(found.parse(SENTENCES))
 
 
@@ -204,7 +204,7 @@ def test_a_corpus_whose_edges_are_all_inverse():
     """No role is known that an edge of the second phase could have."""
     few = read("The the DET 3 det\nsleeping sleep VERB 3 amod\ngirl girl NOUN 0 root\nhere here ADV 3 advmod\n"
                "= (g / girl :ARG0-of (s / sleep-01) :ARG1-of (h / here-01))")  # fmt: skip
-    found = make_parser(learner={**QUICK, "iterations": 1}).fit(few)
+    found = make_parser(learner={**QUICK, "passes": 1}).fit(few)
     for seed in range(5):
         noise = np.random.default_rng(seed).normal(size=found.policy_.weights.shape).astype(np.float32)
         found.policy_ = replace(found.policy_, weights=noise)
@@ -292,7 +292,7 @@ def test_lemmas_are_made_up_where_words_have_none(parser):
 @pytest.mark.jit
 def test_training_data_without_lemmas():
     bare = [one.with_column("lemma", ["_"] * len(one)) for one in SENTENCES]
-    found = make_parser(learner={**QUICK, "iterations": 1}).fit(bare)
+    found = make_parser(learner={**QUICK, "passes": 1}).fit(bare)
     words = [word for one in bare for word in tree_words(with_lemmas(one, found.lemmas_))]
     assert {word.lemma for word in words if word.number is None} <= set(found.encoder_.keys)
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from treewright.cli import app
 
-SMALL = ["--bits", "12", "--iterations", "2"]
+SMALL = ["--bits", "12", "--passes", "2"]
 COMMAND = [sys.executable, "-m", "treewright"]
 
 

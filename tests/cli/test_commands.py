@@ -115,6 +115,7 @@ class TestCorpus:
         )
 
 
+@pytest.mark.slow
 def test_demo(run):
     text = run("demo", "The [b]dog sleeps .", "--train", 40, "-n", 1).stdout
     for word in ("most frequent label", "dagger", "[b]dog", "the same labels", "treewright train tagging"):

@@ -130,6 +130,7 @@ class TestTraining:
         run("train", "constituency", data / "train.ptb", *settings)
         assert read_model(tmp_path / "m.tw").arrays.keys() == read_model(frequencies).arrays.keys()
 
+    @pytest.mark.slow
     def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch):
         settings = ("--dev", data / "dev.ptb", "--passes", 3, "--averaged", "--batch", 20)
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
@@ -177,7 +178,7 @@ class TestConfiguration:
 
     def test_the_two_settings_called_loss(self, run, tmp_path):
         file = tmp_path / "c.toml"
-        file.write_text('loss = "rules"\n[learner]\nname = "max-margin"\nloss = 0.75\niterations = 7\nbatch = 0\n')
+        file.write_text('loss = "rules"\n[learner]\nname = "max-margin"\nloss = 0.75\npasses = 7\nbatch = 0\n')
         config = self.resolved(run, "--config", file)
         assert (config["loss"], config["learner"]["loss"], config["learner"]["passes"]) == ("rules", 0.75, 7)
         config = self.resolved(run, "--config", file, "--loss", 0.125, "--loss-on", "constituents")
@@ -196,7 +197,7 @@ class TestConfiguration:
         [
             ("[learner]\nepochs = 3", ["learner.epochs", "passes", "step_size"]),
             ("[learner.update]\nname = 'arow'", ["learner.update", "passes"]),
-            ("[learner]\npasses = 3\niterations = 3", ["iterations and passes are the same"]),
+            ("[learner]\niterations = 3\npasses = 3", ["iterations", "old name of passes"]),
             ("[learner]\nloss = 'rules'", ["learner.loss must be a number"]),
             ("loss = 0.5", ["loss must be a string"]),
             ("grammar = 3", ["grammar must be a string"]),
@@ -254,7 +255,7 @@ class TestConfiguration:
 
     def test_help(self, run):
         text = run("train", "constituency", "--help").stdout
-        for word in ("--loss-on", "--n-best", "--no-normalise", "--iterations", "max-margin", "Examples"):
+        for word in ("--loss-on", "--n-best", "--no-normalise", "--passes", "max-margin", "Examples"):
             assert word in text
         assert "--roll-in" not in text
         assert "--passes" not in run("train", "tagging", "--help").stdout

@@ -60,14 +60,22 @@ class TestTraining:
         assert "dev LAS" in summary
         assert os.listdir(tmp_path) == ["m.tw"]
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("mode", ["accurate", "fast"])
+    def test_the_default_templates(self, run, data, tmp_path, mode):
+        out = tmp_path / "m.tw"
+        run("train", "dependency", data / "train.conllu", "-o", out, "--bits", 14, "-n", 3, "--mode", mode)
+        assert json.loads(run("info", out, "--json").stdout)["params"]["features"] == "rich"
+        scores = json.loads(run("evaluate", out, data / "train.conllu", "--json").stdout)
+        assert scores["las"] > 0.9
+
     def test_every_setting_reaches_the_model(self, run, data, tmp_path):
         out = tmp_path / "m.tw"
-        given = "--system arc-eager --mode fast --oracle static --beam 2 --min-count 2 --label-weight 0.5 --seed 3"
-        templates = ("--features", "s0.w; s0.t b0.t")
-        run("train", "dependency", data / "train.conllu", "-o", out, *SMALL, *given.split(), *templates)
+        given = "--system arc-eager --oracle static --beam 2 --min-count 2 --label-weight 0.5 --seed 3"
+        run("train", "dependency", data / "train.conllu", "-o", out, *SMALL, *given.split())
         params = json.loads(run("info", out, "--json").stdout)["params"]
         assert {name: value for name, value in params.items() if name != "learner"} == {
-            "system": "arc-eager", "features": ["s0.w", "s0.t b0.t"], "mode": "fast", "oracle": "static", "beam": 2,
+            "system": "arc-eager", "features": "basic", "mode": "accurate", "oracle": "static", "beam": 2,
             "bits": 12, "min_count": 2, "label_weight": 0.5, "seed": 3,
         }  # fmt: skip
         assert "arc-eager" in run("info", out).stdout

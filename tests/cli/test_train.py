@@ -14,11 +14,11 @@ from treewright.dependency import DependencyParser
 from treewright.learners import make_learner
 from treewright.models import read_model
 
-SMALL = ["--bits", "12", "--iterations", "2"]
+SMALL = ["--bits", "12", "--passes", "2"]
 
 EVERYTHING = """
 --column xpos --bits 11 --beam 2 --min-count 2 --seed 5
---learner imitation --roll-in learned --roll-out expert --cost loss --data all --iterations 1 --epochs 2
+--learner imitation --roll-in learned --roll-out expert --cost loss --data all --passes 1 --epochs 2
 --samples 2 --focus 1 --small-first 1 --alpha 3 --beta decay:0.1 -k 2 -p 0.2
 --update log-linear --margin 0.5 --rate 0.2 --averaged
 """
@@ -105,14 +105,14 @@ def test_the_help_shows_the_defaults_of_the_library(run):
     learner = make_learner(TASKS["tagging"].default_learner)
     assert TASKS["tagging"].learner_defaults == {
         "learner": learner.name,
-        "iterations": f"{learner.iterations} with {learner.name}",
+        "passes": f"{learner.iterations} with {learner.name}",
         "update": learner.update.name,
         "C": f"{learner.update.params()['C']:g} with {learner.update.name}",
     }
     accurate, fast = (DependencyParser(mode=mode).resolved_config() for mode in ("accurate", "fast"))
     assert TASKS["dependency"].learner_defaults == {
         "learner": accurate["learner"]["name"],
-        "iterations": f"{accurate['learner']['iterations']} with exploration, {fast['learner']['iterations']} if fast",
+        "passes": f"{accurate['learner']['iterations']} with exploration, {fast['learner']['iterations']} if fast",
         "k": str(accurate["learner"]["k"]),
         "update": accurate["learner"]["update"]["name"],
         "margin": f"{accurate['learner']['update']['margin']:g}, or {fast['learner']['update']['margin']:g} if fast",
@@ -150,7 +150,7 @@ def test_every_setting_reaches_the_model(run, data, tmp_path):
     }  # fmt: skip
     assert params["learner"] == {
         "name": "imitation", "roll_in": "learned", "roll_out": "expert", "cost": "loss", "data": "all",
-        "iterations": 1, "epochs": 2, "samples": 2, "focus": 1, "small_first": 1, "alpha": 3, "beta": "decay:0.1",
+        "passes": 1, "epochs": 2, "samples": 2, "focus": 1, "small_first": 1, "alpha": 3, "beta": "decay:0.1",
         "k": 2, "p": 0.2, "interpolation": 0.0,
         "update": {"name": "log-linear", "margin": 0.5, "rate": 0.2, "averaged": True},
     }  # fmt: skip
@@ -186,9 +186,11 @@ class TestOutput:
 
 
 class TestInterruption:
-    SETTINGS = ("--bits", 12, "--iterations", 3)
+    SETTINGS = ("--bits", 12, "--passes", 3)
 
-    @pytest.mark.parametrize("learner", ["exploration", "dagger", pytest.param("searn", marks=pytest.mark.jit)])
+    @pytest.mark.parametrize(
+        "learner", ["exploration", *(pytest.param(name, marks=pytest.mark.slow) for name in ("dagger", "searn"))]
+    )
     def test_resumed_is_the_same_to_the_bit(self, run, data, tmp_path, monkeypatch, learner):
         settings = ("--dev", data / "dev.conllu", "-l", learner, *self.SETTINGS)
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
@@ -236,7 +238,7 @@ class TestInterruption:
     @pytest.mark.skipif(os.name == "nt", reason="needs signals")
     def test_control_c(self, start, run, data, tmp_path):
         """The real thing: a signal in the middle of a long training, in a process of its own."""
-        settings = ("--bits", 12, "-l", "lols", "--iterations", 120, "--json")
+        settings = ("--bits", 12, "-l", "lols", "--passes", 120, "--json")
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
         run("train", "tagging", data / "train.conllu", "-o", whole, *settings)
         process = start("train", "tagging", data / "train.conllu", "-o", out, *settings)

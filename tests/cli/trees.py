@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-SMALL = ("--bits", 12, "--iterations", 2)
+# One set of templates for all tests and the documentation: every set is compiled, which takes a while.
+SMALL = ("--bits", 12, "--passes", 2, "--features", "basic")
 
 
 def conllu(text: str, tag: str = "X") -> str:

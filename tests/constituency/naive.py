@@ -7,7 +7,7 @@ Everything here knows a grammar by its lists of rules alone. A derivation is a t
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import cache, cached_property
 from itertools import product
 from typing import NamedTuple
@@ -15,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space, outside, row_offsets
-from treewright.constituency.charts.derivations import best_tree, cover, policy_gradient
+from treewright.constituency.charts.chart import new_space, row_offsets
+from treewright.constituency.charts.derivations import best_tree, cover, new_actions
 from treewright.constituency.charts.kbest import k_best_trees, new_forest
-from treewright.constituency.grammar.grammar import Grammar
-from treewright.constituency.grammar.rules import Lexical
-from treewright.search import Task
+from treewright.constituency.charts.outside import outside
+from treewright.constituency.charts.policy_matching import Pull, policy_gradient
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import INSIDE, POSSIBLE, VITERBI, VITERBI_64
+from treewright.constituency.grammar.pcfg import Grammar
+from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.search.compiling import kernel
 
 INF = math.inf
@@ -347,62 +350,55 @@ def plain_chart(problem, summing=False):
     return values
 
 
-# ---- the kernels, as tests call them: kept on disk, and compiled anew when a file changes that they depend on
-
-
-class _Charts(Task):
-    state = {"nothing": 1}
-
-    def is_final(x, state):  # a function of this module, so that the digest covers what this module imports
-        return True
-
-
-CHARTS = _Charts()
+# ---- the kernels, as tests call them, kept on disk
 
 
 @kernel
-def fill_kernel(key, rules, binary, unary, lexical, words, anchored, beam, space, summing):
-    return fill(rules, binary, unary, lexical, words, anchored, beam, space, summing)
+def fill_kernel(semiring, grammar, words, anchored, beam, space):
+    return fill(semiring, grammar, words, anchored, beam, space)
 
 
 @kernel
-def space_kernel(key, symbols, n, zero, summing):
-    return new_space(symbols, n, zero, summing)
+def space_kernel(semiring, symbols, n):
+    return new_space(semiring, symbols, n)
 
 
 @kernel
-def outside_kernel(key, chart, above, counts):
+def outside_kernel(chart, above, counts):
     return outside(chart, above, counts)
 
 
 @kernel
-def best_tree_kernel(key, chart, symbol, start, width, nodes):
+def best_tree_kernel(chart, symbol, start, width, nodes):
     return best_tree(chart, symbol, start, width, nodes, 0)
 
 
 @kernel
-def cover_kernel(key, chart, eligible, pieces):
+def cover_kernel(chart, eligible, pieces):
     return cover(chart, eligible, pieces)
 
 
 @kernel
-def policy_kernel(key, chart, gold, temperature, pull, gradient):
-    return policy_gradient(chart, gold, temperature, pull, gradient)
+def policy_kernel(chart, gold, temperature, pull, gradient):
+    return policy_gradient(chart, gold, temperature, new_actions(chart.rules, chart.n), Pull(pull, gradient))
 
 
 @kernel
-def forest_kernel(key, places, nodes, k, actions):
-    return new_forest(places, nodes, k, actions)
+def forest_kernel(rules, n, places, nodes, k):
+    return new_forest(rules, n, places, nodes, k)
 
 
 @kernel
-def k_best_kernel(key, chart, forest, scores, trees):
+def k_best_kernel(chart, forest, scores, trees):
     return k_best_trees(chart, forest, scores, trees)
 
 
+def semiring_of(dtype, summing):
+    return INSIDE if summing else VITERBI if dtype is np.float32 else VITERBI_64
+
+
 def new_room(problem, dtype=np.float64, summing=False, n=0):
-    zero = dtype(0.0 if summing else NEVER)
-    return space_kernel(CHARTS, len(problem.names), max(n, problem.n), zero, summing)
+    return space_kernel(semiring_of(dtype, summing), len(problem.names), max(n, problem.n))
 
 
 def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF, space=None, run=fill_kernel):
@@ -415,8 +411,8 @@ def filled(problem, dtype=np.float64, *, summing=False, anchored=None, beam=INF,
         rewards = np.zeros(len(space.values), dtype)
         for (symbol, start, end), reward in anchored.items():
             rewards[at(problem, symbol, start, end)] = reward
-    given = problem.grammar.rules, weights[:n_binary], weights[n_binary:], problem.lexical, problem.words
-    return run(CHARTS, *given, rewards, beam, space, summing)
+    grammar = Weighted(problem.grammar.rules, weights[:n_binary], weights[n_binary:], problem.lexical)
+    return run(semiring_of(dtype, summing), grammar, problem.words, rewards, beam, space)
 
 
 def at(problem, symbol, start, end):
@@ -446,7 +442,7 @@ def logarithms(problem, chart, summing=False):
 def posteriors(problem, chart):
     """Probabilities of constituents, expected rules, and log Z, from inside and outside values."""
     above, counts = np.full(len(chart.space.values), np.nan), np.zeros(len(problem.weights))
-    log_z = outside_kernel(CHARTS, chart, above, counts)
+    log_z = outside_kernel(chart, above, counts)
     if log_z == -INF:
         return {}, counts, log_z
     found = {}
@@ -459,8 +455,7 @@ def posteriors(problem, chart):
 
 def k_best(problem, chart, k, nodes=1000):
     """The k best trees with their scores; nothing if the forest has too little room."""
-    most = max(Counter(parent for parent, _, _ in problem.binary).values(), default=0) * problem.n
-    forest = forest_kernel(CHARTS, len(chart.space.values), nodes, k, max(most, len(problem.unary)) + 1)
+    forest = forest_kernel(chart.rules, problem.n, len(chart.space.values), nodes, k)
     scores, trees = np.zeros(k), np.zeros((k, 2 * problem.n - 1, 5), np.int32)
-    found = k_best_kernel(CHARTS, chart, forest, scores, trees)
+    found = k_best_kernel(chart, forest, scores, trees)
     return None if found < 0 else [(float(scores[t]), as_tuples(trees[t])) for t in range(found)]

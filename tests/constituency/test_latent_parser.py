@@ -11,12 +11,12 @@ from treewright.corpora import Sentence, Tree, builtin_corpus
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import read_model
 
-LEARNER = {"name": "split-merge", "cycles": 2, "starts": 1, "split": 4, "merge": 2, "smooth": 2}
+LEARNER = {"name": "split-merge", "cycles": 2, "starts": 1, "split": 3, "merge": 1, "smooth": 1}
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return builtin_corpus(train=40, dev=10, test=10)
+    return builtin_corpus(train=30, dev=5, test=10)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,7 @@ def test_long_sentences_are_parsed_in_parts(parser, corpus):
     assert small.covered_ == 1
 
 
+@pytest.mark.jit
 def test_speed_is_tuned_and_kept(parser, corpus, tmp_path):
     before = trees(parser, corpus.test)
     fast = LatentParser(learner=LEARNER, seed=3)

@@ -16,13 +16,14 @@ from treewright.constituency import (
     compare_constituents,
     score_constituents,
 )
-from treewright.constituency.charts.passes import CHARTS, k_best_pass
+from treewright.constituency.charts.corpus import Sentences, Shard
+from treewright.constituency.charts.passes import KBestTrees, k_best_pass
 from treewright.constituency.parser import USUAL, grammar_settings, memory_of
 from treewright.corpora import Sentence, Token, Tree, builtin_corpus, clean_tree, format_ptb, load_corpus, write_ptb
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import NotFittedError
 from treewright.learners import IRL, DAgger, MaxMargin
-from treewright.learners.estimator import NotFittedError
 
 QUICK = {"name": "max-margin", "passes": 2, "step_size": 0.5}
 ONE_TREE = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))"
@@ -126,6 +127,7 @@ def test_the_loss_of_max_margin_can_be_about_rules_or_constituents(corpus):
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_whatever_the_threads(corpus, parser):
     again = ConstituencyParser(learner=QUICK).fit(corpus[0], dev=corpus[1], jobs=2)
     assert again.grammar_.weights.tobytes() == parser.grammar_.weights.tobytes()
@@ -292,12 +294,12 @@ def test_trees_that_can_be_built_around_several_heads_are_found_once():
     lines = ["(NP (DT a) (NN b) (CC c) (NN d))", "(NP (DT a) (NN b) (CC c) (NN d) (NN e))"]
     parser = small_parser(*lines, grammar="v1h0-head", tags="gold")
     sentence = treebank(lines[1])[0]
-    derivations = np.zeros(1, np.int64)
-    args = parser.grammar_.rules, *np.split(parser.grammar_.weights, [len(parser.grammar_.binary)]), parser._lexical
-    rows, nodes = parser._rows(list(sentence.forms), sentence.column("xpos")), np.zeros((9, 9, 5), np.int32)
-    k_best_pass(CHARTS, *args, rows, np.array([0, 5]), np.zeros(1, np.int64), 9, np.inf, np.zeros((1, 9)), nodes,
-                derivations, np.zeros(2, np.int64), 1)  # fmt: skip
-    assert derivations[0] == 2
+    rows = parser._rows(list(sentence.forms), sentence.column("xpos"))
+    best = KBestTrees(np.zeros((1, 9)), np.zeros((9, 9, 5), np.int32), np.zeros(1, np.int64))
+    shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
+    grammar, sentences = parser.grammar_.weighted(parser._lexical), Sentences(rows, np.array([0, 5]))
+    k_best_pass(grammar, sentences, shard, 9, np.inf, best)
+    assert best.found[0] == 2
     [[best]] = parser.parse_k_best([sentence], 9)
     assert best.tree == sentence.tree
 
@@ -687,7 +689,7 @@ def test_settings_of_the_wrong_kind_are_named(settings, message, corpus):
         ("dagger", "learner 'dagger' learns from single actions.*choose one of maximum-likelihood, projection, mwal"),
         (DAgger(), "learner 'dagger' learns from single actions"),
         ({"name": "max-violation"}, "learner 'max-violation' learns from single actions"),
-        ({"iterations": 3}, "there is no learner '' of trees"),
+        ({"passes": 3}, "there is no learner '' of trees"),
         (
             "maximum-likelyhood",
             "there is no learner 'maximum-likelyhood' of trees; there are: maximum-likelihood, proj",

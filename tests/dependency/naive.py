@@ -1,13 +1,14 @@
-"""Slow, obvious twins: transition systems over tuples, and the best tree by trying everything."""
+"""Slow, obvious twins: transition systems over tuples, and all short trees."""
 
 from __future__ import annotations
 
 from functools import cache
 from itertools import product
 
+SYSTEMS = ("arc-standard", "arc-standard-buffer", "arc-eager", "arc-hybrid", "swap", "covington")
 SHIFT, LEFT, RIGHT, REDUCE = range(4)
-SWAP = 3
-LATE = 1000  # added to a head that arc-eager gives after the buffer is empty: it never counts as right
+SWAP = NO_ARC = 3
+LATE = 1000  # added to a head that is given after the buffer is empty: it never counts as right
 
 
 def start(n):
@@ -43,6 +44,16 @@ def moves(system, config):
         if has_head and heads[stack[-1] - 1] != 0:
             found.append(REDUCE)
         return found
+    if system == "covington":
+        if not buffer:
+            return [RIGHT]
+        found = [SHIFT, NO_ARC] if stack else [SHIFT]
+        for move, (dependent, head) in ((LEFT, (stack[-1:], buffer)), (RIGHT, (buffer, stack[-1:]))):
+            if stack and dependent[0] != 0 and heads[dependent[0] - 1] is None:
+                made = (*heads[: dependent[0] - 1], head[0], *heads[dependent[0] :])
+                if made.count(0) <= 1 and not _has_cycle(made):
+                    found.append(move)
+        return found
     found = [SHIFT] if buffer else []
     if system == "arc-hybrid":
         if len(stack) >= 2 and buffer:
@@ -63,6 +74,18 @@ def after(system, config, move):
     def attach(dependent, head):
         return (*heads[: dependent - 1], head, *heads[dependent:])
 
+    if system == "covington":
+        if move == SHIFT:
+            stack, buffer = tuple(range(buffer[0] + 1)), buffer[1:]
+        elif not buffer:
+            root_child = next((word for word, head in enumerate(heads, 1) if head in (0, LATE)), 0)
+            stack, heads = stack[:-1], attach(stack[-1], LATE + root_child)
+        else:
+            pair = {LEFT: (stack[-1], buffer[0]), RIGHT: (buffer[0], stack[-1])}
+            stack, heads = stack[:-1], heads if move == NO_ARC else attach(*pair[move])
+        while not buffer and len(stack) > 1 and heads[stack[-1] - 1] is not None:
+            stack = stack[:-1]
+        return stack, buffer, heads
     if move == SHIFT:
         return (*stack, buffer[0]), buffer[1:], heads
     if system == "arc-standard-buffer":
@@ -101,19 +124,6 @@ def reachable(system, n):
     return found
 
 
-def least_loss(system, gold):
-    """A function of configurations: the fewest wrong heads of all trees that can still be made."""
-
-    @cache
-    def least(config):
-        heads = config[2]
-        if None not in heads:
-            return sum(h != g for h, g in zip(heads, gold, strict=True))
-        return min(least(after(system, config, move)) for move in moves(system, config))
-
-    return least
-
-
 @cache
 def all_trees(n):
     """Every tree over n words with one root, as tuples of heads."""
@@ -122,6 +132,19 @@ def all_trees(n):
         if heads.count(0) == 1 and all(_reaches_root(heads, word) for word in range(1, n + 1)):
             trees.append(heads)
     return trees
+
+
+def _has_cycle(heads):
+    """Is there a word that is its own ancestor?"""
+    for start in range(1, len(heads) + 1):
+        word = start
+        for _ in heads:
+            word = heads[word - 1] or 0
+            if word == start:
+                return True
+            if word == 0:
+                break
+    return False
 
 
 def _reaches_root(heads, word):

@@ -12,15 +12,14 @@ import pytest
 from tests.search import naive_hypergraph as naive
 from treewright.corpora import Sentence, Token, generate
 from treewright.dependency import DependencyParser, eisner, is_projective
-from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass
 from treewright.dependency.eisner import ONE, EisnerParser, EisnerPlanner, tree_graph
+from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.loading import load
 from treewright.search.compiling import interpreted
 from treewright.search.forests import Sums
-from treewright.search.task import ENGINE
 
 QUICK = {"name": "max-margin", "passes": 2}
 BITS = 8
@@ -247,8 +246,8 @@ def test_compiled_and_interpreted_scores_and_features_are_the_same(planner, θ):
         scores = np.zeros(at[-1])
         sums = Sums(np.zeros(planner.size), np.zeros(planner.size, bool), np.zeros(planner.size, int), np.zeros(1, int))
         of_words = planner.at, planner.words, planner.table, LABELS, planner.arcs, planner.rows
-        score(ENGINE, SIGHT, θ, which, at, *of_words, scores, np.zeros(0, np.int16))
-        collect(ENGINE, SIGHT, which, at, *of_words, weights, sums)
+        score(SIGHT, θ, which, at, *of_words, scores, np.zeros(0, np.int16))
+        collect(SIGHT, which, at, *of_words, weights, sums)
         found.append((scores.tobytes(), sums.totals.tobytes(), sums.places.tobytes()))
     assert found[0] == found[1]
 

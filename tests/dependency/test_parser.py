@@ -6,14 +6,14 @@ import pytest
 from tests.dependency.helpers import SMALL, sentence
 from treewright import load
 from treewright.corpora import Sentence, builtin_corpus
-from treewright.dependency import SYSTEMS, DependencyParser, check_trees
+from treewright.dependency import DependencyParser, check_trees, system_names
 from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import NotFittedError
 from treewright.learners import LEARNERS, DAgger, Exploration
-from treewright.learners.estimator import NotFittedError
 
 pytestmark = pytest.mark.jit  # test_task.py has what runs interpreted too
 
-QUICK = {"name": "exploration", "iterations": 3}
+QUICK = {"name": "exploration", "passes": 3}
 
 
 def make_parser(**settings):
@@ -39,7 +39,7 @@ def crossing():
     return sentence(words, [2, 4, 4, 0, 7, 7, 2, 4], labels, tags)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", system_names())
 @pytest.mark.parametrize("mode", ["accurate", "fast"])
 def test_every_system_learns_the_built_in_corpus(corpus, system, mode):
     train, dev, test = corpus
@@ -58,13 +58,13 @@ def test_every_system_learns_the_built_in_corpus(corpus, system, mode):
 @pytest.mark.parametrize("mode", ["accurate", "fast"])
 def test_every_learner_learns(corpus, learner, mode):
     focused = {} if LEARNERS[learner]().roll_out == "none" else {"focus": 3}
-    parser = make_parser(learner={"name": learner, "iterations": 2, **focused}, mode=mode).fit(corpus[0][:60])
+    parser = make_parser(learner={"name": learner, "passes": 2, **focused}, mode=mode).fit(corpus[0][:60])
     assert parser.evaluate(corpus[2]).las > 0.35
 
 
 @pytest.mark.parametrize("learner", ["early-update", "max-violation"])
 def test_beam_training_learns(corpus, learner):
-    parser = make_parser(learner={"name": learner, "iterations": 4}, beam=4).fit(corpus[0], dev=corpus[1])
+    parser = make_parser(learner={"name": learner, "passes": 4}, beam=4).fit(corpus[0], dev=corpus[1])
     assert parser.evaluate(corpus[2]).las > 0.6
 
 
@@ -97,7 +97,7 @@ def test_a_model_file_parses_the_same(parser, corpus, tmp_path):
 
 
 def test_training_resumes_where_it_was(corpus, parser, tmp_path):
-    make_parser(learner={**QUICK, "iterations": 2}).fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c")
+    make_parser(learner={**QUICK, "passes": 2}).fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c")
     resumed = make_parser().fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c", resume=True)
     assert np.array_equal(resumed.policy_.weights, parser.policy_.weights)
 
@@ -106,7 +106,7 @@ def test_crossing_arcs_are_learned_and_found_again():
     """Without a warning and without dropping a sentence: by lifting, and by swapping."""
     treebank = [crossing()] * 12 + [sentence(["Dogs", "bark"], [2, 0], ["nsubj", "root"], ["NOUN", "VERB"])] * 12
     for system in ("arc-hybrid", "arc-eager", "arc-standard", "swap"):
-        parser = make_parser(system=system, learner={**QUICK, "iterations": 8}).fit(treebank)
+        parser = make_parser(system=system, learner={**QUICK, "passes": 8}).fit(treebank)
         assert parser.evaluate(treebank).las == 1.0, system
 
 
@@ -185,9 +185,9 @@ def test_what_is_not_a_sentence_is_said(parser):
 
 def test_learners_say_more_than_their_name():
     assert DependencyParser()._make_learner() == Exploration(
-        k=0, iterations=12, update={"name": "perceptron", "margin": 30.0}
+        k=0, passes=12, update={"name": "perceptron", "margin": 30.0}
     )
-    assert DependencyParser(mode="fast").resolved_config()["learner"]["iterations"] == 20
+    assert DependencyParser(mode="fast").resolved_config()["learner"]["passes"] == 20
     assert DependencyParser(learner=DAgger())._make_learner() == DAgger()
     assert DependencyParser(learner={"name": "dagger", "update": "arow"})._make_learner() == DAgger()
 
@@ -198,7 +198,7 @@ def test_real_treebanks(real_data):
 
     train = load_corpus(real_data("ud-english-ewt/train.conllu"))[:1500]
     dev = load_corpus(real_data("ud-english-ewt/dev.conllu"))[:300]
-    parser = make_parser(bits=16, learner={**QUICK, "iterations": 5}).fit(train, dev=dev)
+    parser = make_parser(bits=16, learner={**QUICK, "passes": 5}).fit(train, dev=dev)
     assert parser.evaluate(dev).las > 0.6
 
 

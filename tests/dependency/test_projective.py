@@ -22,7 +22,6 @@ from treewright.dependency.projective import (
 )
 from treewright.errors import ConfigError, CorpusError
 from treewright.search import interpreted
-from treewright.search.task import ENGINE
 
 WHAT = [5, 4, 4, 0, 4], ["obj", "aux", "nsubj", "root", "prep"]  # What do you wait for
 
@@ -244,7 +243,7 @@ def test_kernel_and_twin(sentences):
     expected = [number for number, one in enumerate(sentences) if naive_nonprojective(one)]
     assert nonprojective_sentences(heads, at).tolist() == expected
     found = np.empty(len(sentences), np.bool_)
-    interpreted(projective._nonprojective_pass)(ENGINE, heads, at, found)
+    interpreted(projective._nonprojective_pass)(heads, at, found)
     assert np.flatnonzero(found).tolist() == expected
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.dependency import naive
 from tests.dependency.helpers import make_task, pack_trees
-from treewright.dependency.task import SYSTEMS
+from treewright.dependency.systems import system_names
 from treewright.learners import train
 from treewright.search import decode, interpreted
 from treewright.search.engine import beam_pass, decode_pass
@@ -20,7 +20,7 @@ def random_weights(task, seed):
     return np.random.default_rng(seed).integers(-9, 9, (1, 64, task.table_width)).astype(np.float32)
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", system_names())
 @pytest.mark.parametrize("staged", [True, False])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_decoding(system, staged, beam):
@@ -40,7 +40,7 @@ def test_a_policy_that_knows_the_words_finds_the_trees(staged):
     trees = naive.projective_trees(3)
     task = make_task("arc-hybrid", 1, staged=staged)
     packed = pack_trees(task, trees[:1])
-    trained = train({"name": "exploration", "iterations": 6, "update": "perceptron"}, packed, bits=8)
+    trained = train({"name": "exploration", "passes": 6, "update": "perceptron"}, packed, bits=8)
     assert trained.policy.decode(packed).losses.tolist() == [0.0]
 
 

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dependency.helpers import make_task, pack_trees
+from treewright.dependency.configuration import PENDING
+from treewright.dependency.systems import find_system
 from treewright.dependency.task import parsing_task
 from treewright.dependency.templates import BASIC, DISTANCES, FEATURE_SETS, PLACES, RICH, RICH_LABELS, Templates
 from treewright.errors import ConfigError
@@ -66,7 +68,7 @@ def test_templates_may_be_one_string_and_repeat():
 @settings(max_examples=60, deadline=None)
 def test_any_templates_become_code_that_runs_in_any_state(moves, labels):
     templates = Templates(moves, labels)
-    task = parsing_task(templates)("arc-standard", 2, staged=True).plain()
+    task = parsing_task(find_system("arc-standard"), templates)(2, staged=True).plain()
     packed = pack_trees(task, [(2, 0, 2)], [[0, 1, 0]])
     x = packed.instance(0)
     state = task.state_view(np.zeros(task.state_size(3), np.int32), 3)
@@ -75,7 +77,7 @@ def test_any_templates_become_code_that_runs_in_any_state(moves, labels):
     seen = set()
     while not task.is_final(x, state):
         n = task.features(x, state, out)
-        waiting = state.registers[3] != 0
+        waiting = state.registers[PENDING] != 0
         assert n == len(templates.labels if waiting else templates.moves)
         assert (out[:n] >= 0).all()
         seen.add((waiting, *out[:n].tolist()))

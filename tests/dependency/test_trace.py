@@ -10,12 +10,12 @@ from tests.dependency import naive
 from tests.dependency.helpers import sentence
 from treewright.corpora import Sentence, load_corpus
 from treewright.corpora.builtin import builtin_corpus
-from treewright.dependency import DependencyParser
-from treewright.dependency.trace import DONE, MOVE_NAMES, trace, trace_gold
+from treewright.dependency import DependencyParser, find_system, system_names
+from treewright.dependency.trace import DONE, trace, trace_gold
 from treewright.errors import ConfigError, CorpusError
 
 LECTURES = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
-SYSTEMS = tuple(MOVE_NAMES)
+SYSTEMS = system_names()
 
 # The UMD lecture, Fig. 14.8. Where the word list is empty, the text of the slides has lost the brackets.
 FIG_14_8 = """
@@ -186,6 +186,7 @@ def test_every_tree_is_built(system, n):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_moves_are_those_of_the_naive_twin(system):
+    names = find_system(system).move_names
     for heads in naive.projective_trees(4):
         config = naive.start(4)
         for step in trace_gold(sentence(["a", "b", "c", "d"], heads), system):
@@ -194,9 +195,9 @@ def test_moves_are_those_of_the_naive_twin(system):
             assert step.buffer == tuple(words[node] for node in config[1])
             possible = naive.moves(system, config)
             if system != "swap":
-                assert sorted(step.costs) == sorted(MOVE_NAMES[system][move] for move in possible)
+                assert sorted(step.costs) == sorted(names[move] for move in possible)
             if step.action != DONE:
-                config = naive.after(system, config, MOVE_NAMES[system].index(step.action))
+                config = naive.after(system, config, names.index(step.action))
 
 
 def test_crossing_arcs_are_lifted_unless_there_is_swap():
@@ -253,7 +254,7 @@ def test_no_tree():
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_steps_of_a_parser_build_what_it_predicts(system, mode):
     corpus = builtin_corpus(train=60, dev=0, test=8)
-    learner = {"name": "exploration", "iterations": 2}
+    learner = {"name": "exploration", "passes": 2}
     parser = DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
     for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
         steps = trace(parser, one)
@@ -275,7 +276,7 @@ def test_the_steps_of_a_parser_build_what_it_predicts(system, mode):
 @pytest.mark.jit
 def test_without_gold_trees_there_are_no_costs():
     corpus = builtin_corpus(train=60, dev=0, test=1)
-    parser = DependencyParser(bits=12, learner={"name": "exploration", "iterations": 2}).fit(corpus.train)
+    parser = DependencyParser(bits=12, learner={"name": "exploration", "passes": 2}).fit(corpus.train)
     bare = trace(parser, corpus.test[0].forms, labelled=False, top=1)
     assert all(not step.costs and step.errors is None and step.label is None for step in bare)
     assert all(len(step.scores) <= 1 for step in bare)

@@ -13,27 +13,12 @@ from treewright.errors import ConfigError
 from treewright.learners import LEARNERS, SEARN, DAgger, Imitation, Supervised, make_learner, table, train
 from treewright.policies import AROW, Perceptron
 
-# Goodman's Table 5.1 and the lecture's algorithms, in our words
-ROWS = {
-    "supervised": ("expert", "none", "action", "first"),
-    "exploration": ("explore", "none", "oracle", "online"),
-    "dagger": ("mixed-per-step", "none", "action", "all"),
-    "aggravate": ("mixed-per-step", "expert", "loss", "all"),
-    "searn": ("mixed-per-step", "mixed-per-step", "loss", "current"),
-    "v-dagger": ("mixed-per-step", "mixed-per-step", "loss", "all"),
-    "lols": ("learned", "mixed-per-roll", "loss", "online"),
-    "batch-lols": ("learned", "mixed-per-roll", "loss", "all"),
-    "det-lols": ("learned", "both", "loss", "all"),
-    "di-lo": ("mixed-per-step", "mixed-per-roll", "loss", "all"),
-    "di-dlo": ("mixed-per-step", "both", "loss", "all"),
-    "li-do": ("learned", "mixed-per-step", "loss", "all"),
-}
 
-
-def test_the_table_is_that_of_the_papers():
-    assert {r["learner"]: (r["roll-in"], r["roll-out"], r["cost"], r["data"]) for r in table()} == ROWS
-    assert [*LEARNERS] == [*ROWS, "imitation"]
-    assert all(row["source"] for row in table())
+def test_the_table_has_every_named_learner_with_its_source():
+    """The docstring of the module has the rows, and is a test."""
+    rows = table()
+    assert [row["learner"] for row in rows] == [name for name in LEARNERS if name != "imitation"]
+    assert all(row["source"] for row in rows)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -45,17 +30,17 @@ def test_settings_of_a_learner_make_it_again(name):
 
 
 def test_a_learner_is_made_from_words():
-    learner = make_learner({"name": "V_DAgger", "beta": "linear:4", "update": {"name": "arow", "C": 2.0}})
-    assert (learner.name, learner.beta(4), learner.update) == ("v-dagger", 0.0, AROW(C=2.0))
+    learner = make_learner({"name": "V_DAgger", "beta": "linear:4", "update": {"name": "arow", "r": 2.0}})
+    assert (learner.name, learner.beta(4), learner.update) == ("v-dagger", 0.0, AROW(r=2.0))
     assert make_learner({"roll_in": "learned"}) == Imitation(roll_in="learned")
     assert Imitation(update="perceptron").update == Perceptron()
     assert Imitation(beta=0.5).beta(9) == 0.5
 
 
 def test_unknown_learners_and_settings_are_named():
-    with pytest.raises(ConfigError, match=r"no learner 'daggr'; there are: supervised, exploration, dagger"):
+    with pytest.raises(ConfigError, match=r"'daggr'.*: supervised, exploration, dagger"):
         make_learner("daggr")
-    with pytest.raises(ConfigError, match=r"learner 'dagger' has no setting 'rollin'; it has: roll_in, roll_out"):
+    with pytest.raises(ConfigError, match=r"rollin is no setting of learner 'dagger', .*: roll_in, roll_out"):
         make_learner({"name": "dagger", "rollin": "expert"})
 
 
@@ -67,9 +52,9 @@ def test_unknown_learners_and_settings_are_named():
         ({"roll_out": "explore", "cost": "loss"}, "roll_out cannot be 'explore'"),
         ({"cost": "hamming"}, "cost cannot be 'hamming'; it is one of: action, optimal, oracle, loss"),
         ({"data": "some"}, "data cannot be 'some'; it is one of: first, current, all, online"),
-        ({"cost": "loss"}, "cost 'loss' does not go with roll-out 'none'"),
-        ({"roll_out": "expert"}, "cost 'action' does not go with roll-out 'expert'"),
-        ({"iterations": 0}, "iterations must be a whole number from 1 to 2147483647, not 0"),
+        ({"cost": "loss"}, "cost 'loss' does not go with roll_out 'none'"),
+        ({"roll_out": "expert"}, "cost 'action' does not go with roll_out 'expert'"),
+        ({"passes": 0}, "passes must be a whole number from 1 to 2147483647, not 0"),
         ({"epochs": 0}, "epochs must be a whole number from 1"),
         ({"samples": -1}, "samples must be a whole number from 1"),
         ({"focus": -1}, "must be a whole number from 0"),
@@ -77,12 +62,12 @@ def test_unknown_learners_and_settings_are_named():
         ({"alpha": 2, "data": "online"}, "examples must be kept"),
         ({"small_first": 0.5}, "small_first must be a whole number from 0"),
         ({"k": -1}, "must be a whole number from 0"),
-        ({"p": 1.1}, "p must lie between 0 and 1, not 1.1"),
-        ({"interpolation": -0.5}, "interpolation must lie between 0 and 1"),
+        ({"p": 1.1}, "p must .* at least 0 and at most 1, not 1.1"),
+        ({"interpolation": -0.5}, "interpolation must .* at least 0"),
         ({"interpolation": 0.5}, 'set data = "current"'),
         ({"roll_in": "explore"}, 'set data = "online"'),
-        ({"beta": "never"}, "is not a schedule"),
-        ({"update": "adam"}, "there is no update 'adam'"),
+        ({"beta": "never"}, "beta cannot be 'never': .*decay:0.1"),
+        ({"update": "adam"}, "update cannot be 'adam'"),
     ],
 )
 def test_choices_that_do_not_go_together_are_refused(settings, message):
@@ -106,7 +91,7 @@ def test_a_row_of_ones_own_takes_three_lines():
         cost: str = "oracle"
 
     packed = Track().pack(random_track(np.random.default_rng(0), 20, 4))
-    trained = train(Mine(iterations=5), packed, bits=10)
+    trained = train(Mine(passes=5), packed, bits=10)
     assert Mine().params()["name"] == "mine"
     assert trained.policy.decode(packed).losses.sum() == 0.0
 
@@ -126,5 +111,5 @@ def test_a_row_of_ones_own_in_the_table_is_known_by_name(monkeypatch):
 @pytest.mark.parametrize("roll_in", ["expert", "learned", "mixed-per-step", "mixed-per-roll"])
 def test_every_roll_in_goes_with_all_data(roll_in, data):
     packed = Track().pack(random_track(np.random.default_rng(0), 12, 4))
-    learner = Imitation(roll_in=roll_in, data=data, beta=0.5, iterations=6, cost="optimal")
+    learner = Imitation(roll_in=roll_in, data=data, beta=0.5, passes=6, cost="optimal")
     assert train(learner, packed, bits=10).policy.decode(packed).losses.mean() < 0.5

@@ -286,14 +286,14 @@ def test_a_learner_of_your_own():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0}, "temperature must be above 0, not 0: at 0 the policy explores nothing"),
-        ({"temperature": "hot"}, "temperature must be above 0, not 'hot'"),
-        ({"cooling": 1.5}, "cooling must be above 0 and at most 1, not 1.5"),
-        ({"cooling": 0.1}, "falls to 1e-24 in the last pass"),
-        ({"discount": 1.1}, "discount must be 0 or more and at most 1, not 1.1"),
-        ({"discount": -0.1}, "discount must be 0 or more and at most 1, not -0.1"),
-        ({"discount": float("nan")}, "discount must be 0 or more"),
-        ({"step_size": 0}, "step_size must be above 0, not 0: without a step nothing is learned"),
+        ({"temperature": 0}, "temperature must .* above 0, not 0; at 0 the policy has no gradient"),
+        ({"temperature": "hot"}, "temperature must .* above 0, not 'hot'"),
+        ({"cooling": 1.5}, "cooling must .* above 0 and at most 1, not 1.5"),
+        ({"cooling": 0.1}, "cooling 0.1 .* 1e-24 in the last pass"),
+        ({"discount": 1.1}, "discount must .* at least 0 and at most 1, not 1.1"),
+        ({"discount": -0.1}, "discount must .* at least 0 and at most 1, not -0.1"),
+        ({"discount": float("nan")}, "discount must .* at least 0"),
+        ({"step_size": 0}, "step_size must .* above 0, not 0; without a step nothing is learned"),
         ({"step": "irprop"}, "step cannot be 'irprop'; it is one of: constant, 1/k, 1/sqrt\\(k\\)"),
         ({"credit": "late"}, "credit cannot be 'late'; it is one of: terminal, shaped, unit"),
         ({"infusion": 2.0}, "must lie between 0 and 1"),
@@ -302,8 +302,8 @@ def test_a_learner_of_your_own():
         ({"batch": 0}, "batch must be a whole number from 1"),
         ({"baseline": True, "discount": 0.5}, "goes with discount = 1"),
         ({"baseline": True, "infusion": "decay:0.2"}, "set infusion = 0"),
-        ({"name": "q-learning"}, "there is no learner by reinforcement 'q-learning'; there are: policy-gradient, "),
-        ({"momentum": 0.9}, "has no setting 'momentum'; it has: credit, "),
+        ({"name": "q-learning"}, "learner cannot be 'q-learning'; it is one of: policy-gradient, "),
+        ({"momentum": 0.9}, "momentum is no setting of learner 'policy-gradient', which has: .*credit, "),
     ],
     ids=str,
 )
@@ -313,7 +313,7 @@ def test_settings_that_cannot_be_used(settings, message):
 
 
 def test_what_is_no_learner():
-    with pytest.raises(ConfigError, match="7 is none of these"):
+    with pytest.raises(ConfigError, match=r"learner is a name, .*, not 7"):
         make_rl(7)
 
 
@@ -330,5 +330,5 @@ def test_environments_that_cannot_be_learned_from(corridor):
 
 
 def test_steps_that_are_too_large():
-    with pytest.raises(ConfigError, match="weights have grown beyond all numbers; take a step_size smaller than 1e"):
+    with pytest.raises(ConfigError, match=r"step_size 1e\+308 is too large.*weights have grown beyond all numbers"):
         train_rl(DPlus(step_size=1e308, step="constant"), Corridor([[0, 0, 0, 1e3]]))

@@ -28,7 +28,7 @@ def test_a_number_is_a_constant_schedule():
 
 @pytest.mark.parametrize("words", ["decay", "decay:fast", "linear:2.5", "sometimes", "", "constant:"])
 def test_words_that_are_no_schedule_are_refused(words):
-    with pytest.raises(ConfigError, match="is not a schedule for β: write decay:"):
+    with pytest.raises(ConfigError, match="is not a schedule: write decay:"):
         make_schedule(words)
 
 
@@ -38,7 +38,7 @@ def test_words_that_are_no_schedule_are_refused(words):
         (lambda: Decay(1.5), "decay must lie between 0 and 1, not 1.5"),
         (lambda: Constant(-0.1), "share must lie between 0 and 1, not -0.1"),
         (lambda: Constant(float("nan")), "share must lie between 0 and 1, not nan"),
-        (lambda: Linear(1), "at least 2 iterations, not 1"),
+        (lambda: Linear(1), "at least 2 passes, not 1"),
         (lambda: make_schedule("decay:2"), "decay must lie between 0 and 1"),
         (lambda: make_schedule(3), "share must lie between 0 and 1"),
     ],

@@ -15,7 +15,6 @@ from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, V
 from treewright.learners.checkpoints import Judge
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
 from treewright.search.examples import Examples
-from treewright.search.task import ENGINE
 
 BITS = 10
 
@@ -44,14 +43,14 @@ def assert_same_training(one, other):
 
 
 def test_the_share_of_the_expert_is_in_the_history(packed):
-    trained = train(VDAgger(iterations=4), packed, bits=BITS)
+    trained = train(VDAgger(passes=4), packed, bits=BITS)
     assert [row.beta for row in trained.history] == pytest.approx([1.0, 0.7, 0.49, 0.343])
-    assert [row.beta for row in train(DAgger(iterations=3), packed, bits=BITS).history] == [1.0, 0.0, 0.0]
+    assert [row.beta for row in train(DAgger(passes=3), packed, bits=BITS).history] == [1.0, 0.0, 0.0]
 
 
 def test_examples_accumulate_as_the_choice_of_data_says(packed):
     def count(**settings):
-        history = train(Imitation(iterations=3, **settings), packed, bits=BITS).history
+        history = train(Imitation(passes=3, **settings), packed, bits=BITS).history
         return [row.examples for row in history], [row.decisions for row in history]
 
     examples, decisions = count(data="all")
@@ -68,14 +67,14 @@ def test_examples_accumulate_as_the_choice_of_data_says(packed):
 def test_small_sentences_come_first():
     sizes = [5, 1, 4, 2, 3, 6]
     packed = Track().pack([track for n in sizes for track in random_track(np.random.default_rng(n), 1, n)])
-    history = train(Imitation(iterations=4, small_first=2, data="current"), packed, bits=BITS).history
-    full = train(Imitation(iterations=1, data="current"), packed, bits=BITS).history[0].decisions
+    history = train(Imitation(passes=4, small_first=2, data="current"), packed, bits=BITS).history
+    full = train(Imitation(passes=1, data="current"), packed, bits=BITS).history[0].decisions
     assert [row.decisions for row in history][2:] == [full, full]
     assert 0 < history[0].decisions < history[1].decisions < full
     lengths = sorted(packed.lengths.tolist())
     short = Track().pack([track for n in (1, 2) for track in random_track(np.random.default_rng(n), 1, n)])
     assert lengths[:2] == short.lengths.tolist()
-    assert history[0].decisions == train(Imitation(iterations=1), short, bits=BITS).history[0].decisions
+    assert history[0].decisions == train(Imitation(passes=1), short, bits=BITS).history[0].decisions
 
 
 def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
@@ -86,7 +85,7 @@ def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
         model, mistakes, seen = new_model(update, 4, 2), np.zeros(2, np.int32), []
         for _ in range(8):
             before, control = int(model.clock[0]), np.zeros(2, np.int64)
-            learn_pass(ENGINE, flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
+            learn_pass(flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
             assert control[1] == 2  # what is left out is done, too
             seen.append(int(model.clock[0]) - before)
         return seen, mistakes.tolist()
@@ -100,7 +99,7 @@ def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
 
 def test_reports_and_progress_come_as_training_goes_on(packed):
     rows, stages = [], []
-    learner = DAgger(iterations=2, epochs=2)
+    learner = DAgger(passes=2, epochs=2)
     trained = train(learner, packed, bits=BITS, report=rows.append, progress=lambda *told: stages.append(told))
     assert rows == trained.history
     assert [row.iteration for row in rows] == [1, 2]
@@ -111,7 +110,7 @@ def test_reports_and_progress_come_as_training_goes_on(packed):
 
 
 def test_training_stops_being_costly(packed):
-    history = train(Supervised(iterations=8), packed, bits=BITS).history
+    history = train(Supervised(passes=8), packed, bits=BITS).history
     assert history[0].loss > history[-1].loss == 0.0
 
 
@@ -123,7 +122,7 @@ def test_the_best_policy_on_development_data_is_kept(packed):
         seen.append(policy.weights.copy())  # the policy itself goes on learning
         return next(scores)
 
-    trained = train(DAgger(iterations=4), packed, bits=BITS, evaluate=evaluate)
+    trained = train(DAgger(passes=4), packed, bits=BITS, evaluate=evaluate)
     np.testing.assert_array_equal(trained.policy.weights, seen[1])
     assert not np.array_equal(seen[1], seen[3])
     assert [row.best for row in trained.history] == [True, True, False, False]
@@ -131,16 +130,16 @@ def test_the_best_policy_on_development_data_is_kept(packed):
 
 
 def test_without_development_data_the_last_policy_is_kept(packed):
-    longer = train(DAgger(iterations=3), packed, bits=BITS)
+    longer = train(DAgger(passes=3), packed, bits=BITS)
     assert all(row.best for row in longer.history)
-    assert not np.array_equal(longer.policy.weights, train(DAgger(iterations=1), packed, bits=BITS).policy.weights)
+    assert not np.array_equal(longer.policy.weights, train(DAgger(passes=1), packed, bits=BITS).policy.weights)
 
 
 # ---- mixtures
 
 
 def test_searn_mixes_its_policies_with_falling_shares_and_leaves_the_expert_out(packed):
-    trained = train(SEARN(iterations=4, interpolation=0.6), packed, bits=BITS)
+    trained = train(SEARN(passes=4, interpolation=0.6), packed, bits=BITS)
     raw = np.array([0.6 * 0.4**k for k in (3, 2, 1, 0)])
     assert trained.policy.probabilities == pytest.approx(raw / raw.sum())
     assert len(trained.policy.weights) == 4
@@ -148,12 +147,12 @@ def test_searn_mixes_its_policies_with_falling_shares_and_leaves_the_expert_out(
 
 
 def test_searn_keeps_its_earlier_policies(packed):
-    shorter, longer = (train(SEARN(iterations=n), packed, bits=BITS).policy for n in (2, 3))
+    shorter, longer = (train(SEARN(passes=n), packed, bits=BITS).policy for n in (2, 3))
     np.testing.assert_array_equal(shorter.weights, longer.weights[:2])
 
 
 def test_searn_trains_each_policy_anew_on_the_examples_of_its_own_iteration(packed, tmp_path):
-    learner = SEARN(iterations=2, epochs=3)
+    learner = SEARN(passes=2, epochs=3)
     policy = train(learner, packed, bits=BITS, seed=6, checkpoint=tmp_path).policy
     for iteration in (1, 2):
         with np.load(tmp_path / f"examples-{iteration}.npz") as arrays:
@@ -167,39 +166,37 @@ def test_searn_trains_each_policy_anew_on_the_examples_of_its_own_iteration(pack
 
 
 def test_searn_of_one_iteration_is_aggravate_of_one(packed):
-    first = train(SEARN(iterations=1), packed, bits=BITS)
-    same = train(make_learner({"name": "aggravate", "iterations": 1, "epochs": 5}), packed, bits=BITS)
+    first = train(SEARN(passes=1), packed, bits=BITS)
+    same = train(make_learner({"name": "aggravate", "passes": 1, "epochs": 5}), packed, bits=BITS)
     np.testing.assert_array_equal(first.policy.weights, same.policy.weights)
 
 
 def test_the_first_iteration_follows_the_expert_where_nothing_is_learned_yet(packed):
     """So all learners that take the loss of roll-outs begin alike (Goodman: π̂₁ = π*)."""
     names = ("aggravate", "v-dagger", "batch-lols", "det-lols", "di-lo", "di-dlo", "li-do")
-    learners = [make_learner({"name": n, "iterations": 1}) for n in names]
-    learners.append(Imitation(roll_in="learned", roll_out="learned", cost="loss", iterations=1))
+    learners = [make_learner({"name": n, "passes": 1}) for n in names]
+    learners.append(Imitation(roll_in="learned", roll_out="learned", cost="loss", passes=1))
     policies = [train(learner, packed, bits=BITS).policy for learner in learners]
     for policy in policies[1:]:
         np.testing.assert_array_equal(policy.weights, policies[0].weights)
 
 
 def test_det_lols_with_beta_1_is_aggravate_with_learned_roll_ins(packed):
-    deterministic = train(DetLOLS(iterations=3, beta=1.0), packed, bits=BITS)
-    rolled = Imitation(roll_in="learned", roll_out="expert", cost="loss", iterations=3)
+    deterministic = train(DetLOLS(passes=3, beta=1.0), packed, bits=BITS)
+    rolled = Imitation(roll_in="learned", roll_out="expert", cost="loss", passes=3)
     np.testing.assert_array_equal(deterministic.policy.weights, train(rolled, packed, bits=BITS).policy.weights)
 
 
 def test_dagger_with_beta_1_is_imitation_of_the_expert_alone(packed):
-    mixed = train(DAgger(iterations=3, beta=1.0), packed, bits=BITS)
-    np.testing.assert_array_equal(
-        mixed.policy.weights, train(Imitation(iterations=3), packed, bits=BITS).policy.weights
-    )
+    mixed = train(DAgger(passes=3, beta=1.0), packed, bits=BITS)
+    np.testing.assert_array_equal(mixed.policy.weights, train(Imitation(passes=3), packed, bits=BITS).policy.weights)
 
 
 def test_exploration_leaves_the_track_from_pass_k_plus_1_on_unless_p_forbids():
     treacherous = Track().pack(treacherous_track(np.random.default_rng(53), 20, 4))
 
     def features_learned(**settings):
-        learner = make_learner({"name": "exploration", "iterations": 2, **settings})
+        learner = make_learner({"name": "exploration", "passes": 2, **settings})
         return np.count_nonzero(train(learner, treacherous, bits=BITS).policy.weights.any(axis=2))
 
     on_track = features_learned(k=2, p=0.0)  # there is no pass 3
@@ -211,7 +208,7 @@ def test_exploration_leaves_the_track_from_pass_k_plus_1_on_unless_p_forbids():
 
 def test_beta_also_counts_for_roll_outs_while_exploring(packed):
     def weights(**settings):
-        learner = Imitation(roll_in="explore", cost="loss", data="online", iterations=3, p=0.0, k=0, **settings)
+        learner = Imitation(roll_in="explore", cost="loss", data="online", passes=3, p=0.0, k=0, **settings)
         return train(learner, packed, bits=BITS).policy.weights
 
     by_expert = weights(roll_out="expert")
@@ -244,7 +241,7 @@ def settings(request):
 
 def test_resumed_training_is_the_same_to_the_bit(packed, settings, tmp_path):
     def trained(iterations, **options):
-        learner = make_learner({**settings, "iterations": iterations})
+        learner = make_learner({**settings, "passes": iterations})
         return train(learner, packed, bits=BITS, seed=5, evaluate=accuracy(packed), **options)
 
     whole = trained(4)
@@ -257,7 +254,7 @@ def test_resumed_training_is_the_same_to_the_bit(packed, settings, tmp_path):
 
 
 def test_training_interrupted_in_an_iteration_goes_on_from_the_one_before(packed, settings, tmp_path):
-    learner = make_learner({**settings, "iterations": 3})
+    learner = make_learner({**settings, "passes": 3})
     told = []
 
     def interrupt(stage, done, total):
@@ -278,7 +275,7 @@ def test_training_interrupted_in_an_iteration_goes_on_from_the_one_before(packed
 
 
 def test_training_interrupted_between_iterations_goes_on_from_there(packed, tmp_path):
-    learner = DAgger(iterations=3)
+    learner = DAgger(passes=3)
 
     def interrupt(row):
         if row.iteration == 2:
@@ -293,18 +290,14 @@ def test_training_interrupted_between_iterations_goes_on_from_there(packed, tmp_
 
 
 def test_resuming_where_nothing_was_saved_begins_at_the_start(packed, tmp_path):
-    fresh = train(DAgger(iterations=2), packed, bits=BITS)
-    assert_same_training(
-        fresh, train(DAgger(iterations=2), packed, bits=BITS, checkpoint=tmp_path / "new", resume=True)
-    )
+    fresh = train(DAgger(passes=2), packed, bits=BITS)
+    assert_same_training(fresh, train(DAgger(passes=2), packed, bits=BITS, checkpoint=tmp_path / "new", resume=True))
 
 
 @pytest.mark.parametrize("other", ["settings", "seed", "bits", "data", "learner"])
 def test_training_with_other_settings_or_data_cannot_be_resumed(packed, tmp_path, other):
-    train(DAgger(iterations=1), packed, bits=BITS, checkpoint=tmp_path)
-    learner = {"settings": DAgger(iterations=2, epochs=2), "learner": VDAgger(iterations=2)}.get(
-        other, DAgger(iterations=2)
-    )
+    train(DAgger(passes=1), packed, bits=BITS, checkpoint=tmp_path)
+    learner = {"settings": DAgger(passes=2, epochs=2), "learner": VDAgger(passes=2)}.get(other, DAgger(passes=2))
     corpus = Track().pack(random_track(np.random.default_rng(52), 12, 5)) if other == "data" else packed
     bits, seed = BITS + (other == "bits"), int(other == "seed")
     with pytest.raises(ConfigError, match="belongs to a training with other data or settings"):
@@ -313,7 +306,7 @@ def test_training_with_other_settings_or_data_cannot_be_resumed(packed, tmp_path
 
 def test_training_with_other_development_data_cannot_be_resumed(packed, tmp_path):
     def trained(iterations, judge, **options):
-        return train(DAgger(iterations=iterations), packed, bits=BITS, evaluate=judge, checkpoint=tmp_path, **options)
+        return train(DAgger(passes=iterations), packed, bits=BITS, evaluate=judge, checkpoint=tmp_path, **options)
 
     first = Judge(accuracy(packed), "one")
     trained(1, first)
@@ -325,11 +318,11 @@ def test_training_with_other_development_data_cannot_be_resumed(packed, tmp_path
 
 def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_folder(packed, tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    train(DAgger(iterations=3), packed, bits=BITS, checkpoint=tmp_path)
-    train(VDAgger(iterations=1), packed, bits=BITS, checkpoint=tmp_path)
+    train(DAgger(passes=3), packed, bits=BITS, checkpoint=tmp_path)
+    train(VDAgger(passes=1), packed, bits=BITS, checkpoint=tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["examples-1.npz", "state.npz", "thesis.tex"]
 
 
 def test_a_checkpoint_holds_no_half_written_file(packed, tmp_path):
-    train(DAgger(iterations=2), packed, bits=BITS, checkpoint=tmp_path)
-    assert not [*tmp_path.glob("*.part")]
+    train(DAgger(passes=2), packed, bits=BITS, checkpoint=tmp_path)
+    assert not [*tmp_path.glob("*.tmp")]

@@ -105,7 +105,7 @@ def test_seeds_decide_everything():
 
 def test_large_test_sets_are_done_in_parts(monkeypatch):
     whole = bootstrap_interval(A, TOTALS), paired_bootstrap(A, B, TOTALS)
-    monkeypatch.setattr(significance, "_CELLS_AT_A_TIME", 30)
+    monkeypatch.setattr(significance, "_CELLS_PER_BATCH", 30)
     assert (bootstrap_interval(A, TOTALS), paired_bootstrap(A, B, TOTALS)) == whole
     assert 0 < approximate_randomization(A, B, TOTALS, samples=7) <= 1
 

@@ -11,7 +11,6 @@ from treewright.policies import AROW, LogLinear, PassiveAggressive, Perceptron, 
 from treewright.policies.updates import Model, learn_pass
 from treewright.search import mix
 from treewright.search.examples import Examples
-from treewright.search.task import ENGINE
 
 Vector = Any
 
@@ -66,7 +65,7 @@ def learn(update: Update, model: Model, examples: list[Example], order: list[int
     numbers = np.array(range(len(examples)) if order is None else order, np.int64)
     flat, control = as_examples(examples, structured), np.zeros(2, np.int64)
     mistakes = np.zeros(len(flat.usual_cost), np.int32)
-    return learn_pass(ENGINE, flat, numbers, update.rule(), model, most, mistakes, 0, control, 1)
+    return learn_pass(flat, numbers, update.rule(), model, most, mistakes, 0, control, 1)
 
 
 def naive_pair(update: Update, scores: Vector, costs: Vector) -> tuple[int, int, float] | None:
@@ -109,11 +108,11 @@ def naive_update(
             return (w + np.sqrt(costs[rival] - min(costs)) * x if loss >= 0.0 else w), spread
         case PassiveAggressive(C=C):
             return (w + min(C, loss / (x @ x)) * x if loss > 0.0 else w), spread
-        case AROW(C=C):
+        case AROW(r=C):
             if loss <= 0.0:
                 return w, spread
             return w + loss / (x @ (spread * x) + C) * spread * x, spread * C / (C + spread * x**2)
-        case LogLinear(rate=rate, margin=margin):
+        case LogLinear(step_size=rate, margin=margin):
             right = np.array(costs) == min(costs)
             p = naive_probabilities(w, vectors, costs, margin)
             target = np.where(right, p, 0.0) / p[right].sum()

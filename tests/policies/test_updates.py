@@ -26,9 +26,9 @@ every_update = pytest.mark.parametrize(
         PassiveAggressive(C=0.05),
         PassiveAggressive(C=100.0),
         AROW(),
-        AROW(C=0.5),
+        AROW(r=0.5),
         LogLinear(),
-        LogLinear(rate=0.5, margin=0.0),
+        LogLinear(step_size=0.5, margin=0.0),
     ],
     ids=repr,
 )
@@ -183,7 +183,8 @@ def test_perceptron_converges_on_separable_data():
         scores = truth[features].sum(axis=0)
         if np.diff(np.sort(scores)[-2:])[0] > 0.5:
             examples.append(Example(features, list(range(WIDTH)), (scores < scores.max()).astype(float).tolist()))
-    for update in (Perceptron(), Perceptron(margin=1.0), PassiveAggressive(C=1.0), AROW(C=0.1), LogLinear(rate=1.0)):
+    updates = (Perceptron(), Perceptron(margin=1.0), PassiveAggressive(C=1.0), AROW(r=0.1), LogLinear(step_size=1.0))
+    for update in updates:
         model = new_model(update, ROWS, WIDTH)
         mistakes = [learn(update, model, examples) for _ in range(60)]
         assert mistakes[0] > 0.0
@@ -248,7 +249,7 @@ def arow_objective(w, variance, w0, variance0, x, demanded, C):
 @given(fixed_examples(2), st.sampled_from([0.1, 1.0, 10.0]), st.integers(0, 1000))
 @fast
 def test_arow_minimises_its_objective_over_mean_and_variance(example, C, seed):
-    update = AROW(C=C)
+    update = AROW(r=C)
     model = random_model(update, ROWS, WIDTH, seed)
     w0, variance0, vectors = dense(model.weights), dense(model.spread), example.vectors(ROWS, WIDTH)
     found = naive_pair(update, np.array([φ @ w0 for φ in vectors]), example.costs)
@@ -286,7 +287,7 @@ def test_arow_reaches_what_gradient_descent_on_its_objective_reaches():
         loss = max(0.0, demanded - w @ x)
         w -= 0.05 * ((w - w0) / variance0 - loss / C * x)
         v -= 0.05 * (0.5 * np.exp(v) / variance0 - 0.5 + 0.5 / C * np.exp(v) * x**2)
-    update = AROW(C=C)
+    update = AROW(r=C)
     model = new_model(update, 2, 2)
     model.weights[:], model.spread[:] = w0.reshape(2, 2).T, variance0.reshape(2, 2).T
     learn(update, model, [Example([0, 1], [0, 1], [0.0, 3.0])])
@@ -297,8 +298,8 @@ def test_arow_reaches_what_gradient_descent_on_its_objective_reaches():
 def test_arow_trusts_a_weight_more_each_time_and_a_large_c_makes_small_steps():
     steps = []
     for C in (0.1, 1.0, 10.0):
-        model = new_model(AROW(C=C), ROWS, WIDTH)
-        learn(AROW(C=C), model, [two_actions([1.0, 0.0])])
+        model = new_model(AROW(r=C), ROWS, WIDTH)
+        learn(AROW(r=C), model, [two_actions([1.0, 0.0])])
         steps.append(model.weights[3, 1])
         assert model.spread[3, 1] < 1.0
         assert model.spread[5, 1] == 1.0
@@ -324,7 +325,7 @@ def test_log_linear_gradient_is_the_derivative_of_its_loss(example, margin, seed
 
 
 def test_log_linear_step_is_the_rate_at_first_and_shrinks_with_the_squares():
-    update = LogLinear(rate=0.5, margin=0.0)
+    update = LogLinear(step_size=0.5, margin=0.0)
     model = new_model(update, ROWS, WIDTH)
     learn(update, model, [two_actions([0.0, 1.0])])
     assert model.weights[3, :2].tolist() == pytest.approx([0.5, -0.5], abs=1e-6)
@@ -397,19 +398,28 @@ def test_settings_of_an_update_make_it_again(name):
 
 
 def test_unknown_updates_and_settings_are_named():
-    with pytest.raises(ConfigError, match=r"no update 'adam'; there are: perceptron, passive-aggressive, arow"):
+    with pytest.raises(ConfigError, match=r"'adam'.*: perceptron, passive-aggressive, arow") as error:
         make_update("adam")
-    with pytest.raises(ConfigError, match=r"'arow' has the settings averaged, C; given: rate"):
+    assert (error.value.setting, error.value.value) == ("update", "adam")
+    with pytest.raises(ConfigError, match=r"'arow'.*: averaged, r") as error:
         make_update({"name": "arow", "rate": 1.0})
+    assert error.value.setting == "rate"
+
+
+def test_settings_are_known_by_their_old_names():
+    assert make_update({"name": "arow", "C": 3.0}) == AROW(r=3.0)
+    assert make_update({"name": "log-linear", "rate": 0.3}) == LogLinear(step_size=0.3)
+    with pytest.raises(ConfigError, match="old name of r"):
+        make_update({"name": "arow", "C": 3.0, "r": 2.0})
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"name": "arow", "C": 0.0},
+        {"name": "arow", "r": 0.0},
         {"name": "passive-aggressive", "C": -1.0},
-        {"name": "log-linear", "rate": 0.0},
-        {"name": "log-linear", "rate": float("nan")},
+        {"name": "log-linear", "step_size": 0.0},
+        {"name": "log-linear", "step_size": float("nan")},
         {"name": "perceptron", "margin": -0.1},
     ],
 )

@@ -154,6 +154,7 @@ def test_too_little_room_takes_the_drawing_then_letters() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_nesting_deeper_than_the_stack() -> None:
     deep = chain(100_000)
     lines = constituency_text(deep, width=40).splitlines()

@@ -227,6 +227,7 @@ def test_large_spaces_are_not_searched_but_said_so():
     assert any("no exhaustive search" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_a_space_with_cycles_is_not_searched_for_ever():
     def step(x, state, action):
         if action == 2:  # go back, but not too often

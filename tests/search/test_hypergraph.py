@@ -21,7 +21,6 @@ from treewright.search.forests import (
     pack_graphs,
 )
 from treewright.search.hypergraph import Hypergraph
-from treewright.search.task import ENGINE
 
 MOST = 3000  # derivations
 
@@ -76,7 +75,7 @@ def run(kernel, some, scores, *args, gold=None, shape=()):
     """The weights of the parts of each graph, and the values."""
     batch = batch_of(some, scores, gold)
     weights, totals = np.zeros(len(batch.scores)), np.zeros((len(some), *shape))
-    kernel(ENGINE, pack_graphs(some), batch, *args, weights, totals)
+    kernel(pack_graphs(some), batch, *args, weights, totals)
     return [weights[a : b - 1] for a, b in zip(batch.at[:-1], batch.at[1:], strict=True)], totals
 
 

@@ -29,6 +29,26 @@ def test_sizes_are_linear_in_the_length(declared, size):
     assert parse_size(declared)(np.array([1, 5])).tolist()[-1] == size(5) if size.per_token else True
 
 
+@pytest.mark.parametrize(
+    ("declared", "size"),
+    [
+        ("n*n", Size(0, 0, 1)),
+        ("(n + 1) * (2*n - 3)", Size(-1, -3, 2)),
+        ("n*n - n*n + n", Size(1, 0)),
+        ("3 * n * n + 4*n + 2", Size(4, 2, 3)),
+    ],
+)
+def test_a_bound_on_steps_may_be_quadratic(declared, size):
+    assert parse_size(declared, quadratic=True) == size
+    assert parse_size(declared, quadratic=True)(np.array([1, 5])).tolist() == [eval(declared, {"n": n}) for n in (1, 5)]
+
+
+@pytest.mark.parametrize("declared", ["n*n*n", "n*n*(n - n + 1)*n", "n**2", "m"])
+def test_what_is_not_quadratic_either_is_refused(declared):
+    with pytest.raises(TaskError, match="is not a whole number or a polynomial in n"):
+        parse_size(declared, quadratic=True)
+
+
 @pytest.mark.parametrize("declared", ["n*n", "m", "n/2", "n**2", "", "2 n", "f(n)", "n if n else 1", "'n'", 1.5])
 def test_other_sizes_are_refused_in_words(declared):
     with pytest.raises(TaskError, match="is not a whole number or a linear expression in n"):

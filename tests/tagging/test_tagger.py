@@ -5,10 +5,10 @@ import pytest
 
 from treewright.corpora import Sentence, generate, load_corpus
 from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.tagging import Tagger, majority_baseline, score_tagging
 
-QUICK = {"name": "exploration", "iterations": 3}
+QUICK = {"name": "exploration", "passes": 3}
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,10 @@ def test_a_tagger_that_has_not_learned_says_so():
         Tagger().tag([["hello"]])
 
 
+@pytest.mark.slow
 def test_same_seed_same_model_and_jobs_do_not_matter(corpus):
     train, dev = corpus
-    learner = {"name": "v-dagger", "iterations": 2, "samples": 1}
+    learner = {"name": "v-dagger", "passes": 2, "samples": 1}
     one, two = (Tagger(learner=learner, bits=10, seed=3).fit(train[:20], dev=dev[:5], jobs=jobs) for jobs in (1, 3))
     assert one.policy_.weights.tobytes() == two.policy_.weights.tobytes()
 
@@ -101,9 +102,10 @@ def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
     assert not again.knows("xyzzy")
 
 
+@pytest.mark.slow
 def test_searns_mixture_survives_saving(corpus, tmp_path):
     train, dev = corpus
-    searn = Tagger(learner={"name": "searn", "iterations": 2, "epochs": 1}, bits=10).fit(train[:20])
+    searn = Tagger(learner={"name": "searn", "passes": 2, "epochs": 1}, bits=10).fit(train[:20])
     assert searn.policy_.weights.shape[0] == 2
     assert Tagger.load(searn.save(tmp_path / "s.tw")).predict(dev) == searn.predict(dev)
 
@@ -166,6 +168,7 @@ def test_empty_sentence_and_no_sentences(tagger):
     assert tagger.predict([]) == []
 
 
+@pytest.mark.slow
 def test_sentence_of_ten_thousand_tokens(tagger):
     labels = tagger.predict([["dog", "sees"] * 5000])
     assert len(labels[0]) == 10_000
@@ -191,5 +194,5 @@ def test_real_treebank_with_few_sentences(real_data):
 @pytest.mark.jit
 def test_real_english_treebank(real_data):
     folder = real_data("ud-english-ewt/train.conllu").parent
-    tagger = Tagger(learner={"name": "exploration", "iterations": 2, "update": "arow"}).fit(folder / "train.conllu")
+    tagger = Tagger(learner={"name": "exploration", "passes": 2, "update": "arow"}).fit(folder / "train.conllu")
     assert tagger.evaluate(folder / "dev.conllu").accuracy > 0.945

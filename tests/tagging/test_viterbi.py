@@ -11,7 +11,7 @@ import pytest
 from tests.search import naive_hypergraph as naive
 from treewright.corpora import Sentence, generate
 from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.learners.estimator import NotFittedError
+from treewright.estimators import NotFittedError
 from treewright.loading import load
 from treewright.tagging import Tagger, ViterbiPlanner, ViterbiTagger, majority_baseline, score_tagging
 from treewright.tagging.viterbi import FEATURES, labelling_graph

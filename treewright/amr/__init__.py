@@ -16,7 +16,7 @@ from treewright.amr.improved_aligner import ImprovedAligner
 from treewright.amr.naive_smatch import naive_loss, naive_smatch
 from treewright.amr.parser import AMRParser
 from treewright.amr.rule_aligner import RuleAligner
-from treewright.amr.scores import PartScore, SmatchComparison, SmatchScores, compare_smatch, score_smatch
+from treewright.amr.scores import PartScore, SmatchScores, compare_smatch, score_smatch
 from treewright.amr.smatch import PACKAGE, VANILLA, HillClimbing, Matches, match
 from treewright.amr.trace import GraphStep
 from treewright.amr.wording import read_verbalisations
@@ -34,7 +34,6 @@ __all__ = [
     "Matches",
     "PartScore",
     "RuleAligner",
-    "SmatchComparison",
     "SmatchScores",
     "collapse_ops",
     "compare_smatch",

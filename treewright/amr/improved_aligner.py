@@ -27,7 +27,7 @@ from itertools import takewhile
 
 from treewright.amr.alignment import Node
 from treewright.amr.rule_aligner import RULES, PartialAlignment, apply_rules
-from treewright.amr.wording import plain
+from treewright.corpora.lemmas import plain
 from treewright.corpora.types import Sentence
 from treewright.errors import CorpusError
 

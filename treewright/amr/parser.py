@@ -14,7 +14,6 @@ from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
 from treewright.amr.improved_aligner import ImprovedAligner
-from treewright.amr.lemmas import learn_lemmas, with_lemmas
 from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
@@ -22,17 +21,18 @@ from treewright.amr.scores import SmatchScores, score_smatch
 from treewright.amr.trace import GraphStep, trace_graph
 from treewright.corpora import corpus_hash, load_corpus
 from treewright.corpora.graphs import Graph
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Learner, make_learner, train
+from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
+from treewright.estimators.settings import BITS, SEED
+from treewright.learners import Imitation, Learner, learner_settings, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL
-from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.search.engine import EXPERT
+from treewright.settings import Choice, File, Flag, Setting, Whole
 
 __all__ = ["AMRParser"]
 
@@ -45,6 +45,29 @@ ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
 _BATCH = 256
 _REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
 _NO_WORDS = Graph("a", (("a", "amr-empty"),))
+
+ALIGNER = Setting(
+    "aligner",
+    Choice("rules", "improved", {"given": "the graphs have alignments"}),
+    "How gold graphs are aligned with the words that their nodes come from",
+)
+LOSS = Setting(
+    "loss",
+    Choice({"naive": "1 − F of naive Smatch", "absolute": "mistakes", "penalty": "mistakes, and a fifth of the steps"}),
+    "What counts as wrong in learning",
+)
+REENTRANCE = Setting("reentrance", Flag(), "Add edges to the tree in a second phase")
+REACH = Setting("reach", Whole(0, 2**30), "How many edges away a node may be reattached; 0: anywhere")
+SHENANIGANS = Setting(
+    "shenanigans", Flag(), "Give each state of the training data a feature of its own, a kind of regularisation"
+)
+DICTIONARIES = Setting(
+    "dictionaries",
+    File(),
+    "A folder with the frames of PropBank and lists of verbalisations, which become part of the model",
+    none="no dictionaries",
+    metavar="FOLDER",
+)
 
 
 class AMRParser(Estimator):
@@ -65,6 +88,17 @@ class AMRParser(Estimator):
     """
 
     task: ClassVar[str] = "amr"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        ALIGNER,
+        LOSS,
+        REENTRANCE,
+        REACH,
+        SHENANIGANS,
+        DICTIONARIES,
+        BITS,
+        SEED,
+    )
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation,)
 
     def __init__(
         self,
@@ -134,7 +168,11 @@ class AMRParser(Estimator):
     def _encoded(self, sentences: Sequence[Sentence]) -> tuple[dict[str, str], Encoder, list[Example]]:
         """Lemmas of words, numbers for all that occurs in sentences, and what the expert needs to know of each."""
         if self.aligner == "given" and not any(graph_of(sentence).alignments for sentence in sentences):
-            raise ConfigError("aligner 'given' needs graphs with alignments, and there are none: take 'rules'")
+            raise ConfigError(
+                "'given' needs graphs with alignments, and there are none: take 'rules'",
+                setting="aligner",
+                value="given",
+            )
         encoder = Encoder(Forms() if self.dictionaries is None else Forms.read(self.dictionaries))
         lemmas = learn_lemmas(sentences)
         examples = [self._example(with_lemmas(sentence, lemmas), encoder.forms) for sentence in sentences]
@@ -229,32 +267,25 @@ class AMRParser(Estimator):
 
     def _make_learner(self) -> Learner:
         """The learner, with what is good for this task where it says nothing."""
-        if not isinstance(self.learner, (str, dict)):
-            return make_learner(self.learner)
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if (name := settings.get("name")) in (*STRUCTURED, *IRL):
-            raise ConfigError(f"learner {name!r} is not for AMR; take one of imitation, such as 'exploration'")
-        return make_learner({**USUAL, **settings})
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, Imitation)
+        return make_learner({**USUAL, **learner_settings(self.learner, Imitation)}, Imitation)
 
     def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
+        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
         folder = None if self.dictionaries is None else Path(self.dictionaries).name
-        return {**self.get_params(), "dictionaries": folder, "learner": self._make_learner().params()}
+        return {**super().resolved_config(), "dictionaries": folder}
 
-    def _check_settings(self) -> None:
-        for name, known in (("aligner", (*ALIGNERS, "given")), ("loss", LOSSES)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
-        for name, least, most in (("reach", 0, 2**30), ("bits", 1, 30), ("seed", 0, 2**31 - 1)):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
-        for name in ("reentrance", "shenanigans"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigError(f"{name} must be True or False, not {getattr(self, name)!r}")
-        if self.dictionaries is not None and not Path(self.dictionaries).is_dir():
-            raise ConfigError(f"there is no folder {os.fspath(self.dictionaries)!r} with dictionaries")
-        if self.dictionaries is not None and not Forms.read(self.dictionaries):
+    def _check_together(self) -> None:
+        if self.dictionaries is None:
+            return
+        folder = os.fspath(self.dictionaries)
+        given: dict[str, Any] = {"setting": "dictionaries", "value": folder}
+        if not Path(folder).is_dir():
+            raise ConfigError(f"cannot be read: there is no folder {folder!r}", **given)
+        if not Forms.read(folder):
             names = "propbank…frames….txt or …verbalization-….txt"
-            raise ConfigError(f"the folder {os.fspath(self.dictionaries)!r} has no dictionaries: {names}")
+            raise ConfigError(f"are not in the folder {folder!r}: it has no {names}", **given)
 
     # ---- the model file
 

@@ -31,8 +31,9 @@ from typing import NamedTuple
 from treewright.amr.alignment import Alignment, Node, heads_of, node_label
 from treewright.amr.graphs import listed
 from treewright.amr.improved_aligner import jaro
-from treewright.amr.wording import number_of, plain
+from treewright.amr.wording import number_of
 from treewright.corpora.graphs import NOT_INVERSE, Graph
+from treewright.corpora.lemmas import plain
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import CorpusError
 

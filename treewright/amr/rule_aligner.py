@@ -35,7 +35,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from treewright.amr.alignment import Node, graph_of, node_label, nodes_of
-from treewright.amr.wording import MONTHS, NEGATIONS, WORDINGS, number_of, plain, readings
+from treewright.amr.wording import MONTHS, NEGATIONS, WORDINGS, number_of, readings
+from treewright.corpora.lemmas import plain
 from treewright.corpora.types import Sentence
 
 __all__ = ["RULES", "PartialAlignment", "Rule", "RuleAligner", "apply_rules"]

@@ -37,15 +37,16 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treewright.amr.packed import Packer
 from treewright.amr.smatch import HillClimbing, Meaning, graphs_of, match_packed
 from treewright.corpora import Graph
 from treewright.corpora.graphs import Triple
 from treewright.errors import CorpusError
-from treewright.metrics import approximate_randomization, bootstrap_interval, error_reduction, paired_bootstrap
+from treewright.metrics import Comparison, bootstrap_interval, compare
 
-__all__ = ["PartScore", "SmatchComparison", "SmatchScores", "compare_smatch", "score_smatch"]
+__all__ = ["PartScore", "SmatchScores", "compare_smatch", "score_smatch"]
 
 _SENSE = re.compile(r"-\d\d+$")
 
@@ -94,27 +95,6 @@ class SmatchScores:
     def to_dict(self) -> dict[str, Any]:
         """The scores as plain values, without the numbers of each sentence."""
         return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
-
-
-@dataclass(frozen=True)
-class SmatchComparison:
-    """Two annotations against the same gold one. Positive differences mean that B is better than A.
-
-    ``interval`` is the 95 % bootstrap interval of the difference; ``p_bootstrap`` is one-sided (B is not better),
-    ``p_randomization`` two-sided (they do not differ).
-    """
-
-    a: float
-    b: float
-    difference: float
-    interval: tuple[float, float]
-    p_bootstrap: float
-    p_randomization: float
-    error_reduction: float | None
-    a_better: int
-    b_better: int
-    equal: int
-    sentences: int
 
 
 def score_smatch(
@@ -167,7 +147,7 @@ def compare_smatch(
     exact: bool = True,
     seed: int = 0,
     jobs: int = 1,
-) -> SmatchComparison:
+) -> Comparison:
     """Is one parser better than another, or may that be chance? Both are scored with a proof, unless ``exact`` is off.
 
     >>> from treewright.corpora import Graph
@@ -178,44 +158,16 @@ def compare_smatch(
     (0.75, 1.0, 40, True)
     """
     how: dict[str, Any] = {"exact": exact, "seed": seed, "jobs": jobs}
-    first, second = (score_smatch(gold, other, **how) for other in (a, b))
-    tests = [
-        test(
-            first.matched,
-            second.matched,
-            _mean_sizes(first),
-            seed,
-            samples,
-            b_totals=_mean_sizes(second),
-        )
-        for test in (paired_bootstrap, approximate_randomization)
-    ]
-    f = [np.array([row[2] for row in scores.by_sentence()]) for scores in (first, second)]
-    return SmatchComparison(
-        a=first.f1,
-        b=second.f1,
-        difference=second.f1 - first.f1,
-        interval=_difference_interval(first, second, seed, samples),
-        p_bootstrap=tests[0],
-        p_randomization=tests[1],
-        error_reduction=error_reduction(first.f1, second.f1) if first.f1 < 1 else None,
-        a_better=int((f[0] > f[1]).sum()),
-        b_better=int((f[0] < f[1]).sum()),
-        equal=int((f[0] == f[1]).sum()),
-        sentences=first.sentences,
+    first, second = (_counts(score_smatch(gold, other, **how)) for other in (a, b))
+    return compare(first, second, measure="smatch", seed=seed, samples=samples)
+
+
+def _counts(scores: SmatchScores) -> NDArray[np.float64]:
+    """Matches and mean sizes of each pair of graphs: F is the ratio of their sums."""
+    matched, gold, predicted = (
+        np.array(column, np.float64) for column in (scores.matched, scores.gold, scores.predicted)
     )
-
-
-def _difference_interval(a: SmatchScores, b: SmatchScores, seed: int, samples: int) -> tuple[float, float]:
-    """The middle 95 % of the differences of F over resampled sentences."""
-    drawn = np.random.default_rng(seed).integers(a.sentences, size=(samples, a.sentences))
-    f = [np.array(s.matched)[drawn].sum(1) / np.array(_mean_sizes(s))[drawn].sum(1) for s in (a, b)]
-    low, high = np.quantile(f[1] - f[0], [0.025, 0.975])
-    return float(low), float(high)
-
-
-def _mean_sizes(scores: SmatchScores) -> list[float]:
-    return [(g + p) / 2 for g, p in zip(scores.gold, scores.predicted, strict=True)]
+    return np.stack([matched, (gold + predicted) / 2], axis=-1)
 
 
 def _ratios(matched: int, gold: int, predicted: int) -> tuple[float, float, float]:

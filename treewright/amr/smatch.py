@@ -30,8 +30,9 @@ from treewright.amr.exact_smatch import make_relaxation, proving_pass
 from treewright.amr.hill_climbing import GREEDY, IMPROVED, RANDOM, climbing_pass, make_space
 from treewright.amr.packed import PackedGraphs, Packer
 from treewright.corpora import Graph, Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.search.running import run_shards
+from treewright.settings import whole_number
 
 __all__ = ["PACKAGE", "VANILLA", "HillClimbing", "Matches", "Meaning", "graphs_of", "match", "match_packed"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
 from treewright.amr.expert import expert_action
-from treewright.amr.lemmas import with_lemmas
 from treewright.amr.preparation import Word
 from treewright.amr.transitions import (
     DELETED,
@@ -30,11 +29,13 @@ from treewright.amr.transitions import (
     param_of,
     sigma,
 )
+from treewright.corpora.lemmas import with_lemmas
 from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import interpreted
 from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
 from treewright.search.hashing import seed_random
+from treewright.settings import whole_number
 
 if TYPE_CHECKING:
     from treewright.amr.parser import AMRParser

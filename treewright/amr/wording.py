@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from treewright.corpora.files import text_lines
+from treewright.corpora.lemmas import guess_lemmas, plain
 from treewright.corpora.types import Token
 from treewright.errors import CorpusError
 
-__all__ = ["MONTHS", "NEGATIONS", "WORDINGS", "number_of", "plain", "read_verbalisations", "readings"]
+__all__ = ["MONTHS", "NEGATIONS", "WORDINGS", "number_of", "read_verbalisations", "readings"]
 
 
 def _list(words: str) -> list[str]:
@@ -93,22 +93,6 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 }
 """Concepts, without their senses, and words for them that have other letters."""
 
-# What remains after an ending, for words without a lemma. The first one that fits and leaves enough is taken.
-_ENDINGS = {"iest": "y", "ies": "y", "ied": "y", "ier": "y", "ily": "y", "sses": "ss"} | dict.fromkeys(
-    _list("ing est ed er es ly s"), ""
-)
-_IRREGULAR_FORMS = """
-    be am are is was were been, begin began begun, break broke broken, bring brought, catch caught, child children,
-    choose chose chosen, come came, do did done, draw drew drawn, drink drank drunk, eat ate eaten, fall fell fallen,
-    feel felt, find found, fly flew flown, foot feet, forget forgot forgotten, get got gotten, give gave given,
-    go went gone, grow grew grown, have had has, hear heard, hold held, keep kept, know knew known, lead led,
-    leave left, lose lost, make made, man men, mean meant, meet met, run ran, say said, see saw seen, sell sold,
-    send sent, shine shone, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, take took taken,
-    teach taught, tell told, think thought, understand understood, woman women, write wrote written
-"""
-_IRREGULAR = {form: lemma for lemma, *forms in map(str.split, _IRREGULAR_FORMS.split(",")) for form in forms}
-_BRITISH = ((re.compile(r"our(?=s?$|ed$|ing$|ful$|ite)"), "or"), (re.compile(r"(?<=[a-z]{2})tre(?=s?$)"), "ter"))
-
 _LISTED = re.compile(r"(?:MAYBE-)?VERBALIZE (.+?) TO (.+)")
 _FRAME = re.compile(r"(?<![:\w-])([a-z][a-z-]*?)-\d+")
 _DERIVED = re.compile(r'::DERIV-(\S+) "([^"]+)"')
@@ -134,20 +118,6 @@ _VALUES: dict[str, float] = {**{word: k for k, word in enumerate(_SMALL)}, **_TE
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
 
-def plain(text: str) -> str:
-    """Small letters without accents, and in American spelling, as concepts are written.
-
-    >>> plain("Naïve"), plain("colour"), plain("metres")
-    ('naive', 'color', 'meters')
-    """
-    text = text.lower()
-    if not text.isascii():
-        text = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    for british, american in _BRITISH:
-        text = british.sub(american, text)
-    return text
-
-
 def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
     """What a word may stand for: its form, its lemma or guesses at it, and what they verbalise.
 
@@ -157,23 +127,9 @@ def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = 
     ('proofs', 'proof', 'prove')
     """
     form = plain(token.form)
-    found = [form, plain(token.lemma)] if token.lemma != "_" else [form, *_lemmas(form)]
+    found = [form, plain(token.lemma)] if token.lemma != "_" else [form, *guess_lemmas(form)]
     more = [concept for word in found for concept in (verbalisations or {}).get(word, ())]
     return tuple(dict.fromkeys(found + more))
-
-
-def _lemmas(form: str) -> list[str]:
-    """Guesses at the lemma of a word."""
-    if form in _IRREGULAR:
-        return [_IRREGULAR[form]]
-    for ending, instead in _ENDINGS.items():
-        stem = form.removesuffix(ending) + instead
-        if form.endswith(ending) and len(stem) >= (2 if ending == "s" else 3):
-            guesses = [stem] if instead or ending == "s" else [stem, stem + "e"]
-            if len(stem) > 3 and stem[-1] == stem[-2]:
-                guesses.append(stem[:-1])
-            return guesses
-    return []
 
 
 def number_of(words: Sequence[str]) -> float | None:

@@ -32,7 +32,7 @@ def demo(
     sentence: Annotated[str, typer.Argument(help="A sentence to label, words separated by spaces.")] = _SENTENCE,
     learner: Annotated[str, typer.Option("--learner", "-l", help="See treewright learners.")] = "dagger",
     train: Annotated[int, typer.Option(help="Sentences to learn from.", min=1)] = 2000,
-    iterations: Annotated[int, typer.Option("--iterations", "-n", help="Passes over them.", min=1)] = 5,
+    passes: Annotated[int, typer.Option("--passes", "-n", help="Passes over them.", min=1)] = 5,
 ) -> None:
     """Train a tagger on the built-in corpus, measure it and try it on a sentence.
 
@@ -50,7 +50,7 @@ def demo(
     words = sentence.split()
     if not words:
         raise ConfigError('there are no words in the sentence: try treewright demo "She can see the can ."')
-    settings = make_learner({"name": learner, "iterations": iterations})
+    settings = make_learner({"name": learner, "passes": passes})
     console = stdout()
     corpus = builtin_corpus(train=train)
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())

@@ -19,12 +19,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from treewright.cli.config import Config, blame, resolve
+from treewright.cli.config import Config, resolve
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.preparing import filled_columns
-from treewright.cli.settings import RUNNING, option_parameters, with_parameters
+from treewright.cli.settings import RUNNING, Option, given_options, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
@@ -35,7 +36,21 @@ if TYPE_CHECKING:
 
 __all__ = ["PassReport", "app", "train"]
 
+
+class TaskCommands(TyperGroup):
+    """The commands of all tasks; one gets its options when it is called, for they are declared by its estimator.
+
+    So ``treewright train --help`` imports no estimator.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command that is called, with its options."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else _command(TASKS[name]), rest
+
+
 app = typer.Typer(
+    cls=TaskCommands,
     help="""Train a model.
 
     Example:
@@ -57,20 +72,21 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one a pass, and one at the end.")]
 
 
-def _register(task: Task) -> None:
+def _command(task: Task) -> Any:
     keyword = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
     parameters = [
         keyword("train", annotation=Train, default=None),
-        *option_parameters((*RUNNING, *task.files), "Files and running"),
+        *option_parameters((*RUNNING, *map(Option, task.files)), "Files and running"),
         keyword("config", annotation=ConfigFile, default=None),
         keyword("print_config", annotation=PrintConfig, default=False),
         keyword("resume", annotation=Resume, default=False),
         keyword("quiet", annotation=Quiet, default=False),
         keyword("as_json", annotation=Json, default=False),
-        *option_parameters(task.settings),
-        *option_parameters(task.learning_settings()),
+        *option_parameters(task.options),
     ]
-    app.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(_train, task), parameters))
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(_train, task), parameters))
+    return typer.main.get_command(single)
 
 
 def _train(task: Task, *, quiet: bool, **given: Any) -> None:
@@ -94,7 +110,7 @@ def train(
     from treewright.learners import checkpoints
 
     say = _say_nothing if quiet else note
-    settings, estimator = resolve(task, given, config, say=say)
+    settings, estimator = resolve(task, given_options(given), config, say=say)
     if print_config:
         print(settings.to_toml())
         return
@@ -135,7 +151,7 @@ def train(
                     resume=resume,
                 )
         except ConfigError as error:
-            raise blame(error, config, given, task) from None
+            raise settings.blame(error) from None
         except KeyboardInterrupt:
             bar.hide()
             note(_how_to_resume(report, checkpoint))
@@ -186,32 +202,32 @@ def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None])
 
 
 class PassReport:
-    """Says what training does: a row for each pass, and how far it is. Without a learner, there are no passes."""
+    """Says what training does: a row for each pass, and how far it is."""
 
     def __init__(
         self,
         task: Task,
-        learner: Learner | None,
+        learner: Learner,
         corpus: Sequence[Sentence],
         bar: Bar,
         *,
         quiet: bool,
         as_json: bool,
     ) -> None:
-        self.iterations = 0 if learner is None else learner.iterations
+        self.passes = learner.passes
         self.finished = 0
         self._task, self._bar, self._quiet, self._as_json = task, bar, quiet, as_json
-        self._uses_beta = learner is not None and learner.uses_beta
+        self._uses_beta = learner.uses_beta
         self._tokens = sum(len(sentence) for sentence in corpus)
-        self._stages = 1 if learner is None or learner.data == "online" else 1 + learner.epochs
+        self._stages = learner.stages
         self._stages_seen: list[str] = []
         self._console = stdout()
         self._header_printed = False
 
     def begin(self) -> None:
         """Report that training begins, where it tells of its progress only after a while."""
-        text = f"pass {self.finished + 1} of {self.iterations}" if self.iterations else "counting"
-        self._bar.begin(text, max(self.iterations, 1))
+        text = f"pass {self.finished + 1} of {self.passes}" if self.passes else "counting"
+        self._bar.begin(text, max(self.passes, 1))
 
     def earlier(self, passes: Sequence[Pass]) -> None:
         """Report the passes of the run that is resumed; machines have seen them already."""
@@ -237,8 +253,8 @@ class PassReport:
         if stage not in self._stages_seen:
             self._stages_seen.append(stage)
         within = (len(self._stages_seen) - 1 + done / max(total, 1)) / self._stages
-        text = f"pass {self.finished + 1} of {self.iterations}: {stage}"
-        self._bar.update(text, self.finished + min(within, 1.0), self.iterations)
+        text = f"pass {self.finished + 1} of {self.passes}: {stage}"
+        self._bar.update(text, self.finished + min(within, 1.0), self.passes)
 
     def _rate(self, row: Pass) -> float:
         return round(self._tokens / max(row.seconds, 1e-9), 1)
@@ -264,7 +280,7 @@ def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
         return "interrupted before the first pass was finished; no model was written"
     again = shlex.join(["treewright", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
     return (
-        f"interrupted after pass {report.finished} of {report.iterations}; no model was written. "
+        f"interrupted after pass {report.finished} of {report.passes}; no model was written. "
         f"Pass {report.finished} is in {checkpoint}. To go on:\n  {again}"
     )
 
@@ -313,4 +329,4 @@ def _summarise(estimator: Any, learned: str, out: Path, seconds: float, *, quiet
 
 
 for _task in TASKS.values():
-    _register(_task)
+    app.command(_task.name, help=inspect.cleandoc(_task.help))(lambda: None)  # for the list of commands

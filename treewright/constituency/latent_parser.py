@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import Markovisation
-from treewright.constituency.grammar.grammar import NotInGrammar
+from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
-from treewright.constituency.latent.parsing import DECODERS, CoarseToFine, Product
+from treewright.constituency.latent.parsing import CoarseToFine, Product
 from treewright.constituency.latent.pruning import PruningPolicy
-from treewright.constituency.latent.training import SplitMerge, make_split_merge, train_latent
+from treewright.constituency.latent.training import SplitMerge, train_latent
 from treewright.constituency.parser import (
+    DECODER,
+    GRAMMAR,
+    MAX_LENGTH,
+    MEMORY,
+    PRUNE,
+    TRADEOFF,
     ConstituencyParser,
     Input,
     KBest,
@@ -22,15 +29,28 @@ from treewright.constituency.parser import (
     _Batch,
     _binarised,
     _clean_trees,
-    _number,
+    grammar_settings,
 )
 from treewright.constituency.scores import score_constituents
 from treewright.corpora import Tree, corpus_hash
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import SEED
+from treewright.learners import Learner, make_learner
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
+from treewright.settings import Choice, Like, Real, Setting, Whole
 
 __all__ = ["LatentParser"]
+
+
+def _check_name(grammar: Any) -> Any:
+    if not isinstance(grammar, (str, dict, Markovisation)):
+        raise ConfigError("symbols are split while learning; give a name such as 'v1h0', not a grammar")
+    grammar_settings(grammar)
+    return grammar
+
+
+PRODUCTS = Setting("products", Whole(1), "How many of the grammars learned parse together, as a product")
 
 
 class LatentParser(ConstituencyParser):
@@ -65,6 +85,30 @@ class LatentParser(ConstituencyParser):
     """
 
     task: ClassVar[str] = "latent"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        replace(GRAMMAR, values=Like(_check_name, "a name such as v1h0, or its settings")),
+        replace(
+            DECODER,
+            values=Choice(
+                {
+                    "max-rule-product": "the most probable rules together",
+                    "max-rule-sum": "the most rules right",
+                    "viterbi": "that of the best derivation",
+                }
+            ),
+        ),
+        PRUNE,
+        PRODUCTS,
+        replace(
+            TRADEOFF,
+            values=Real(above=0, high=1),
+            note="Here it is the price of a constituent built in vain, such as 0.01",
+        ),
+        MAX_LENGTH,
+        MEMORY,
+        SEED,
+    )
+    learners: ClassVar[tuple[type[Learner], ...]] = (SplitMerge,)
     tags = "lexicon"  # what the parent lets people choose
 
     def __init__(
@@ -100,7 +144,7 @@ class LatentParser(ConstituencyParser):
     # ---- learning
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
-        learner = make_split_merge(self.learner)
+        learner = self._make_learner()
         sentences, _, binary = self._read_treebank(corpus)
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
         self.policy_, self.others_ = None, ()
@@ -150,36 +194,20 @@ class LatentParser(ConstituencyParser):
         self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, method=method, seed=self.seed)
         self._use_levels(self.levels_)
 
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        markovisation = self._markovisation()
-        return {
-            **self.get_params(),
-            "grammar": {name: getattr(markovisation, name) for name in markovisation.__dataclass_fields__},
-            "learner": make_split_merge(self.learner).params(),
-        }
-
-    def _check_settings(self) -> None:
-        if self.decoder not in DECODERS:
-            raise ConfigError(f"decoder cannot be {self.decoder!r}; it is one of: {', '.join(DECODERS)}")
-        if not isinstance(self.grammar, (str, dict, Markovisation)):
-            raise ConfigError("grammar: symbols are split while learning; give a name such as 'v1h0', not a grammar")
-        if self.tradeoff is not None and not 0.0 < _number(self.tradeoff) <= 1.0:
-            raise ConfigError(
-                f"tradeoff must be above 0 and at most 1, not {self.tradeoff!r}; leave it out for no learned pruning"
-            )
-        self._check_sizes()
+    def _make_learner(self) -> SplitMerge:  # type: ignore[override]
+        """The learner."""
+        return make_learner(self.learner, SplitMerge)
 
     def _check_products(self, learner: SplitMerge, has_dev: bool) -> None:
-        self.products = whole_number("products", self.products, 1)
+        given: dict[str, Any] = {"setting": "products", "value": self.products}
         if self.products > 1 and not has_dev:
             raise ConfigError(
-                "products are of the best grammars on development data: give some, or leave products at 1"
+                "are of the best grammars on development data: give some, or leave products at 1", **given
             )
         if self.products > learner.starts:
-            raise ConfigError(f"products ({self.products}) cannot be more than the learner's starts ({learner.starts})")
+            raise ConfigError(f"({self.products}) cannot be more than the learner's starts ({learner.starts})", **given)
         if self.products > 1 and self.decoder != "max-rule-product":
-            raise ConfigError(f"products need the decoder 'max-rule-product', not {self.decoder!r}")
+            raise ConfigError(f"need the decoder 'max-rule-product', not {self.decoder!r}", **given)
 
     # ---- parsing
 

@@ -22,30 +22,42 @@ from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import AgendaPolicy
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.charts.chart import chart_bytes
-from treewright.constituency.charts.passes import CHARTS, COVERED, MAX_RULE, VITERBI, k_best_pass, parse_pass
-from treewright.constituency.charts.planner import LOSSES, TRAINED, CKYPlanner
+from treewright.constituency.charts.corpus import Sentences, Shard, new_parsed
+from treewright.constituency.charts.passes import (
+    BEST_TREE,
+    COVERED,
+    MAX_RULE,
+    Coarse,
+    Decoding,
+    KBestTrees,
+    k_best_pass,
+    parse_pass,
+)
+from treewright.constituency.charts.planner import TRAINED, CKYPlanner
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInGrammar
-from treewright.constituency.grammar.lexicon import KINDS, Lexicon
-from treewright.constituency.grammar.rules import Lexical
+from treewright.constituency.grammar.lexicon import Lexicon
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar
+from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.constituency.scores import ConstituencyScores, score_constituents
 from treewright.corpora import Sentence, Tree, corpus_hash, load_corpus
 from treewright.corpora.brackets import clean_tree
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import LEARNERS, STRUCTURED, Learner, make_learner
+from treewright.errors import ConfigError, CorpusError
+from treewright.estimators import Corpus, Estimator, Running
+from treewright.estimators.settings import SEED
+from treewright.learners import Learner, MaximumLikelihood, learner_settings, make_learner
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL, InverseRL
+from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
+from treewright.settings import Choice, Like, Real, Setting, Whole, whole_number
 
 __all__ = ["ML", "ConstituencyParser", "KBest", "grammar_settings", "memory_of"]
 
 Input = Iterable[Sentence | Sequence[str]]
 
-ML = "maximum-likelihood"  # the learner that learns nothing more than relative frequencies
-DECODERS = {"viterbi": VITERBI, "max-rule": MAX_RULE}
+ML = MaximumLikelihood.name
+DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
 SEARCHES = ("cky", "agenda")
 _HELD_OUT = 10  # without development data, one sentence in so many is for learning priorities
 _ENOUGH = 100  # sentences to learn priorities from: there are few weights
@@ -57,7 +69,7 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-
 #: what a learner is given where it says nothing of these, chosen on development data
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
-    "perceptron": {**_STOCHASTIC, "l2": 1e-5},
+    "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
     "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
@@ -138,6 +150,64 @@ class _Batch:
         return [self.rows[first:last] for first, last in pairwise(self.at.tolist())]
 
 
+def _check_grammar(grammar: Any) -> Any:
+    if not isinstance(grammar, Grammar):
+        grammar_settings(grammar)
+    return grammar
+
+
+GRAMMAR = Setting(
+    "grammar",
+    Like(_check_grammar, "a name such as v2h1, its settings, or a Grammar"),
+    "What symbols remember: v2h1 is the parent and one sibling; v3hinf, v2h1-head, v2h1-tags",
+)
+LEXICON = Setting(
+    "lexicon",
+    Choice({"ratio": "log P(tag|word)/P(tag)", "word": "log P(word|tag)"}),
+    "What is known of words",
+)
+TAGS = Setting("tags", Choice({"lexicon": "the parser chooses", "gold": "they are given"}), "Where tags come from")
+TRAINED_RULES = Setting("trained", Choice(*reversed(TRAINED)), "The rules whose weights are learned")
+LOSS = Setting(
+    "loss",
+    Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
+    "What counts as wrong in learning",
+    old_flags="--loss-on",
+)
+DECODER = Setting("decoder", Choice("viterbi"), "Which tree the parser returns")
+PRUNE = Setting("prune", Real(0, below=1), "Skip what coarser grammars find less probable than this; 0: nothing")
+MAX_GAP = Setting(
+    "max_gap",
+    Real(above=0),
+    "Drop what is worse than the best of its span by more than this, in logarithms",
+    none="nothing",
+    none_written=0,
+)
+SEARCH = Setting(
+    "search",
+    Choice({"cky": "everything", "agenda": "what has the highest priority first"}),
+    "What is built, until there is a tree",
+)
+TRADEOFF = Setting(
+    "tradeoff",
+    Real(0, 1),
+    "λ, the price of work where a constituent found is worth 1: how to work less is learned for it",
+    note="Here it is the price of a pop from an agenda, such as 1e-5",
+    none="that is not learned",
+    none_written=0,
+)
+MAX_LENGTH = Setting(
+    "max_length",
+    Whole(1),
+    "Leave longer sentences out of training and development data",
+    none="none",
+    none_written=0,
+)
+MEMORY = Setting(
+    "memory", Real(above=0), "Gigabytes that a chart may take in each thread; longer sentences are parsed in parts"
+)
+
+
 class ConstituencyParser(Estimator):
     """Parses sentences into constituency trees, by exact search with a weighted grammar.
 
@@ -146,16 +216,16 @@ class ConstituencyParser(Estimator):
             sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are taken as they are.
             Then trees that it cannot derive are left out of learning, and words whose tags it lacks may have any tag.
         learner: ``maximum-likelihood`` (relative frequencies), or one of inverse reinforcement learning, by name, as
-            settings, or as an object: ``projection``, ``mwal``, ``perceptron``, ``max-margin``, ``policy-matching``,
-            ``maxent``. They begin with relative frequencies.
+            settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
+            ``policy-matching``, ``maxent``. They begin with relative frequencies.
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
         trained: whose weights are learned: those of ``binary`` rules, as in the paper, or of ``all`` rules.
-        loss: what Max-Margin's loss is about: ``rules`` (Algorithm 4) or ``constituents``.
+        loss: what Max-Margin counts as wrong: ``rules`` (Algorithm 4) or ``constituents``.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
         prune: constituents less probable than this under a coarser grammar are not looked at; 0 is exact.
-        beam: constituents worse than the best one of their span by more than this (in logarithms) are dropped; None
-            is exact.
+        max_gap: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
+            None is exact.
         search: ``cky``, which builds everything; or ``agenda``, which builds what has the highest priority first and
             stops with the first complete tree (:mod:`treewright.constituency.agenda.agenda`).
         tradeoff: with an agenda, the price λ of a pop: priorities are learned such that as many constituents as
@@ -180,6 +250,22 @@ class ConstituencyParser(Estimator):
     """
 
     task: ClassVar[str] = "constituency"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        GRAMMAR,
+        LEXICON,
+        TAGS,
+        TRAINED_RULES,
+        LOSS,
+        replace(DECODER, values=Choice({"viterbi": "the best tree", "max-rule": "the most probable rules together"})),
+        PRUNE,
+        MAX_GAP,
+        SEARCH,
+        TRADEOFF,
+        MAX_LENGTH,
+        MEMORY,
+        SEED,
+    )
+    learners: ClassVar[tuple[type[Learner], ...]] = (MaximumLikelihood, InverseRL)
 
     def __init__(
         self,
@@ -192,7 +278,7 @@ class ConstituencyParser(Estimator):
         loss: str = "rules",
         decoder: str = "viterbi",
         prune: float = 0.0,
-        beam: float | None = None,
+        max_gap: float | None = None,
         search: str = "cky",
         tradeoff: float | None = None,
         max_length: int | None = None,
@@ -207,7 +293,7 @@ class ConstituencyParser(Estimator):
         self.loss = loss
         self.decoder = decoder
         self.prune = prune
-        self.beam = beam
+        self.max_gap = max_gap
         self.search = search
         self.tradeoff = tradeoff
         self.max_length = max_length
@@ -254,7 +340,7 @@ class ConstituencyParser(Estimator):
             dev_sentences = self._treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._f1_on(dev_sentences, running["jobs"]), corpora["dev"])
-        if learner is not None:
+        if isinstance(learner, InverseRL):
             planner = self._planner(binary, trees, sentences)
             trained = train_irl(
                 learner,
@@ -406,72 +492,34 @@ class ConstituencyParser(Estimator):
 
         return f1
 
-    def _make_learner(self) -> InverseRL | None:
-        """The learner, with what is good for parsing where it says nothing; None for relative frequencies."""
-        learner = self.learner
-        if isinstance(learner, (str, dict)):
-            settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-            name = str(settings.get("name", "")).replace("_", "-").lower()
-            if name in (ML, "ml"):
-                if others := sorted(settings.keys() - {"name"}):
-                    raise ConfigError(f"learner {ML!r} has no settings: leave out {', '.join(others)}")
-                return None
-            if name not in {*IRL, *LEARNERS, *STRUCTURED}:
-                raise ConfigError(f"there is no learner {name!r} of trees; there are: {', '.join([ML, *IRL])}")
-            usual = USUAL.get(name, {})
-            if (rule := STEPS.get(str(settings.get("step")))) is not None and rule.whole:
-                usual = {**usual, "batch": None}  # such steps go with no other
-            learner = {**usual, **settings}
-        learner = make_learner(learner)
-        if not isinstance(learner, InverseRL):
-            raise ConfigError(
-                f"learner {learner.name!r} learns from single actions; a constituency parser learns from whole trees: "
-                f"choose one of {', '.join([ML, *IRL])}"
-            )
-        return learner
+    def _make_learner(self) -> MaximumLikelihood | InverseRL:
+        """The learner, with what is good for parsing where it says nothing."""
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, MaximumLikelihood, InverseRL)
+        settings = learner_settings(self.learner, MaximumLikelihood, InverseRL)
+        usual = USUAL.get(settings["name"], {})
+        if (rule := STEPS.get(str(settings.get("step")))) is not None and rule.whole:
+            usual = {**usual, "batch": None}  # such steps go with no other
+        return make_learner({**usual, **settings}, MaximumLikelihood, InverseRL)
 
     def resolved_config(self) -> dict[str, Any]:
         """Every setting, with the learner's choices spelled out: what a model file records."""
-        learner = self._make_learner()
-        return {
-            **self.get_params(),
-            "grammar": asdict(self._markovisation()),
-            "learner": {"name": ML} if learner is None else learner.params(),
-        }
+        return {**super().resolved_config(), "grammar": asdict(self._markovisation())}
 
     def _markovisation(self) -> Markovisation:
         return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)
 
-    def _check_settings(self) -> None:
-        choices = (("lexicon", KINDS), ("tags", ("lexicon", "gold")), ("trained", TRAINED), ("loss", LOSSES))
-        for name, known in (*choices, ("decoder", tuple(DECODERS)), ("search", SEARCHES)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
-        if self.beam is not None and not _number(self.beam) > 0.0:
-            raise ConfigError(f"beam must be a number above 0, not {self.beam!r}; leave it out for exact search")
-        if self.tradeoff is not None and not 0.0 <= _number(self.tradeoff) < math.inf:
+    def _check_together(self) -> None:
+        if self.search == "agenda" and (self.decoder != "viterbi" or self.max_gap is not None or self.prune > 0):
             raise ConfigError(
-                f"tradeoff is λ, the price of a pop, a number that is 0 or more, such as 1e-5, not {self.tradeoff!r}"
-            )
-        if self.search == "agenda" and (self.decoder != "viterbi" or self.beam is not None or _number(self.prune) > 0):
-            raise ConfigError(
-                "search='agenda' goes with decoder='viterbi', and has a threshold of its own: leave out prune and beam"
+                "'agenda' goes with decoder 'viterbi', and learns for itself what to drop: leave out prune and max_gap",
+                setting="search",
+                value=self.search,
             )
         if self.search != "agenda" and self.tradeoff is not None:
-            raise ConfigError("tradeoff is about an agenda: set search='agenda', or leave it out")
-        self._check_sizes()
-
-    def _check_sizes(self) -> None:
-        self._markovisation()
-        if not 0.0 <= _number(self.prune) < 1.0:
             raise ConfigError(
-                f"prune must be a probability, from 0 to less than 1, not {self.prune!r}; 0 prunes nothing"
+                "is about an agenda: set search to 'agenda', or leave it out", setting="tradeoff", value=self.tradeoff
             )
-        if not _number(self.memory) > 0.0:
-            raise ConfigError(f"memory must be a number of gigabytes above 0, not {self.memory!r}")
-        if self.max_length is not None:
-            self.max_length = whole_number("max_length", self.max_length, 1)
-        self.seed = whole_number("seed", self.seed, 0, 2**31 - 1)
 
     def _treebank(self, corpus: Corpus, max_length: int | None = None) -> list[Sentence]:
         """Sentences with trees, those of the right length, each with at least one word."""
@@ -556,22 +604,20 @@ class ConstituencyParser(Estimator):
         """The k best trees; none where there are no rows for the words, or no tree."""
         if rows is None:
             return []
-        n, wanted, beam = len(words), k, np.inf if self.beam is None else float(self.beam)
-        weights, at = self.grammar_.weights, np.array([0, len(words)])
+        n, wanted, beam = len(words), k, np.inf if self.max_gap is None else float(self.max_gap)
+        grammar, sentence = self.grammar_.weighted(self._lexical), Sentences(rows, np.array([0, n]))
         while True:
             nodes = np.zeros((wanted, 2 * n - 1, 5), np.int32)
-            scores, count = np.zeros((1, wanted)), np.zeros(1, np.int64)
-            # fmt: off
-            k_best_pass(CHARTS, self.grammar_.rules, weights[:self._cut], weights[self._cut:], self._lexical, rows, at,
-                        np.zeros(1, np.int64), wanted, beam, scores, nodes, count, np.zeros(2, np.int64), 1)
-            # fmt: on
+            best = KBestTrees(np.zeros((1, wanted)), nodes, np.zeros(1, np.int64))
+            shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
+            k_best_pass(grammar, sentence, shard, wanted, beam, best)
             # around heads, one tree may have several derivations: the best of them counts
             found: dict[Tree, float] = {}
-            for r in range(count[0]):
-                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(scores[0, r]))
+            for r in range(best.found[0]):
+                found.setdefault(self._topped(self.grammar_.tree(nodes[r], words)), float(best.scores[0, r]))
             if not found and beam < np.inf:  # dropped all of them
                 beam = np.inf
-            elif len(found) >= k or count[0] < wanted:
+            elif len(found) >= k or best.found[0] < wanted:
                 return [KBest(tree, score) for tree, score in found.items()][:k]
             else:
                 wanted *= 2
@@ -617,24 +663,18 @@ class ConstituencyParser(Estimator):
             self.pushes_ += int(parses.pushes.sum())
             yield from zip(parses.derivations, (not is_whole for is_whole in parses.whole), strict=True)
             return
-        pieces = len(batch.words)
-        nodes = np.zeros((max(2 * int(batch.at[-1]) - pieces, 0), 5), np.int32)
-        filled, status, values = np.zeros(pieces, np.int64), np.zeros(pieces, np.int64), np.zeros(pieces)
-        beam = np.inf if self.beam is None else float(self.beam)
+        parsed, sentences = new_parsed(batch.at), Sentences(batch.rows, batch.at)
+        beam = np.inf if self.max_gap is None else float(self.max_gap)
+        decoding = Decoding(DECODERS[self.decoder], beam, float(self.prune))
         coarse = self._coarse() if self.prune > 0.0 else self._no_coarse
 
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
-            # fmt: off
-            parse_pass(CHARTS, self.grammar_.rules, *self._scores, self._lexical, batch.rows, batch.at,
-                       np.arange(first, last), DECODERS[self.decoder], beam, coarse, float(self.prune),
-                       self._eligible, nodes, filled, values, status, control, slot)
-            # fmt: on
+            shard = Shard(np.arange(first, last), control, slot)
+            parse_pass(self._scored, sentences, shard, decoding, coarse, self._eligible, parsed)
 
-        if pieces:
-            run_shards(work, pieces, jobs=jobs)
-        for i in range(pieces):
-            start = 2 * int(batch.at[i]) - i
-            yield nodes[start : start + filled[i]], bool(status[i] == COVERED)
+        if batch.words:
+            run_shards(work, len(batch.words), jobs=jobs)
+        yield from zip(parsed.derivations(batch.at), (parsed.status == COVERED).tolist(), strict=True)
 
     def _packed(self, sentences: Sequence[Sentence]) -> _Batch:
         longest = self._longest()
@@ -686,14 +726,9 @@ class ConstituencyParser(Estimator):
         self._lexical = Lexical(at, symbols[tag], score)
         if (symbols < 0).any():  # only with a grammar that was given
             self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
-        self._eligible = np.array(
-            [
-                label is not None and not name.endswith(BOTTOM)
-                for label, name in zip(self.grammar_.labels, self.grammar_.symbols, strict=True)
-            ]
-        )
-        self._cut = len(self.grammar_.binary)
-        self._no_coarse = (self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical, np.zeros(1, np.int32))
+        self._eligible = self.grammar_.is_whole
+        nothing = Weighted(self.grammar_.rules, np.zeros(0), np.zeros(0), self._lexical)
+        self._no_coarse = Coarse(nothing, np.zeros(1, np.int32))
         self._coarse_grammar: Any = None
         self._use(self.grammar_.weights)
 
@@ -701,17 +736,14 @@ class ConstituencyParser(Estimator):
         """The grammar to prune with, as kernels take it: made when it is first needed."""
         if self._coarse_grammar is None:
             coarse, of = self.grammar_.projected()
-            cut = len(coarse.binary)
             lexical = Lexical(self._lexical.at, of[self._lexical.symbol], self._lexical.score)
-            weights = np.exp(coarse.weights)
-            self._coarse_grammar = (coarse.rules, weights[:cut], weights[cut:], lexical, of)
+            self._coarse_grammar = Coarse(coarse.weighted(lexical, np.exp(coarse.weights)), of)
         return self._coarse_grammar
 
     def _use(self, weights: npt.NDArray[np.float64]) -> None:
         """Parse with these weights from now on."""
         self.grammar_ = self.grammar_.with_weights(weights)
-        scores = self.grammar_.weights.astype(np.float32)
-        self._scores = scores[: self._cut], scores[self._cut :]
+        self._scored = self.grammar_.weighted(self._lexical, self.grammar_.weights.astype(np.float32))
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         settings, arrays = self.lexicon_.to_arrays()

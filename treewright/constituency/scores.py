@@ -42,8 +42,9 @@ from numpy.typing import NDArray
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.corpora.brackets import TOP_LABELS
 from treewright.corpora.trees import Span
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.metrics import error_reduction
+from treewright.errors import ConfigError, CorpusError
+from treewright.metrics import significance
+from treewright.settings import whole_number
 
 __all__ = [
     "BracketScores",
@@ -65,8 +66,6 @@ _PUNCTUATION = frozenset([",", ":", "``", "''", "."])
 _EQUAL = {"PRT": "ADVP"}
 _SHORT = 40
 _LENGTHS = {"1-10": 10, "11-20": 20, "21-30": 30, "31-40": 40, "41+": inf}
-_CELLS_AT_A_TIME = 1 << 21  # of the samples × sentences matrix: fast, and memory stays small
-_TIE = 1e-12  # scores closer than this differ by rounding only
 
 
 @dataclass(frozen=True)
@@ -150,32 +149,14 @@ class ConstituencyScores(BracketScores):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two annotations against the same gold one. Positive differences mean that B is better than A.
+class Comparison(significance.Comparison):
+    """A comparison of two annotations (:class:`treewright.metrics.Comparison`) by F1 under ``rules``.
 
-    ``p_bootstrap`` is one-sided (B is not better), ``p_randomization`` two-sided (they do not differ).
-    ``error_reduction`` is the part of A's errors that B does not make, None where A makes none. ``a_better``,
-    ``b_better`` and ``equal`` count sentences, by the F1 of each.
+    ``words`` are the words that count.
     """
 
-    measure: str
     rules: str
-    a: float
-    b: float
-    difference: float
-    interval: tuple[float, float]
-    p_bootstrap: float
-    p_randomization: float
-    error_reduction: float | None
-    a_better: int
-    b_better: int
-    equal: int
     words: int
-    sentences: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values."""
-        return asdict(self)
 
 
 def score_constituents(
@@ -246,26 +227,8 @@ def compare_constituents(
     one = _counted(gold, a, "A", rules, max_length).table
     two = _counted(gold, b, "B", rules, max_length).table
     columns, others = _columns(one, rules), _columns(two, rules)
-    a_score, b_score = float(_f1(columns.sum(0))), float(_f1(others.sum(0)))
-    gains = np.array([y - x for x, y in zip(_f1_of_each(one), _f1_of_each(two), strict=True)])
-    differences = _resampled(others, seed, samples) - _resampled(columns, seed, samples)
-    low, high = np.quantile(differences, [0.025, 0.975])
-    return Comparison(
-        measure="f1",
-        rules=rules,
-        a=a_score,
-        b=b_score,
-        difference=b_score - a_score,
-        interval=(float(low), float(high)),
-        p_bootstrap=(int(np.count_nonzero(differences < _TIE)) + 1) / (samples + 1),
-        p_randomization=_randomization(columns, others, seed, samples),
-        error_reduction=error_reduction(a_score, b_score) if a_score < 1 else None,
-        a_better=int(np.count_nonzero(gains < -_TIE)),
-        b_better=int(np.count_nonzero(gains > _TIE)),
-        equal=int(np.count_nonzero(np.abs(gains) <= _TIE)),
-        words=int(one.words.sum()),
-        sentences=len(one),
-    )
+    compared = significance.compare(columns, others, _f1, measure="f1", seed=seed, samples=samples)
+    return Comparison(**vars(compared), rules=rules, words=int(one.words.sum()))
 
 
 # Sentence by sentence
@@ -477,7 +440,7 @@ def _summary(table: _Table, rules: str, seed: int | None = None) -> dict[str, An
     lp, lr = _precision_and_recall(sums)
     low = high = float("nan")
     if seed is not None:
-        low, high = np.quantile(_resampled(columns, seed, 1000), [0.025, 0.975]).tolist()
+        low, high = np.quantile(significance.resample(columns, _f1, seed), [0.025, 0.975]).tolist()
     return {
         "lp": float(lp),
         "lr": float(lr),
@@ -499,8 +462,8 @@ def _summary(table: _Table, rules: str, seed: int | None = None) -> dict[str, An
 def _columns(table: _Table, rules: str) -> _Floats:
     """Four numbers a sentence. Over any sentences, their sums a, b, c, d give the precision a / b and the recall c / d.
 
-    This is what both rules have in common. F1 is not a ratio of two sums (averages of ratios are not), and so it is
-    resampled here and not in :mod:`treewright.metrics`.
+    Both rules have this form. Under ``parseval``, F1 is not a ratio of two sums, because it is made of averages of
+    ratios.
     """
     if rules == "evalb":
         return np.stack([table.matched, table.predicted, table.matched, table.gold], axis=-1).astype(np.float64)
@@ -521,41 +484,6 @@ def _precision_and_recall(sums: _Floats) -> tuple[_Floats, _Floats]:
 def _f1(sums: _Floats) -> _Floats:
     lp, lr = _precision_and_recall(sums)
     return np.asarray(2 * lp * lr / np.where(lp + lr > 0, lp + lr, 1))
-
-
-def _f1_of_each(table: _Table) -> list[float]:
-    return [2 * m / (g + p) if g + p else 1.0 for m, g, p in zip(*(c.tolist() for c in table[3:6]), strict=True)]
-
-
-def _batches(sentences: int, samples: int) -> Iterator[int]:
-    rows = max(1, _CELLS_AT_A_TIME // sentences)
-    for start in range(0, samples, rows):
-        yield min(rows, samples - start)
-
-
-def _resampled(columns: _Floats, seed: int, samples: int) -> _Floats:
-    """The F1 of test sets whose sentences are drawn with replacement; the same seed draws the same sentences."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for rows in _batches(len(columns), samples):
-        chosen = rng.integers(0, len(columns), size=(rows, len(columns)))
-        found.append(_f1(np.stack([column[chosen].sum(axis=1) for column in columns.T], axis=-1)))
-    return np.concatenate(found)
-
-
-def _randomization(a: _Floats, b: _Floats, seed: int, samples: int) -> float:
-    """The p-value of "A and B differ": how often the difference is as large if their trees are swapped at random."""
-    rng = np.random.default_rng(seed)
-    observed = abs(float(_f1(b.sum(0)) - _f1(a.sum(0))))
-    as_large = 0
-    for rows in _batches(len(a), samples):
-        swapped = rng.integers(0, 2, size=(rows, len(a)), dtype=np.int8).astype(bool)
-        first, second = (
-            _f1(np.stack([np.where(swapped, x, y).sum(axis=1) for x, y in zip(one.T, two.T, strict=True)], axis=-1))
-            for one, two in ((b, a), (a, b))
-        )
-        as_large += int(np.count_nonzero(np.abs(first - second) > observed - _TIE))
-    return (as_large + 1) / (samples + 1)
 
 
 def _bucket(length: int) -> str:

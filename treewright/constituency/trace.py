@@ -28,10 +28,11 @@ import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, TopDownMDP
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar, _Span, label_of
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.parser import ConstituencyParser
 from treewright.corpora import Sentence, Tree, clean_tree
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
+from treewright.settings import whole_number
 
 __all__ = ["DONE", "PoppedStep", "Step", "expert_actions", "trace", "trace_pops"]
 

@@ -1,4 +1,4 @@
-"""What goes in and out: sentences, trees, graphs, file formats, vocabularies, the built-in corpus."""
+"""Sentences, trees and graphs; the file formats that they are read from and written to; the built-in corpus."""
 
 from treewright.corpora.amr import format_amr, metadata, read_amr, write_amr
 from treewright.corpora.brackets import clean_tree, format_ptb, read_ptb, write_ptb
@@ -9,14 +9,12 @@ from treewright.corpora.reading import corpus_hash, format_sentence, formats, lo
 from treewright.corpora.tabular import read_tabular, write_tabular
 from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
-from treewright.corpora.vocabulary import Vocabulary
 
 __all__ = [
     "Graph",
     "Sentence",
     "Token",
     "Tree",
-    "Vocabulary",
     "builtin_corpus",
     "clean_tree",
     "corpus_hash",

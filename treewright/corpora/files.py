@@ -1,4 +1,4 @@
-"""Text in, text out: lines from paths and streams, and files that are written whole or not at all.
+"""Reading and writing text: lines from paths and streams, text to paths and streams.
 
 Every reader of this package takes a *source*, a path or an open stream (bytes or text), and reads it line by
 line, so that memory does not grow with the file. Every writer takes a *target*, a path or an open stream.
@@ -11,16 +11,14 @@ line, so that memory does not grow with the file. Every writer takes a *target*,
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias, cast, overload
+from contextlib import contextmanager
+from typing import IO, TypeAlias, cast
 
-from treewright.errors import CorpusError, TreewrightError
+from treewright.errors import CorpusError
+from treewright.files import atomic_write
 
-__all__ = ["Source", "Target", "atomic_write", "source_name", "text_lines", "text_writer"]
+__all__ = ["Source", "Target", "source_name", "text_lines", "text_writer"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """What the readers take: a path, or an open binary or text stream such as ``sys.stdin.buffer``."""
@@ -110,7 +108,7 @@ def _looks_binary(start: bytes, line: bytes) -> str | None:
 def text_writer(target: Target) -> Iterator[Callable[[str], object]]:
     r"""Open a target and give the function that writes text to it, as UTF-8 with ``\n`` line ends.
 
-    A path is written atomically (:func:`atomic_write`); a stream stays open afterwards.
+    A path is written atomically (:func:`treewright.files.atomic_write`); a stream stays open afterwards.
 
     >>> import io
     >>> target = io.BytesIO()
@@ -137,56 +135,6 @@ def _encoded(text: str) -> bytes:
         raise CorpusError(
             f"{character!r} is half a character and cannot be written as UTF-8: was the text read as UTF-8?"
         ) from None
-
-
-@overload
-def atomic_write(path: str | os.PathLike[str], mode: Literal["w"] = "w") -> AbstractContextManager[IO[str]]: ...
-@overload
-def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
-@contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    r"""Write a file whole or not at all: ``"w"`` for text (UTF-8, ``\n``), ``"wb"`` for bytes.
-
-    What is written goes to a temporary file in the same directory, which takes the place of ``path`` at the
-    end of the block. After an exception in the block, ``path`` is as it was and nothing else is left behind.
-    A reader sees the old file or the new one, so a corpus can be rewritten while it is being read.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(Path(folder, "notes.txt")) as stream:
-    ...         _ = stream.write("done\n")
-    ...     Path(folder, "notes.txt").read_bytes()
-    b'done\n'
-    """
-    # A link stays a link: its file is replaced.
-    final = Path(os.path.realpath(path))
-    text: dict[str, str] = {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
-    if final.is_dir():
-        raise TreewrightError(f"{path}: this is a directory; give the name of a file")
-    if final.exists() and not final.is_file():
-        # A pipe or a device such as /dev/stdout must be written to, never replaced.
-        with open(final, mode, **text) as stream:  # type: ignore[call-overload]
-            yield stream
-        return
-    temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        # open() and not mkstemp(): the file gets the user's usual permissions.
-        stream = open(temporary, mode.replace("w", "x"), **text)  # type: ignore[call-overload] # noqa: SIM115
-    except OSError as error:
-        raise TreewrightError(
-            f"{path}: cannot be written: {_reason(error)}; does the directory exist, and may you write to it?"
-        ) from None
-    try:
-        with stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())  # the data must be on disk before the name points to it
-        if final.exists():
-            shutil.copymode(final, temporary)
-        os.replace(temporary, final)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _reason(error: Exception) -> str:

@@ -18,14 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import DEPTH, FRONT, LEFT, REDUCE, RIGHT, RIGHT_CHILD, SHIFT, pop, shift, top
+from treewright.dependency.configuration import DEPTH, FRONT, RIGHT_CHILD, pop, shift, top
+from treewright.dependency.systems import Move, TransitionSystem
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "admissible", "costs", "least_loss", "move", "static"]
+__all__ = ["SYSTEM"]
 
-
-#: where the head and the dependent of Left-Arc and of Right-Arc are; and of Right-Arc when the buffer is empty
-ARCS = (("b0", "s0"), ("s0", "b0"), ("s1", "s0"))
+SHIFT, LEFT, RIGHT, REDUCE = range(4)
 
 
 @inlined
@@ -54,6 +53,22 @@ def move(x: Any, state: Any, action: int) -> None:
         pop(state, 0)
 
 
+@inlined
+def is_late(x: Any, state: Any) -> bool:
+    """Is the buffer empty? Then words without a head are attached to the item below them."""
+    return state.registers[FRONT] >= x.n
+
+
+@inlined
+def arc(x: Any, state: Any, action: int) -> tuple[int, int]:
+    """The head and the dependent of Left-Arc and Right-Arc, or those of a late arc."""
+    front, s0 = state.registers[FRONT], top(state, 0)
+    if front >= x.n:
+        return top(state, 1), s0
+    b0 = np.int64(state.buffer[front])
+    return (b0, s0) if action == LEFT else (s0, b0)
+
+
 @compiled
 def static(x: Any, state: Any) -> int:
     """The lecture's Algorithm 1: Left-Arc and Right-Arc where gold, Reduce where b0 belongs to something deeper."""
@@ -79,7 +94,7 @@ def costs(x: Any, state: Any, out: Any) -> None:
     """The dynamic oracle (Goldberg & Nivre 2012): how many gold arcs each move makes unreachable."""
     front, depth = np.int64(state.registers[FRONT]), np.int64(state.registers[DEPTH])
     if front >= x.n:
-        for action in range(4):
+        for action in range(REDUCE + 1):
             out[action] = 0.0
         return
     s0, b0 = top(state, 0), front + 1
@@ -131,3 +146,16 @@ def least_loss(x: Any, state: Any) -> int:
         if state.heads[item] < 0 and x.gold_heads[item] <= front:
             lost += 1
     return lost
+
+
+SYSTEM = TransitionSystem(
+    name="arc-eager",
+    moves=(Move("SH"), Move("LA", "b0", "s0"), Move("RA", "s0", "b0"), Move("RE")),
+    admissible=admissible,
+    move=move,
+    static=static,
+    costs=costs,
+    least_loss=least_loss,
+    arc=arc,
+    is_late=is_late,
+)

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, pop, shift, top
+from treewright.dependency.configuration import DEPTH, FRONT, pop, shift, top
+from treewright.dependency.systems import Move, TransitionSystem
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "admissible", "costs", "least_loss", "move", "static"]
+__all__ = ["SYSTEM"]
 
-
-#: where the head and the dependent of Left-Arc and of Right-Arc are
-ARCS = (("b0", "s0"), ("s1", "s0"))
+SHIFT, LEFT, RIGHT = range(3)
 
 
 @inlined
@@ -39,7 +38,7 @@ def admissible(x: Any, state: Any) -> int:
 
 
 @inlined
-def move(state: Any, action: int) -> None:
+def move(x: Any, state: Any, action: int) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
         shift(state)
@@ -106,3 +105,14 @@ def least_loss(x: Any, state: Any) -> int:
         if head <= state.registers[FRONT] and head != state.stack[i - 1]:
             lost += 1
     return lost
+
+
+SYSTEM = TransitionSystem(
+    name="arc-hybrid",
+    moves=(Move("SHIFT"), Move("LEFTARC", "b0", "s0"), Move("RIGHTARC", "s1", "s0")),
+    admissible=admissible,
+    move=move,
+    static=static,
+    costs=costs,
+    least_loss=least_loss,
+)

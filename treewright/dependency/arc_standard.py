@@ -6,10 +6,6 @@
   root.
 
 It ends when only the root is left.
-
-``arc-standard-buffer`` is the same system as Boyd-Graber's lecture draws it, with s0 shown as the head of the buffer:
-Left makes b0 the head of s0 and pops the stack; Right makes s0 the head of b0, pops the stack and puts s0 in the place
-of b0. It ends when the buffer is empty, after the root has been put back on the stack.
 """
 
 from __future__ import annotations
@@ -18,28 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from treewright.dependency.configuration import DEPTH, FRONT, LEFT, RIGHT, SHIFT, is_complete, pop, shift, top
+from treewright.dependency.configuration import DEPTH, FRONT, is_complete, pop, shift, top
+from treewright.dependency.systems import Move, TransitionSystem
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "ARCS_AT_BUFFER", "admissible", "costs", "least_loss", "move", "static"]
+__all__ = ["LEFT", "RIGHT", "SHIFT", "SYSTEM", "costs_of", "least_loss_of"]
 
-
-#: where the head and the dependent of Left-Arc and of Right-Arc are
-ARCS = (("s0", "s1"), ("s1", "s0"))
-ARCS_AT_BUFFER = (("b0", "s0"), ("s0", "b0"))
+SHIFT, LEFT, RIGHT = range(3)
 
 
 @inlined
-def admissible(x: Any, state: Any, at_buffer: bool) -> int:
+def admissible(x: Any, state: Any) -> int:
     """The moves that may be made, as bits."""
     rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
-    if at_buffer:
-        if rest == 0:
-            return 0
-        depth += 1
-        rest -= 1
     moves = 0
-    if rest > 0 or depth == 1:
+    if rest > 0:
         moves |= 1 << SHIFT
     if depth > 2:
         moves |= 1 << LEFT
@@ -49,85 +38,72 @@ def admissible(x: Any, state: Any, at_buffer: bool) -> int:
 
 
 @inlined
-def move(state: Any, action: int, at_buffer: bool) -> None:
+def move(x: Any, state: Any, action: int) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
         shift(state)
-    elif not at_buffer:
-        pop(state, 1 if action == LEFT else 0)
     else:
-        if action == RIGHT:
-            state.buffer[state.registers[FRONT]] = top(state, 0)
-        pop(state, 0)
+        pop(state, 1 if action == LEFT else 0)
 
 
 @compiled
-def static(x: Any, state: Any, at_buffer: bool) -> int:
-    """The lectures' oracle: Left-Arc as soon as it is gold, Right-Arc once its dependent has all children, or Shift.
-
-    With nothing on the stack one must shift.
-    """
-    left, right = top(state, 1), top(state, 0)
-    if at_buffer:
-        left, right = right, int(state.buffer[state.registers[FRONT]])
-    if left < 0:
+def static(x: Any, state: Any) -> int:
+    """The lecture's oracle: Left-Arc as soon as it is gold, Right-Arc once its dependent has all children, or Shift."""
+    s0, s1 = top(state, 0), top(state, 1)
+    if s1 < 0:
         return SHIFT
-    if left > 0 and x.gold_heads[left] == right:
+    if s1 > 0 and x.gold_heads[s1] == s0:
         return LEFT
-    if x.gold_heads[right] == left and is_complete(x, state, right):
+    if x.gold_heads[s0] == s1 and is_complete(x, state, s0):
         return RIGHT
     return SHIFT
 
 
 @compiled
-def costs(x: Any, state: Any, at_buffer: bool, out: Any) -> None:
-    """The dynamic oracle (Goldberg, Sartorio & Satta 2014): the loss of the best tree after each move.
+def costs(x: Any, state: Any, out: Any) -> None:
+    """The dynamic oracle (Goldberg, Sartorio & Satta 2014)."""
+    stack = np.empty(state.registers[DEPTH] + 1, np.int64)
+    costs_of(x, stack, _words(state, stack), np.int64(state.registers[FRONT]), out)
 
-    It is the number of words that end with a wrong head at least, counted from here. The costs are the differences.
+
+@compiled
+def least_loss(x: Any, state: Any) -> int:
+    """How many words without a head end with a wrong one at least."""
+    stack = np.empty(state.registers[DEPTH] + 1, np.int64)
+    return least_loss_of(x, stack, _words(state, stack), np.int64(state.registers[FRONT]))
+
+
+@compiled
+def _words(state: Any, stack: Any) -> int:
+    """Write the stack without the root, and return its size."""
+    size = state.registers[DEPTH] - 1
+    for i in range(size):
+        stack[i] = state.stack[i + 1]
+    return np.int64(size)
+
+
+@compiled
+def costs_of(x: Any, stack: Any, size: int, front: int, out: Any) -> None:
+    """Write the loss of the best tree after each move, for a stack without the root and the buffer from ``front`` on.
+
+    It is the least number of words that end with a wrong head, counted from here. The costs are the differences.
     """
-    stack = np.empty(state.registers[DEPTH] + 2, np.int64)
-    size, front = _items(x, state, at_buffer, stack)
     s0 = stack[size - 1] if size > 0 else np.int64(0)
     s1 = stack[size - 2] if size > 1 else np.int64(0)
     if front < x.n:
         stack[size] = front + 1
-        out[SHIFT] = np.float64(_least_loss(x, stack, size + 1, front + 1))
+        out[SHIFT] = np.float64(least_loss_of(x, stack, size + 1, front + 1))
     if size > 0:
         wrong = 0.0 if x.gold_heads[s0] == s1 else 1.0
-        out[RIGHT] = wrong + np.float64(_least_loss(x, stack, size - 1, front))
+        out[RIGHT] = wrong + np.float64(least_loss_of(x, stack, size - 1, front))
     if size > 1:
         wrong = 0.0 if x.gold_heads[s1] == s0 else 1.0
         stack[size - 2] = s0
-        out[LEFT] = wrong + np.float64(_least_loss(x, stack, size - 1, front))
+        out[LEFT] = wrong + np.float64(least_loss_of(x, stack, size - 1, front))
 
 
 @compiled
-def least_loss(x: Any, state: Any, at_buffer: bool) -> int:
-    """How many words without a head end with a wrong one at least."""
-    stack = np.empty(state.registers[DEPTH] + 2, np.int64)
-    size, front = _items(x, state, at_buffer, stack)
-    return _least_loss(x, stack, size, front)
-
-
-@compiled
-def _items(x: Any, state: Any, at_buffer: bool, stack: Any) -> tuple[int, int]:
-    """Write the stack without the root; return its size and where the buffer begins."""
-    front = np.int64(state.registers[FRONT])
-    size = 0
-    for i in range(state.registers[DEPTH]):
-        if state.stack[i] > 0:
-            stack[size] = state.stack[i]
-            size += 1
-    if at_buffer:  # there the head of the buffer is what is s0 here
-        if front < x.n and state.buffer[front] > 0:
-            stack[size] = state.buffer[front]
-            size += 1
-        front += 1
-    return size, front
-
-
-@compiled
-def _least_loss(x: Any, stack: Any, size: int, front: int) -> int:
+def least_loss_of(x: Any, stack: Any, size: int, front: int) -> int:
     """The least number of wrong heads among words that have none yet, for a stack and the buffer from ``front`` on.
 
     What remains to be done is to combine items, side by side, into one tree: the items of the stack from its top down,
@@ -196,3 +172,14 @@ def _take(x: Any, best: Any, loss: int, head: int, h: int, item: int, place: int
     best[i, j, h] = min(best[i, j, h], as_child)
     as_head = loss + np.int32(0 if x.gold_heads[head] == item else 1)
     best[i, j, place] = min(best[i, j, place], as_head)
+
+
+SYSTEM = TransitionSystem(
+    name="arc-standard",
+    moves=(Move("SHIFT"), Move("LEFTARC", "s0", "s1"), Move("RIGHTARC", "s1", "s0")),
+    admissible=admissible,
+    move=move,
+    static=static,
+    costs=costs,
+    least_loss=least_loss,
+)

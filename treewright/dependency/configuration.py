@@ -17,52 +17,49 @@ __all__ = [
     "DEPTH",
     "FAMILY",
     "FRONT",
-    "LEFT",
     "LEFT_CHILD",
     "LEFT_CHILD2",
     "LEFT_COUNT",
     "LEFT_LABELS",
     "NO_HEAD",
     "PENDING",
-    "REDUCE",
-    "RIGHT",
+    "PLACES",
     "RIGHT_CHILD",
     "RIGHT_CHILD2",
     "RIGHT_COUNT",
     "RIGHT_LABELS",
-    "SHIFT",
     "STATE",
-    "SWAP",
-    "SWAPS",
     "WRONG_HEADS",
     "WRONG_LABELS",
     "attach",
     "begin",
     "is_complete",
+    "node_at",
     "pop",
     "shift",
     "top",
 ]
 
-# The moves. No system has both Reduce and Swap.
-SHIFT, LEFT, RIGHT, REDUCE = range(4)
-SWAP = REDUCE
-
 NO_HEAD = -1
+
+#: the places between which moves make arcs: the stack from its top, the buffer from its head
+PLACES = ("s0", "s1", "s2", "s3", "b0", "b1", "b2", "b3")
+_FIRST_OF_BUFFER = PLACES.index("b0")
 
 #: the fields of a state and their sizes: few, because every call of a compiled function hands all of them over
 STATE: dict[str, int | str] = {
     "stack": "n + 2",
     "buffer": "n + 1",
-    "registers": 8,
+    "registers": 6,
     "heads": "n + 2",
     "labels": "n + 2",
     "family": "8*n + 16",  # eight numbers for each node
 }
 
-# The registers: how many items are on the stack, where b0 is in the buffer, how many words have a head, the move whose
-# arc waits for its label (0 for none), how often was swapped, and the errors so far (labels: where the head is right).
-DEPTH, FRONT, ATTACHED, PENDING, SWAPS, WRONG_HEADS, WRONG_LABELS = range(7)
+# The registers: the number of items on the stack, the position of b0 in the buffer, the number of words with a head,
+# the move whose arc waits for its label (its number + 1; 0 for none), and the errors so far (in labels: those of right
+# heads).
+DEPTH, FRONT, ATTACHED, PENDING, WRONG_HEADS, WRONG_LABELS = range(6)
 
 # The family of a node: its outermost children and the second ones (0 for none), how many it has on each side, and the
 # sets of their labels as bits.
@@ -86,6 +83,14 @@ def top(state: Any, k: int) -> int:
     """The item s_k of the stack, −1 if there is none."""
     place = state.registers[DEPTH] - 1 - k
     return np.int64(state.stack[place]) if place >= 0 else np.int64(-1)
+
+
+@inlined
+def node_at(x: Any, state: Any, place: int) -> int:
+    """The node at a place, by its number in ``PLACES``; −1 or 0 if there is none."""
+    if place < _FIRST_OF_BUFFER:
+        return top(state, place)
+    return np.int64(state.buffer[min(state.registers[FRONT] + place - _FIRST_OF_BUFFER, x.n)])
 
 
 @inlined

@@ -11,7 +11,7 @@ the best one is found in O(n³) steps (Eisner 1996) by joining *spans*, whose he
 They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`), together with one for each arc, into which
 there is an edge for each label: arcs and labels are decided in one plan, exactly, and any of the six methods of
 :mod:`treewright.learners.irl` can learn their scores. Every projective tree with one root has one derivation. What is
-seen of an arc and a label: :mod:`treewright.dependency.arcs`.
+seen of an arc and a label: :mod:`treewright.dependency.eisner_features`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
-from treewright.dependency.arcs import SIGHT, Labels, collect_pass, score_pass, trees_pass
+from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass, trees_pass
 from treewright.dependency.parser import (
     _LIFTED_COUNT,
     _MOST_WORDS,
@@ -39,16 +39,17 @@ from treewright.dependency.parser import (
 )
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import InverseRL, make_learner, train_irl
+from treewright.errors import CorpusError
+from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
+from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
+from treewright.settings import Setting
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -129,8 +130,8 @@ def _table(columns: tuple[Any, ...]) -> Shorts:
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
 #: what a method is given where nothing is said of it, chosen on development data
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 150.0},
-    "perceptron": {**_SETTINGS, "step_size": 4.0},
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 150.0},
+    "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 0.1, "n_best": 50},
     "policy-matching": {**_SETTINGS, "step_size": 400.0, "temperature": 20.0},
     "mwal": {**_SETTINGS, "step_size": 0.3},
@@ -147,7 +148,7 @@ class EisnerParser(DependencyParser):
 
     Args:
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
             chosen for parsing: small batches, averaging, few passes.
         bits: the size of the table of hashed features: 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
         min_count: words rarer than this in training look like new words.
@@ -164,6 +165,8 @@ class EisnerParser(DependencyParser):
     """
 
     task: ClassVar[str] = "eisner"
+    settings: ClassVar[tuple[Setting, ...]] = (BITS, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
     bits: int  # the parent's may be None
 
     def __init__(
@@ -238,24 +241,10 @@ class EisnerParser(DependencyParser):
 
     def _make_learner(self) -> InverseRL:
         """The learner, with what is good for parsing where it says nothing."""
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if isinstance(settings, dict):
-            settings = {**DEFAULTS.get(str(settings.get("name")), {}), **settings}
-        made = make_learner(settings)
-        if not isinstance(made, InverseRL):
-            raise ConfigError(
-                f"learner {made.name!r} learns from single actions, but this parser compares whole trees: "
-                f"it is one of: {', '.join(DEFAULTS)}"
-            )
-        return made
-
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
-
-    def _check_settings(self) -> None:
-        for name, least, most in (("bits", 1, 30), ("min_count", 1, 2**31 - 1), ("seed", 0, 2**31 - 1)):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, InverseRL)
+        settings = learner_settings(self.learner, InverseRL)
+        return make_learner({**DEFAULTS.get(settings["name"], {}), **settings}, InverseRL)
 
     # ---- words, labels and trees as numbers
 
@@ -387,14 +376,14 @@ class EisnerPlanner(HypergraphPlanner):
 
     def _score(self, θ: Any, which: Ints, at: Ints, scores: Floats, best: npt.NDArray[np.int16]) -> None:
         # fmt: off
-        score_pass(ENGINE, SIGHT, θ, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+        score_pass(SIGHT, θ, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
                    scores, best)
         # fmt: on
 
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
         """The features of arcs and labels."""
         # fmt: off
-        collect_pass(ENGINE, SIGHT, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
+        collect_pass(SIGHT, which, at, self.at, self.words, self.table, self.labels, self.arcs, self.rows,
                      weights, sums)
         # fmt: on
 
@@ -416,8 +405,8 @@ class EisnerPlanner(HypergraphPlanner):
                 self._score(θ, which, at, scores, best)
                 none = np.zeros(0, np.int32), np.zeros(len(which) + 1, np.int64)
                 batch = Batch(self.graph[which], scores, at, *none)
-                best_pass(ENGINE, forests, batch, weights, np.zeros(len(which)))
-                trees_pass(ENGINE, which, at, words_at, weights, best, heads, labels)
+                best_pass(forests, batch, weights, np.zeros(len(which)))
+                trees_pass(which, at, words_at, weights, best, heads, labels)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -15,20 +16,20 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
 from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
 from treewright.dependency.scores import DependencyScores, score_dependencies
-from treewright.dependency.swap import projective_order
-from treewright.dependency.task import SYSTEMS, DependencyParsing, parsing_task
+from treewright.dependency.systems import TransitionSystem, find_system, system_names
+from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
 from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Learner, make_learner, train
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import Corpus, Estimator, Running
+from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
+from treewright.learners import Imitation, Learner, Structured, learner_rows, learner_settings, make_learner, train
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Estimator, Running
-from treewright.learners.irl import IRL
-from treewright.learners.structured import STRUCTURED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
+from treewright.settings import Choice, Like, Real, Setting, one_of
 
 __all__ = ["DependencyParser"]
 
@@ -38,8 +39,7 @@ _BATCH = 20_000  # tokens decoded at a time when streaming
 _MOST_WORDS = 500_000  # words kept in the table while streaming
 _LIFTED_COUNT = 10  # lifted labels rarer than this are not worth a class of their own
 
-MODES = ("accurate", "fast")
-BITS = {"accurate": 19, "fast": 20}
+MODE_BITS = {"accurate": 19, "fast": 20}
 #: so many weights are kept, the largest: about three bytes each in the model file
 MOST_WEIGHTS = {"accurate": 10_000_000, "fast": 4_000_000}
 #: what a learner is given where it says nothing of these, chosen on development data
@@ -47,16 +47,62 @@ UPDATES: dict[str, dict[str, Any]] = {
     "accurate": {"name": "perceptron", "margin": 30.0},
     "fast": {"name": "perceptron", "margin": 50.0},
 }
-EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "iterations": 12}, "fast": {"k": 0, "iterations": 20}}
+EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
+
+
+def _check_features(features: Any) -> Any:
+    parts = features.values() if isinstance(features, dict) else [features]
+    if not isinstance(features, str) and not all(_are_texts(part) for part in parts):
+        raise ValueError
+    _make_templates(features, "accurate")
+    return features
+
+
+def _are_texts(part: Any) -> bool:
+    return isinstance(part, (list, tuple)) and all(isinstance(each, str) for each in part)
+
+
+class _Systems(Choice):
+    """The names of transition systems, and transition systems."""
+
+    def normal(self, value: Any) -> Any:
+        """Return the system."""
+        return find_system(value if isinstance(value, TransitionSystem) else super().normal(value))
+
+    def plain(self, value: Any) -> Any:
+        """Return the name of the system."""
+        return value.name
+
+
+SYSTEM = Setting("system", _Systems(system_names), "The transition system: how trees are built")
+FEATURES = Setting(
+    "features",
+    Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
+    "What is looked at: rich, basic, or templates such as 's0.w; s0.t b0.t'",
+)
+MODE = Setting(
+    "mode",
+    Choice({"accurate": "a move and its label at once", "fast": "first the move"}),
+    "How transitions are chosen",
+)
+ORACLE = Setting(
+    "oracle",
+    Choice({"dynamic": "knows what every action costs in every state", "static": "knows one way"}),
+    "Who says what is right",
+)
+LABEL_WEIGHT = Setting(
+    "label_weight", Real(0, 1), "What a wrong label costs where the head is right; a wrong head costs 1"
+)
 
 
 class DependencyParser(Estimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
-        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid`` or ``swap``.
-            All but the last build projective trees; crossing arcs are lifted before learning and put back after
-            parsing (:mod:`treewright.dependency.projective`).
+        system: ``arc-standard``, ``arc-standard-buffer``, ``arc-eager``, ``arc-hybrid``, ``swap``, the name of a system
+            of an installed package, or a :class:`~treewright.dependency.systems.TransitionSystem`. All but swap build
+            projective trees; crossing arcs are lifted before learning and put back after parsing
+            (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
         features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
@@ -71,7 +117,7 @@ class DependencyParser(Estimator):
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
-    >>> parser = DependencyParser(learner={"name": "exploration", "iterations": 3}, features="basic", bits=14)
+    >>> parser = DependencyParser(learner={"name": "exploration", "passes": 3}, features="basic", bits=14)
     >>> parser = parser.fit(train, dev=dev)
     >>> scores = parser.evaluate(test)
     >>> scores.las > 0.7
@@ -79,10 +125,22 @@ class DependencyParser(Estimator):
     """
 
     task: ClassVar[str] = "dependency"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        SYSTEM,
+        FEATURES,
+        MODE,
+        ORACLE,
+        BEAM,
+        replace(BITS, none=f"{MODE_BITS['accurate']}, or {MODE_BITS['fast']} in the mode fast"),
+        MIN_COUNT,
+        LABEL_WEIGHT,
+        SEED,
+    )
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,
-        system: str = "arc-hybrid",
+        system: str | TransitionSystem = "arc-hybrid",
         *,
         learner: str | Learner | dict[str, Any] = "exploration",
         features: Features = "rich",
@@ -112,6 +170,7 @@ class DependencyParser(Estimator):
     templates_: Templates
     policy_: LinearPolicy
     _table: WordTable
+    _system: TransitionSystem
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
@@ -128,7 +187,7 @@ class DependencyParser(Estimator):
         trained = train(
             learner,
             packed,
-            bits=BITS[self.mode] if self.bits is None else self.bits,
+            bits=self._bits,
             beam=self.beam,
             seed=self.seed,
             evaluate=evaluate,
@@ -200,45 +259,34 @@ class DependencyParser(Estimator):
         is_new = not hasattr(self, "labels_")
         if is_new:
             self._learn_words(sentences)
-        bits = BITS[self.mode] if self.bits is None else self.bits
         packed = self._pack_gold(sentences, learn_labels=is_new)
-        return TransitionEnvironment(packed, bits=bits, tradeoff=tradeoff, initial=initial)
+        return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _make_learner(self) -> Learner:
         """The learner, with what is good for parsing where it says nothing."""
-        if not isinstance(self.learner, (str, dict)):
-            return make_learner(self.learner)
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if settings.get("name") in (*STRUCTURED, *IRL):  # they have no such choices
-            return make_learner(settings)
-        mode = self.mode if self.mode in MODES else MODES[0]
-        exploring = EXPLORING[mode] if settings.get("name") == "exploration" else {}
-        return make_learner({"update": UPDATES[mode], **exploring, **settings})
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, Imitation, Structured)
+        settings = learner_settings(self.learner, Imitation, Structured)
+        usual: dict[str, Any] = {}
+        if settings["name"] in learner_rows(Imitation):  # the others have no such choices
+            exploring = EXPLORING[self.mode] if settings["name"] == "exploration" else {}
+            usual = {"update": UPDATES[self.mode], **exploring}
+        return make_learner({**usual, **settings}, Imitation, Structured)
 
     def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        bits = BITS.get(self.mode, 0) if self.bits is None else self.bits
-        return {**self.get_params(), "bits": bits, "learner": self._make_learner().params()}
+        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        config = super().resolved_config()
+        return {**config, "bits": self._bits}
 
-    def _check_settings(self) -> None:
-        for name, known in (("system", tuple(SYSTEMS)), ("mode", MODES), ("oracle", ("dynamic", "static"))):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} cannot be {getattr(self, name)!r}; it is one of: {', '.join(known)}")
-        if self.bits is not None:
-            self.bits = whole_number("bits", self.bits, 1, 30)
-        for name, least, most in (
-            ("beam", 1, 1000),
-            ("min_count", 1, 2**31 - 1),
-            ("seed", 0, 2**31 - 1),
-        ):
-            setattr(self, name, whole_number(name, getattr(self, name), least, most))
-        if not 0.0 <= float(self.label_weight) <= 1.0:
-            raise ConfigError(f"label_weight must lie between 0 and 1, not {self.label_weight!r}")
+    @property
+    def _bits(self) -> int:
+        return MODE_BITS[self.mode] if self.bits is None else int(self.bits)
 
     # ---- what is learned before the weights are
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the table of words, and the templates."""
+        """The vocabulary, the table of words, the templates, and the transition system that a name means."""
+        self._system = find_system(self.system)
         counts: Counter[str] = Counter()
         for sentence in sentences:
             for form, lemma, *_ in sentence.tokens:
@@ -255,7 +303,7 @@ class DependencyParser(Estimator):
         at = _offsets(tokens)
         heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
         labels = [t.deprel for s in tokens for t in s]
-        if self.system != "swap":
+        if self._system.projective:
             heads, labels = lift_corpus(heads, labels, at, min_count=_LIFTED_COUNT)
         if learn_labels:
             # plain labels first: those with the encoding of a lift come behind them
@@ -269,8 +317,7 @@ class DependencyParser(Estimator):
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
-        return parsing_task(self.templates_)(
-            self.system,
+        return parsing_task(self._system, self.templates_)(
             len(self.labels_),
             staged=self.mode == "fast",
             static=self.oracle == "static",
@@ -303,15 +350,12 @@ class DependencyParser(Estimator):
             "gold_heads_at": framed_at,
             "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
             "gold_labels_at": framed_at,
-            "order": np.zeros(0, np.int32),
+            "prepared": np.zeros(0, np.int32),
+            "prepared_at": np.zeros(len(at), np.int64),
         }
-        order_at = np.zeros(len(at), np.int64)
-        if self.system == "swap" and heads is not None:
-            flat["order"] = np.concatenate(
-                [np.concatenate(projective_order(heads[a:b])) for a, b in pairwise(at.tolist())]
-            )
-            order_at = 2 * (at + np.arange(len(at)))
-        flat["order_at"] = order_at
+        if self._system.prepare is not None and heads is not None:
+            prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
+            flat |= {"prepared": np.concatenate(prepared), "prepared_at": _offsets(prepared)}
         return self._task().packed(lengths, flat)
 
     # ---- trees out of final states
@@ -367,6 +411,12 @@ class DependencyParser(Estimator):
         self.root_labels_ = [int(k) for k in settings["root_labels"]]
         self.word_labels_ = [int(k) for k in settings["word_labels"]]
         self.templates_ = Templates(settings["moves"], settings["label_templates"])
+        try:
+            self._system = find_system(self.system)
+        except ConfigError as error:
+            raise ModelError(
+                f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
+            ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self._table = WordTable(self.vocabulary_)
         self.policy_ = LinearPolicy.from_arrays(arrays)
@@ -376,11 +426,15 @@ def _make_templates(features: Features, mode: str) -> Templates:
     """Templates from the name of a set, a list of templates, or two lists by the names ``moves`` and ``labels``."""
     if isinstance(features, str):
         if features not in FEATURE_SETS:
-            raise ConfigError(f"features cannot be {features!r}; there are the sets {', '.join(FEATURE_SETS)}")
+            raise ConfigError(one_of(features, FEATURE_SETS), setting="features", value=features)
         templates = FEATURE_SETS[features]
     elif isinstance(features, dict):
         if not set(features) <= {"moves", "labels"}:
-            raise ConfigError(f"features are given for 'moves' and 'labels', not for {', '.join(map(repr, features))}")
+            raise ConfigError(
+                f"are given for 'moves' and 'labels', not for {', '.join(map(repr, features))}",
+                setting="features",
+                value=features,
+            )
         templates = Templates(features.get("moves", ()), features.get("labels", ()))
     else:
         templates = Templates(features)

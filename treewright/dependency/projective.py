@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import CorpusError, whole_number
+from treewright.errors import CorpusError
 from treewright.search.compiling import kernel
-from treewright.search.task import ENGINE
+from treewright.settings import whole_number
 
 __all__ = ["LIFTED", "deprojectivize", "lift_corpus", "nonprojective_sentences", "plain_label", "projectivize"]
 
@@ -102,7 +102,7 @@ def nonprojective_sentences(heads: npt.NDArray[np.int32], at: npt.NDArray[np.int
     array([1])
     """
     found = np.empty(len(at) - 1, np.bool_)
-    _nonprojective_pass(ENGINE, heads, at, found)
+    _nonprojective_pass(heads, at, found)
     return np.flatnonzero(found)
 
 
@@ -181,7 +181,7 @@ def _first_below(head: int, word: int, wanted: str, labels: list[str], dependent
 
 
 @kernel
-def _nonprojective_pass(engine: Any, heads: Any, at: Any, found: Any) -> None:
+def _nonprojective_pass(heads: Any, at: Any, found: Any) -> None:
     """Which sentences cannot be built by joining neighbours, as a shift-reduce parser does, in one go from the left."""
     longest = 0
     for i in range(len(at) - 1):

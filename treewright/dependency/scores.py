@@ -18,10 +18,12 @@ from itertools import zip_longest
 from math import inf
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from treewright.corpora import Sentence
 from treewright.dependency.trees import word_line
 from treewright.errors import ConfigError, CorpusError
-from treewright.metrics import approximate_randomization, bootstrap_interval, error_reduction, paired_bootstrap
+from treewright.metrics import bootstrap_interval, significance
 
 __all__ = [
     "ArcLengthScore",
@@ -118,31 +120,10 @@ class DependencyScores:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two annotations against the same gold one. Positive differences mean that B is better than A.
+class Comparison(significance.Comparison):
+    """A comparison of two annotations (:class:`treewright.metrics.Comparison`) by LAS or UAS over ``tokens`` words."""
 
-    ``p_bootstrap`` is one-sided (B is not better), ``p_randomization`` two-sided (they do not differ).
-    ``error_reduction`` is the part of A's errors that B does not make, None where A makes none. ``a_better``,
-    ``b_better`` and ``equal`` count sentences.
-    """
-
-    measure: str
-    a: float
-    b: float
-    difference: float
-    interval: tuple[float, float]
-    p_bootstrap: float
-    p_randomization: float
-    error_reduction: float | None
-    a_better: int
-    b_better: int
-    equal: int
     tokens: int
-    sentences: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values."""
-        return asdict(self)
 
 
 class _Arc(NamedTuple):
@@ -248,28 +229,9 @@ def compare_dependencies(
         pairs = list(_sentences(gold, annotation, name, subtypes, punctuation))
         totals = [len(arcs) for _, arcs in pairs]
         counts.append([sum(arc.right if measure == "las" else arc.attached for arc in arcs) for _, arcs in pairs])
-    a_correct, b_correct = counts
-    tokens = sum(totals)
-    a_score, b_score = sum(a_correct) / tokens, sum(b_correct) / tokens
-    # The totals are the same, so the difference is a score too: of b - a, raised by 1 as counts cannot be negative.
-    gains = [y - x for x, y in zip(a_correct, b_correct, strict=True)]
-    raised = [gain + total for gain, total in zip(gains, totals, strict=True)]
-    interval = bootstrap_interval(raised, totals, seed, samples)
-    return Comparison(
-        measure=measure,
-        a=a_score,
-        b=b_score,
-        difference=sum(gains) / tokens,
-        interval=(interval.low - 1, interval.high - 1),
-        p_bootstrap=paired_bootstrap(a_correct, b_correct, totals, seed, samples),
-        p_randomization=approximate_randomization(a_correct, b_correct, totals, seed, samples),
-        error_reduction=error_reduction(a_score, b_score) if a_score < 1 else None,
-        a_better=sum(gain < 0 for gain in gains),
-        b_better=sum(gain > 0 for gain in gains),
-        equal=sum(gain == 0 for gain in gains),
-        tokens=tokens,
-        sentences=len(totals),
-    )
+    a_counts, b_counts = (np.array([correct, totals], np.float64).T for correct in counts)
+    compared = significance.compare(a_counts, b_counts, measure=measure, seed=seed, samples=samples)
+    return Comparison(**vars(compared), tokens=sum(totals))
 
 
 def _sentences(

@@ -14,28 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.dependency.configuration import (
-    DEPTH,
-    FRONT,
-    LEFT,
-    RIGHT,
-    SHIFT,
-    SWAP,
-    SWAPS,
-    is_complete,
-    pop,
-    shift,
-    top,
-)
+from treewright.dependency.configuration import DEPTH, FRONT, is_complete, pop, shift, top
+from treewright.dependency.systems import Move, TransitionSystem
 from treewright.search import compiled, inlined
 
-__all__ = ["ARCS", "MOST_SWAPS", "admissible", "move", "projective_order", "static"]
+__all__ = ["SYSTEM", "projective_order"]
+
+SHIFT, LEFT, RIGHT, SWAP = range(4)
 
 MOST_SWAPS = 4  # for each word
-
-
-#: where the head and the dependent of Left-Arc and of Right-Arc are
-ARCS = (("s0", "s1"), ("s1", "s0"))
 
 
 @inlined
@@ -49,13 +36,13 @@ def admissible(x: Any, state: Any) -> int:
         moves |= 1 << LEFT
     if depth > 2 or (depth == 2 and rest == 0):
         moves |= 1 << RIGHT
-    if depth > 2 and top(state, 1) < top(state, 0) and state.registers[SWAPS] < MOST_SWAPS * x.n:
+    if depth > 2 and top(state, 1) < top(state, 0) and state.swaps[0] < MOST_SWAPS * x.n:
         moves |= 1 << SWAP
     return moves
 
 
 @inlined
-def move(state: Any, action: int) -> None:
+def move(x: Any, state: Any, action: int) -> None:
     """Change stack and buffer."""
     if action == SHIFT:
         shift(state)
@@ -63,7 +50,7 @@ def move(state: Any, action: int) -> None:
     if action == SWAP:
         state.registers[FRONT] -= 1
         state.buffer[state.registers[FRONT]] = top(state, 1)
-        state.registers[SWAPS] += 1
+        state.swaps[0] += 1
     pop(state, 0 if action == RIGHT else 1)
 
 
@@ -79,9 +66,9 @@ def static(x: Any, state: Any) -> int:
         return LEFT
     if x.gold_heads[s0] == s1 and is_complete(x, state, s0):
         return RIGHT
-    if s1 > 0 and x.order[s1] > x.order[s0]:
+    if s1 > 0 and x.prepared[s1] > x.prepared[s0]:
         front = state.registers[FRONT]
-        if front >= x.n or x.order[x.n + 1 + state.buffer[front]] != x.order[x.n + 1 + s0]:
+        if front >= x.n or x.prepared[x.n + 1 + state.buffer[front]] != x.prepared[x.n + 1 + s0]:
             return SWAP
     return SHIFT
 
@@ -115,6 +102,11 @@ def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32
     return order, _components(heads, children)
 
 
+def prepare(heads: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """The place of each node in the projective order, and then its component: what the oracle needs to know."""
+    return np.concatenate(projective_order(heads))
+
+
 def _components(heads: npt.NDArray[np.int32], children: list[list[int]]) -> npt.NDArray[np.int32]:
     """Run arc-standard without swaps as far as it goes: what is then under one item of the stack is a component."""
     n = len(heads)
@@ -143,3 +135,15 @@ def _components(heads: npt.NDArray[np.int32], children: list[list[int]]) -> npt.
             top_of = joined[top_of]
         component[word] = top_of
     return component
+
+
+SYSTEM = TransitionSystem(
+    name="swap",
+    moves=(Move("SHIFT"), Move("LEFTARC", "s0", "s1"), Move("RIGHTARC", "s1", "s0"), Move("SWAP")),
+    admissible=admissible,
+    move=move,
+    static=static,
+    state={"swaps": 1},
+    projective=False,
+    prepare=prepare,
+)

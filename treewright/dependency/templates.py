@@ -110,7 +110,7 @@ class Templates:
             "    depth, front = np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])",
             "    if state.registers[PENDING] == 0:",
             *("        " + line for line in _statements(self.moves, random)),
-            "    head, dependent = arc_of(x, state, np.int64(state.registers[PENDING]))",
+            "    head, dependent = arc_of(x, state, np.int64(state.registers[PENDING]) - 1)",
             *("    " + line for line in _statements(self.labels, random)),
         ]
         return "\n".join(lines) + "\n"

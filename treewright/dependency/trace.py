@@ -24,45 +24,24 @@ from typing import Any
 import numpy as np
 
 from treewright.corpora import Sentence
-from treewright.dependency.configuration import DEPTH, FRONT, LEFT, REDUCE, RIGHT, SHIFT
+from treewright.dependency.configuration import DEPTH, FRONT
 from treewright.dependency.parser import DependencyParser
 from treewright.dependency.projective import projectivize
-from treewright.dependency.task import (
-    FIRST_ARC,
-    MOVES,
-    STAGED,
-    STATIC,
-    SYSTEM,
-    SYSTEMS,
-    DependencyParsing,
-    admissible,
-    arc_of,
-    make_move,
-    move_costs,
-    static_move,
-)
+from treewright.dependency.systems import TransitionSystem, find_system
+from treewright.dependency.task import STATIC, DependencyParsing
 from treewright.dependency.trees import check_tree, is_projective
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
 from treewright.search import Packed, interpreted
 from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
 from treewright.search.hashing import seed_random
+from treewright.settings import whole_number
 
-__all__ = ["DONE", "MOVE_NAMES", "ORACLES", "ROOT", "Step", "trace", "trace_gold"]
+__all__ = ["DONE", "ORACLES", "ROOT", "Step", "trace", "trace_gold"]
 
-#: what the papers and lectures call the moves: Shift, Left-Arc, Right-Arc, and Reduce or Swap
-MOVE_NAMES = {
-    "arc-standard": ("SHIFT", "LEFTARC", "RIGHTARC"),
-    "arc-standard-buffer": ("Shift", "Left", "Right"),
-    "arc-eager": ("SH", "LA", "RA", "RE"),
-    "arc-hybrid": ("SHIFT", "LEFTARC", "RIGHTARC"),
-    "swap": ("SHIFT", "LEFTARC", "RIGHTARC", "SWAP"),
-}
 ORACLES = ("static", "dynamic")
 ROOT = "root"
 DONE = "Done"
 
-_admissible, _arc_of, _make_move = interpreted(admissible), interpreted(arc_of), interpreted(make_move)
-_move_costs, _static_move = interpreted(move_costs), interpreted(static_move)
 _decide, _draw_policy, _new_scratch = interpreted(decide), interpreted(draw_policy), interpreted(new_scratch)
 _seed_random = interpreted(seed_random)
 
@@ -117,21 +96,21 @@ class Step:
 
 
 def trace(
-    parser: DependencyParser | str,
+    parser: DependencyParser | TransitionSystem | str,
     sentence: Sentence | Sequence[str],
     *,
     gold: bool | None = None,
     labelled: bool = True,
     top: int = 3,
 ) -> list[Step]:
-    """The steps of a parser, or of a transition system by its name (see :func:`trace_gold`), on a sentence.
+    """The steps of a parser, or of a transition system (see :func:`trace_gold`), on a sentence.
 
     The parser's steps are greedy, also where it parses with a beam. ``top`` is how many scores each step has. Where
     every word has a head, steps have costs too; ``gold=True`` insists on that, and ``gold=False`` does without.
     """
     if not isinstance(sentence, Sentence):
         sentence = Sentence.from_words(sentence)
-    if isinstance(parser, str):
+    if not isinstance(parser, DependencyParser):
         return trace_gold(sentence, parser, labelled=labelled)
     parser._check_fitted()
     if not sentence.tokens:
@@ -148,7 +127,7 @@ def trace(
 
 def trace_gold(
     sentence: Sentence,
-    system: str = "arc-standard",
+    system: str | TransitionSystem = "arc-standard",
     *,
     oracle: str = "static",
     labelled: bool = True,
@@ -158,20 +137,19 @@ def trace_gold(
 
     ``moves`` are made first, right or wrong, as in ``["SH", "LA_SBJ"]``; arcs without a label get that of the gold
     tree. Then the oracle goes on. Where the static oracle finds no move that may be made, which happens only after
-    wrong ones, it shifts. The dynamic oracle takes a move of the least cost: of several that of the static one, or the
-    first.
+    wrong ones, it makes the first that may be, such as Shift. The dynamic oracle takes a move of the least cost: of
+    several that of the static one, or the first.
 
-    Words are lifted where arcs cross, as a parser does before training, unless the system is ``swap``.
+    Words are lifted where arcs cross, as a parser does before training, unless the system builds such trees.
     """
-    if system not in SYSTEMS:
-        raise ConfigError(f"system cannot be {system!r}; it is one of: {', '.join(SYSTEMS)}")
+    system = find_system(system)
     if oracle not in ORACLES:
         raise ConfigError(f"oracle cannot be {oracle!r}; it is one of: {', '.join(ORACLES)}")
-    if oracle == "dynamic" and system not in DependencyParsing.exact:
-        raise ConfigError(f"the system {system!r} has no dynamic oracle; choose the static one")
+    if oracle == "dynamic" and system.costs is None:
+        raise ConfigError(f"the system {system.name!r} has no dynamic oracle; choose the static one")
     check_tree(sentence)
     heads, relations = [token.head or 0 for token in sentence.tokens], list(sentence.column("deprel"))
-    if system != "swap" and not is_projective(heads):
+    if system.projective and not is_projective(heads):
         heads, relations = projectivize(heads, relations)
     given = [_parsed_move(move, system) for move in moves]
     labels = list(dict.fromkeys([*relations, *(label for _, label in given if label)]))
@@ -180,7 +158,9 @@ def trace_gold(
     return list(run.by_oracle(oracle, given))
 
 
-def _pack(system: str, sentence: Sentence, heads: list[int], relations: list[str], labels: list[str]) -> Packed:
+def _pack(
+    system: TransitionSystem, sentence: Sentence, heads: list[int], relations: list[str], labels: list[str]
+) -> Packed:
     """A gold tree as a parser that has learned nothing yet would pack it."""
     parser = DependencyParser(system, features=["s0.w"])
     parser._learn_words([sentence])
@@ -189,14 +169,14 @@ def _pack(system: str, sentence: Sentence, heads: list[int], relations: list[str
     return parser._pack([sentence.tokens], np.array(heads, np.int32), np.array(numbers, np.int32))
 
 
-def _parsed_move(text: str, system: str) -> tuple[int, str | None]:
+def _parsed_move(text: str, system: TransitionSystem) -> tuple[int, str | None]:
     """The number of a move and its label, from a text such as ``LA_SBJ``."""
     name, _, label = text.partition("_")
-    names = MOVE_NAMES[system]
+    names = system.move_names
     if name not in names:
-        raise ConfigError(f"there is no move {name!r} in {system}; there are: {', '.join(names)}")
+        raise ConfigError(f"there is no move {name!r} in {system.name}; there are: {', '.join(names)}")
     move = names.index(name)
-    if label and move not in (LEFT, RIGHT):
+    if label and not system.moves[move].makes_arc:
         raise ConfigError(f"the move {text!r} has a label, but {name} makes no arc")
     return move, label or None
 
@@ -207,13 +187,15 @@ class _Run:
     def __init__(
         self, packed: Packed, sentence: Sentence, labels: Sequence[str], *, labelled: bool, gold: bool
     ) -> None:
+        assert isinstance(packed.task, DependencyParsing)
         x = packed.instance(0)
         self.task = packed.task.plain()
+        self.system, self.transitions = packed.task.system, packed.task.transitions.plain()
+        self.staged, self.move_and_label = packed.task.staged, packed.task.move_and_label
         options = x.options.copy()
         options[STATIC] = 0  # costs are the dynamic oracle's
         self.x = x._replace(options=options, label_weight=np.array([1.0 if labelled else 0.0]))  # errors are the loss
-        self.system = next(name for name, number in SYSTEMS.items() if number == x.options[SYSTEM])
-        self.names = MOVE_NAMES[self.system]
+        self.names = self.system.move_names
         self.words = (ROOT, *sentence.forms)
         self.labels, self.labelled, self.gold = labels, labelled, gold
         n = len(sentence)
@@ -236,11 +218,11 @@ class _Run:
                     f"move {number + 1}, {self.names[move]}, is not possible there; choose from: {possible}"
                 )
             label_number = -1
-            if move in (LEFT, RIGHT):
-                _, dependent = _arc_of(self.x, self.state, move)
+            if self.system.moves[move].makes_arc:
+                _, dependent = self.transitions.arc_of(self.x, self.state, move)
                 label_number = self.labels.index(label) if label else int(self.x.gold_labels[dependent])
             yield self._step(number, move, label_number)
-            _make_move(self.x, self.state, move, label_number)
+            self.transitions.make_move(self.x, self.state, move, label_number)
 
     def by_parser(self, parser: DependencyParser, top: int) -> Iterator[Step]:
         """Make the moves that a parser's policy chooses."""
@@ -256,43 +238,42 @@ class _Run:
             scored = zip(scratch.actions[:n].tolist(), scratch.scores[:n].tolist(), strict=True) if n > 1 else ()
             return action, sorted(scored, key=lambda item: -item[1])
 
-        staged = bool(self.x.options[STAGED])
         for number in range(self.most_steps + 1):
             if self.task.is_final(self.x, self.state):
                 yield self._step(number)
                 return
             action, scored = choose()
-            move, label = (action, -1) if staged else _taken_apart(action)
+            move, label = self.move_and_label(action)
             scores: dict[str, float] = {}
             for other, score in scored:
-                other_move, other_label = (other, -1) if staged else _taken_apart(other)
+                other_move, other_label = self.move_and_label(other)
                 scores.setdefault(_named(self.names[other_move], self._label(other_label)), score)
             label_scores: dict[str, float] = {}
-            if staged and move in (LEFT, RIGHT):
+            if self.staged and self.system.moves[move].makes_arc:
                 self.task.step(self.x, self.state, action)
                 action, scored = choose()
-                label = action - MOVES
-                label_scores = {self.labels[other - MOVES]: score for other, score in scored}
+                _, label = self.move_and_label(action)
+                label_scores = {self.labels[self.move_and_label(other)[1]]: score for other, score in scored}
             yield self._step(number, move, label, _first(scores, top), _first(label_scores, top))
             self.task.step(self.x, self.state, action)
 
     def _possible(self) -> list[int]:
-        bits = int(_admissible(self.x, self.state))
-        return [move for move in range(MOVES) if bits >> move & 1]
+        bits = int(self.transitions.admissible(self.x, self.state))
+        return [move for move in range(len(self.names)) if bits >> move & 1]
 
     def _oracle_move(self, oracle: str) -> int:
-        possible, static = self._possible(), int(_static_move(self.x, self.state))
+        possible, static = self._possible(), int(self.transitions.static_move(self.x, self.state))
         if oracle == "static":
-            return static if static in possible else SHIFT if SHIFT in possible else possible[0]
+            return static if static in possible else possible[0]
         costs = self._costs()
         best = [move for move in possible if costs[move] == 0]
         return static if static in best else best[0]
 
     def _costs(self) -> dict[int, int]:
-        if not self.gold or self.system not in DependencyParsing.exact or self.task.is_final(self.x, self.state):
+        if not self.gold or self.system.costs is None or self.task.is_final(self.x, self.state):
             return {}
-        costs = np.zeros(MOVES)
-        _move_costs(self.x, self.state, costs)
+        costs = np.zeros(len(self.names))
+        self.transitions.move_costs(self.x, self.state, costs)
         return {move: int(costs[move]) for move in self._possible()}
 
     def _label(self, number: int) -> str | None:
@@ -309,8 +290,8 @@ class _Run:
         """What is seen before a move is made; without a move, at the end."""
         state, words = self.state, self.words
         arc: dict[str, Any] = {}
-        if move in (LEFT, RIGHT):
-            head, dependent = (int(node) for node in _arc_of(self.x, state, move))
+        if move is not None and self.system.moves[move].makes_arc:
+            head, dependent = (int(node) for node in self.transitions.arc_of(self.x, state, move))
             arc = {
                 "label": self._label(label),
                 "head": head,
@@ -334,13 +315,6 @@ class _Run:
 
 def _first(scores: dict[str, float], top: int) -> dict[str, float]:
     return dict(list(scores.items())[:top])
-
-
-def _taken_apart(action: int) -> tuple[int, int]:
-    """The move and the label of a joint action; −1 for none."""
-    if action < FIRST_ARC:
-        return (SHIFT, REDUCE)[action], -1
-    return LEFT + (action - FIRST_ARC) % 2, (action - FIRST_ARC) // 2
 
 
 def _named(action: str, label: str | None) -> str:

@@ -1,5 +1,6 @@
 """Learners: imitation learning as one algorithm with a table of named rows; with beams, planners, and rewards."""
 
+from treewright.learners.counting import MaximumLikelihood
 from treewright.learners.imitation import (
     DI_DLO,
     DI_LO,
@@ -13,10 +14,8 @@ from treewright.learners.imitation import (
     DetLOLS,
     Exploration,
     Imitation,
-    Learner,
     Supervised,
     VDAgger,
-    make_learner,
     table,
 )
 from treewright.learners.irl import (
@@ -32,6 +31,15 @@ from treewright.learners.irl import (
     irl_table,
 )
 from treewright.learners.irl_training import TrainedIRL, train_irl
+from treewright.learners.loop import Pass
+from treewright.learners.registry import (
+    FAMILIES,
+    Family,
+    Learner,
+    learner_rows,
+    learner_settings,
+    make_learner,
+)
 from treewright.learners.rl import (
     RL,
     Apprenticeship,
@@ -47,11 +55,12 @@ from treewright.learners.rl import (
 from treewright.learners.rl_training import RLPass, train_rl
 from treewright.learners.schedules import Constant, Decay, ExpertFirst, Linear, Schedule, make_schedule
 from treewright.learners.structured import STRUCTURED, EarlyUpdate, MaxViolation, Structured
-from treewright.learners.training import Pass, Trained, train
+from treewright.learners.training import Trained, train
 
 __all__ = [
     "DI_DLO",
     "DI_LO",
+    "FAMILIES",
     "IRL",
     "LEARNERS",
     "LI_DO",
@@ -72,6 +81,7 @@ __all__ = [
     "EarlyUpdate",
     "ExpertFirst",
     "Exploration",
+    "Family",
     "IMinus",
     "IPlus",
     "Imitation",
@@ -81,6 +91,7 @@ __all__ = [
     "MaxEnt",
     "MaxMargin",
     "MaxViolation",
+    "MaximumLikelihood",
     "Pass",
     "PerceptronIRL",
     "PolicyGradient",
@@ -95,6 +106,8 @@ __all__ = [
     "VDAgger",
     "dissimilarity",
     "irl_table",
+    "learner_rows",
+    "learner_settings",
     "make_learner",
     "make_rl",
     "make_schedule",

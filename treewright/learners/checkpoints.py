@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
+from treewright.files import atomic_write
 
 __all__ = [
     "Fingerprint",
@@ -58,8 +58,8 @@ def judged_by(evaluate: Callable[..., float] | None) -> Fingerprint:
 
 def clear(folder: Path) -> None:
     """Forget an earlier training: remove what was saved, and the folder if it held nothing else."""
-    for name in ("state.npz", "examples-[0-9]*.npz"):
-        for file in (*folder.glob(name), *folder.glob(name + ".part")):
+    for name in ("state.npz", "examples-[0-9]*.npz", ".treewright-*.tmp"):
+        for file in folder.glob(name):
             file.unlink()
     with suppress(OSError):
         folder.rmdir()
@@ -68,10 +68,8 @@ def clear(folder: Path) -> None:
 def save_arrays(folder: Path, name: str, arrays: Arrays) -> None:
     """Write arrays to ``folder/name.npz``."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{name}.npz.part"
-    with part.open("wb") as file:
+    with atomic_write(folder / f"{name}.npz", "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-    os.replace(part, folder / f"{name}.npz")
 
 
 def load_arrays(folder: Path, name: str) -> dict[str, npt.NDArray[Any]] | None:

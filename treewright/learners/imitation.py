@@ -1,6 +1,6 @@
 """Imitation learning: one algorithm, and a table of the named ones.
 
-:class:`Imitation` is Goodman's Algorithm 6. In every iteration it *rolls in* (visits states), finds what each action
+:class:`Imitation` is Goodman's Algorithm 6. In every pass it *rolls in* (visits states), finds what each action
 *costs* in each of them, often by *rolling out* to the end, and *trains* on the examples. Every named algorithm is this
 one with some choices made, as in his Table 5.1:
 
@@ -24,14 +24,14 @@ A row of your own takes three lines, or one: ``Imitation(roll_in="learned", roll
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from treewright.errors import ConfigError, whole_number
-from treewright.learners.irl import IRL, InverseRL
-from treewright.learners.schedules import Constant, Decay, ExpertFirst, Schedule, make_schedule
-from treewright.learners.structured import STRUCTURED, Structured
-from treewright.policies.updates import AROW, Update, make_update
+from treewright.errors import ConfigError
+from treewright.learners.registry import PASSES, Family, Learner, register
+from treewright.learners.schedules import BETA, Constant, Decay, ExpertFirst, Schedule
+from treewright.policies.updates import AROW, UPDATE, Update
+from treewright.settings import Choice, Real, Setting, Whole
 
 __all__ = [
     "DI_DLO",
@@ -46,52 +46,67 @@ __all__ = [
     "DetLOLS",
     "Exploration",
     "Imitation",
-    "Learner",
     "Supervised",
     "VDAgger",
-    "make_learner",
     "table",
 ]
 
-ROLL_INS = ("expert", "learned", "mixed-per-step", "mixed-per-roll", "explore")
-ROLL_OUTS = ("none", "expert", "learned", "mixed-per-step", "mixed-per-roll", "both")
-COSTS = ("action", "optimal", "oracle", "loss")
-_OR_NONE = (("focus", 0), ("small_first", 0), ("alpha", 0), ("k", 0))
-DATA = ("first", "current", "all", "online")
+_WHO = {"expert": "", "learned": "the learned policy", "mixed-per-step": "drawn at each step",
+        "mixed-per-roll": "drawn once a sentence"}  # fmt: skip
+
+SETTINGS = (
+    Setting("roll_in", Choice({**_WHO, "explore": "follow predictions"}), "Who visits states"),
+    Setting("roll_out", Choice("none", _WHO, {"both": "weighted by β"}), "Who finishes sentences, to find out costs"),
+    Setting("cost", Choice("action", "optimal", "oracle", "loss"), "What an action costs"),
+    Setting("data", Choice("first", "current", "all", "online"), "What to train on: the examples of which passes"),
+    BETA,
+    PASSES,
+    Setting("epochs", Whole(1), "Epochs of classifier training in each pass"),
+    Setting("samples", Whole(1), "Roll-outs of each action"),
+    Setting("focus", Whole(0), "Steps after which roll-outs are cut; 0: never"),
+    Setting("small_first", Whole(0), "Passes at the beginning that leave out long sentences, fewer each time; 0: none"),
+    Setting("alpha", Whole(0), "Mistakes after which an example is left out; 0: none is"),
+    Setting("k", Whole(0), "Exploration: the pass after which predictions are followed", flags="-k"),
+    Setting("p", Real(0, 1), "Exploration: how often they are not followed even then", flags="-p"),
+    Setting("interpolation", Real(0, 1), "SEARN's γ: the share of the newest policy in the mixture"),
+    UPDATE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imitation:
+class Imitation(Learner):
     """Goodman's Algorithm 6 with every choice open.
 
     * ``roll_in``: who visits the states: the ``expert``, the ``learned`` policy (the expert while there is none), a
-      mixture drawn anew at each step or once a sentence, with the expert's share β; or ``explore``, the lecture's
+      mixture of both, drawn at each step or once a sentence, with the expert's share β; or ``explore``, the lecture's
       Algorithm 3.
     * ``roll_out``: who finishes the sentence after each action that could be taken: as above; ``both`` takes the
       expert's and the learned policy's loss, weighted by β; ``none`` asks the oracle instead.
     * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
       for the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's costs.
-    * ``data``: what the classifier is trained on: the ``first`` iteration's examples, those of the ``current`` one, of
-      ``all`` so far, or each at once as it is met (``online``).
+    * ``data``: what the classifier is trained on: the examples of the ``first`` pass, of the ``current`` one, of
+      ``all`` passes up to now, or each example as soon as it is met (``online``).
     * ``beta``: the schedule of β; see :mod:`treewright.learners.schedules`.
-    * ``iterations``, and ``epochs`` of classifier training in each; ``samples`` of each roll-out; ``focus``: roll-outs
-      are cut after so many steps (focused costing), 0 for never; ``update``: the classifier's update;
-      ``interpolation``: SEARN's γ: train a fresh policy each time and add it to a stochastic mixture.
-    * ``small_first``: in the first so many iterations take the shorter sentences only, more of them each time (§7.2.4);
-      ``alpha``: leave out an example once the classifier has been wrong on it so often, because it may be noise (the
+    * ``passes`` over the corpus, each with some ``epochs`` of classifier training; ``samples`` of each roll-out;
+      ``focus``: the number of steps after which roll-outs are cut (focused costing), 0 for never; ``update``: the
+      classifier's update; ``interpolation``: SEARN's γ: train a new policy in each pass and add it to a stochastic
+      mixture.
+    * ``small_first``: the first passes, as many as this, take the shorter sentences only, more of them each time
+      (§7.2.4); ``alpha``: the number of mistakes after which an example is left out, because it may be noise (the
       α-bound of Goodman, Vlachos & Naradowsky 2016). 0: neither.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
 
     name: ClassVar[str] = "imitation"
     source: ClassVar[str] = "Goodman, Algorithm 6"
+    settings: ClassVar[tuple[Setting, ...]] = SETTINGS
 
     roll_in: str = "expert"
     roll_out: str = "none"
     cost: str = "action"
     data: str = "all"
     beta: Schedule = field(default_factory=ExpertFirst)
-    iterations: int = 10
+    passes: int = 10
     epochs: int = 1
     samples: int = 1
     focus: int = 0
@@ -103,39 +118,37 @@ class Imitation:
     update: Update = field(default_factory=AROW)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "update", make_update(self.update))
-        object.__setattr__(self, "beta", make_schedule(self.beta))
-        for setting, known in (("roll_in", ROLL_INS), ("roll_out", ROLL_OUTS), ("cost", COSTS), ("data", DATA)):
-            if getattr(self, setting) not in known:
-                raise ConfigError(f"{setting} cannot be {getattr(self, setting)!r}; it is one of: {', '.join(known)}")
+        super().__post_init__()
         if (self.cost == "loss") != (self.roll_out != "none"):
             raise ConfigError(
-                f"cost {self.cost!r} does not go with roll-out {self.roll_out!r}: costs are losses exactly where there "
-                "are roll-outs"
+                f"{self.cost!r} does not go with roll_out {self.roll_out!r}: costs are losses exactly where there are "
+                "roll-outs",
+                setting="cost",
+                value=self.cost,
             )
-        for setting, least in (("iterations", 1), ("epochs", 1), ("samples", 1), *_OR_NONE):
-            object.__setattr__(self, setting, whole_number(setting, getattr(self, setting), least))
-        for setting in ("p", "interpolation"):
-            value = getattr(self, setting)
-            if isinstance(value, str) or not 0.0 <= value <= 1.0:
-                raise ConfigError(f"{setting} must lie between 0 and 1, not {value!r}")
-        if self.alpha and self.data in ("online", "current"):
-            raise ConfigError('alpha counts mistakes on the same example, so examples must be kept: set data = "all"')
-        if self.interpolation and self.data != "current":
-            raise ConfigError('interpolation (SEARN) trains each policy on its own iteration: set data = "current"')
-        if self.roll_in == "explore" and self.data != "online":
-            raise ConfigError('the roll-in "explore" is an online algorithm: set data = "online"')
+        for setting, used, data, why in (
+            (
+                "alpha",
+                self.alpha > 0,
+                ("all", "first"),
+                "counts mistakes on an example, so examples must be kept",
+            ),
+            ("interpolation", self.interpolation > 0, ("current",), "trains each policy on the data of its own pass"),
+            ("roll_in", self.roll_in == "explore", ("online",), "'explore' learns from each example at once"),
+        ):
+            if used and self.data not in data:
+                raise ConfigError(f'{why}: set data = "{data[0]}"', setting=setting, value=getattr(self, setting))
 
     @property
     def uses_beta(self) -> bool:
-        """Does the expert's share β matter to the choices made?"""
+        """Whether the expert's share β matters to the choices made."""
         mixed = ("mixed-per-step", "mixed-per-roll", "both")
         return not self.interpolation and (self.roll_in in mixed or self.roll_out in mixed)
 
-    def params(self) -> dict[str, Any]:
-        """The name and all choices, as plain values that :func:`make_learner` takes back."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {"name": self.name, **plain, "beta": str(self.beta), "update": self.update.params()}
+    @property
+    def stages(self) -> int:
+        """The number of stages that a pass has: visiting states, and the epochs of training."""
+        return 1 if self.data == "online" else 1 + self.epochs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +180,7 @@ class DAgger(Imitation):
     """Data aggregation: visit the learned policy's states, label them with the expert's action, train on all so far.
 
     (Lecture, Algorithm 45; Ross et al. 2011.) The expert acts with probability β at each step: by default in the first
-    iteration only.
+    pass only.
     """
 
     name: ClassVar[str] = "dagger"
@@ -190,7 +203,7 @@ class AggraVaTe(Imitation):
 class SEARN(Imitation):
     """Search and learn: a stochastic mixture of policies that drifts away from the expert (Goodman, Table 5.1).
 
-    Each iteration trains a fresh policy on its own data; the newest acts with probability γ (``interpolation``), the
+    Each pass trains a new policy on its own data; the newest acts with probability γ (``interpolation``), the
     one before with γ(1 − γ), and so on; the expert keeps the rest, and is left out in the end.
     """
 
@@ -200,7 +213,7 @@ class SEARN(Imitation):
     roll_out: str = "mixed-per-step"
     cost: str = "loss"
     data: str = "current"
-    iterations: int = 5
+    passes: int = 5
     epochs: int = 5
     interpolation: float = 0.5
 
@@ -301,55 +314,24 @@ _ROWS = (
 #: the named algorithms; add your own under its name and the command line knows it too
 LEARNERS: dict[str, type[Imitation]] = {row.name: row for row in (*_ROWS, Imitation)}
 
-#: what :func:`~treewright.learners.train` takes, or :func:`~treewright.learners.train_irl`
-Learner = Imitation | Structured | InverseRL
+
+def _described(learner: Imitation) -> dict[str, str]:
+    return {
+        "learner": learner.name,
+        "roll-in": learner.roll_in,
+        "roll-out": learner.roll_out,
+        "cost": learner.cost,
+        "data": learner.data,
+        "beta": str(learner.beta),
+        "source": learner.source,
+    }
 
 
-def make_learner(learner: str | Learner | dict[str, Any]) -> Learner:
-    """A learner from its name, from its settings (a dict with ``name``), or as it is.
-
-    Besides the table there are the learners of :mod:`treewright.learners.structured`, which need a beam, and those of
-    :mod:`treewright.learners.irl`, which need a planner.
-
-    >>> make_learner("dagger").roll_in
-    'mixed-per-step'
-    >>> make_learner({"name": "v-dagger", "samples": 3, "beta": "decay:0.02"}).beta
-    Decay(δ=0.02)
-    >>> make_learner("max-violation").violation
-    'max'
-    >>> make_learner({"name": "max-margin", "l2": 0.01}).loss
-    0.5
-    """
-    if isinstance(learner, (Imitation, Structured, InverseRL)):
-        return learner
-    if not isinstance(learner, (str, dict)):
-        raise ConfigError(
-            "a learner is a name, a dictionary of settings with its name, or an object such as DAgger(); "
-            f"{learner!r} is none of these"
-        )
-    settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-    name = str(settings.pop("name", "imitation")).replace("_", "-").lower()
-    rows: dict[str, type[Imitation] | type[Structured] | type[InverseRL]] = {**IRL, **STRUCTURED, **LEARNERS}
-    if name not in rows:
-        raise ConfigError(f"there is no learner {name!r}; there are: {', '.join([*LEARNERS, *STRUCTURED, *IRL])}")
-    known = [f.name for f in fields(rows[name])]
-    for setting in settings:
-        if setting not in known:
-            raise ConfigError(f"learner {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
-    return rows[name](**settings)
+FAMILY = register(
+    Family("imitation", "Imitation learning", "single actions", Imitation, LEARNERS, _described, "imitation")
+)
 
 
 def table() -> list[dict[str, str]]:
     """The named algorithms and what each of them chooses (compare Goodman's Table 5.1)."""
-    return [
-        {
-            "learner": name,
-            "roll-in": row.roll_in,
-            "roll-out": row.roll_out,
-            "cost": row.cost,
-            "data": row.data,
-            "beta": str(row.beta),
-            "source": row.source,
-        }
-        for name, row in ((name, make()) for name, make in LEARNERS.items() if make is not Imitation)
-    ]
+    return FAMILY.table()

@@ -13,7 +13,7 @@ and differ in ``compute_update``, in the link function g, and in the step size �
 ...     print(f"{row['learner']:16} {row['g']:9} {row['planner']:17} {row['source']}")
 projection       identity  optimal_features  Alg. 2, eq. 9–12
 mwal             exp       optimal_features  Alg. 3, eq. 13–14
-perceptron       identity  optimal_features  Alg. 3, §4.4
+irl-perceptron   identity  optimal_features  Alg. 3, §4.4
 max-margin       identity  optimal_features  Alg. 4, eq. 15
 policy-matching  identity  policy_matching   Alg. 5, eq. 16–19
 maxent           identity  n_best_features   Alg. 6, §4.2.5
@@ -26,15 +26,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, TaskError, whole_number
-from treewright.learners.steps import STEPS, StepRule, make_step
+from treewright.errors import ConfigError, TaskError
+from treewright.learners.registry import PASSES, Family, Learner, register
+from treewright.learners.steps import BATCH, NORMALISE, STEP, STEPS, TEMPERATURE, StepRule, make_step
+from treewright.policies.updates import AVERAGED, MARGIN, STEP_SIZE
 from treewright.search.planning import Features, Planner
+from treewright.settings import Real, Setting, Whole
 
 __all__ = [
     "IRL",
@@ -55,9 +58,6 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: who can plan, and so learn with these: for messages
-ESTIMATORS = "ConstituencyParser, ViterbiTagger, EisnerParser"
-
 #: g(g⁻¹(θ) + change), by the name of g
 LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "identity": lambda θ, change: θ + change,  # g(x) = x: additive updates
@@ -66,9 +66,19 @@ LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 _AT_ONCE = 256  # instances a call of the planner: after each there is progress to report, and Ctrl-C is heard
 
+L2 = Setting("l2", Real(0), "Regularisation towards small weights; 0: none")
+L1 = Setting("l1", Real(0), "Regularisation towards few weights; 0: none")
+N_BEST = Setting("n_best", Whole(0), "maxent: the number of best plans to learn from; 0: all plans")
+LEAST = Setting(
+    "least",
+    Real(above=0),
+    "mwal: what weights of 0 begin with",
+    why="a weight of 0 cannot be changed by multiplication",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
-class InverseRL:
+class InverseRL(Learner):
     """What all methods have in common: the settings of Algorithm 1.
 
     * ``passes``: over the corpus.
@@ -86,16 +96,10 @@ class InverseRL:
     A method of your own has ``compute_update``, a ``name``, and a place in ``IRL``.
     """
 
-    name: ClassVar[str] = ""
-    source: ClassVar[str] = ""
     about: ClassVar[str] = ""
+    settings: ClassVar[tuple[Setting, ...]] = (PASSES, STEP, STEP_SIZE, NORMALISE, L2, L1, AVERAGED, BATCH)
     link: ClassVar[str] = "identity"
     sign: ClassVar[float] = 1.0  # −1 where what is learned are negated scores
-
-    # the words of Imitation: there is one stage of learning a pass, and the expert never acts
-    data: ClassVar[str] = "online"
-    epochs: ClassVar[int] = 1
-    uses_beta: ClassVar[bool] = False
 
     passes: int = 100
     step: str = "1/sqrt(k)"
@@ -107,34 +111,27 @@ class InverseRL:
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "passes", whole_number("passes", self.passes, 1))
-        if self.batch is not None:
-            object.__setattr__(self, "batch", whole_number("batch", self.batch, 1))
-        if self.step not in STEPS:
-            raise ConfigError(f"step cannot be {self.step!r}; it is one of: {', '.join(STEPS)}")
-        self._check_number("step_size", above=True, why="without a step nothing is learned")
-        self._check_number("l2", why="0 is no regularisation")
-        self._check_number("l1", why="0 is no regularisation")
+        super().__post_init__()
         if STEPS[self.step].whole and self.batch is not None:
             raise ConfigError(
-                f"step {self.step!r} compares updates of the whole corpus: leave batch out (set it to None, which is "
-                "--batch 0 on the command line), or set step = '1/sqrt(k)'"
+                f"{self.step!r} compares updates of the whole corpus: set batch to None (--batch 0 on the command "
+                "line), or set step = '1/sqrt(k)'",
+                setting="step",
+                value=self.step,
             )
         if STEPS[self.step].whole and self.l1:
-            raise ConfigError(f"l1 needs one step size for all weights, not {self.step!r}: set step = '1/sqrt(k)'")
+            raise ConfigError(
+                f"needs one step size for all weights, not {self.step!r}: set step = '1/sqrt(k)'",
+                setting="l1",
+                value=self.l1,
+            )
         if self.step == "projection" and (self.l2 != 1.0 or self.normalise):
             raise ConfigError(
-                "step 'projection' makes a projection of steps with l2 = 1 and normalise = False only (§4.4): "
-                "set these, or another step"
+                "'projection' makes a projection of steps with l2 = 1 and normalise = False only (§4.4): set these, or "
+                "another step",
+                setting="step",
+                value=self.step,
             )
-
-    def _check_number(self, setting: str, *, above: bool = False, why: str) -> None:
-        value = getattr(self, setting)
-        number = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
-        if not (number > 0.0 if above else number >= 0.0) or math.isinf(number):
-            bound = "above 0" if above else "0 or more"
-            raise ConfigError(f"learner {self.name!r}: {setting} must be {bound}, not {value!r}: {why}")
-        object.__setattr__(self, setting, float(number))
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
         """``computeUpdate``, summed over the instances ``which``; the value is the sum of their dissimilarities."""
@@ -144,11 +141,6 @@ class InverseRL:
     def needs(self) -> str:
         """The planner's function that the updates rest upon."""
         return "optimal_features"
-
-    @property
-    def iterations(self) -> int:
-        """The passes, by the word that other learners have for them."""
-        return self.passes
 
     def first_weights(self, θ: Floats) -> Floats:
         """The scores to begin with, given the planner's."""
@@ -161,10 +153,6 @@ class InverseRL:
     def penalty(self, θ: Floats) -> float:
         """What regularisation adds to J (§4.3, with λ/2 for λ: the update −λθ belongs to that)."""
         return 0.5 * self.l2 * float(θ @ θ) + self.l1 * float(np.abs(θ).sum())
-
-    def params(self) -> dict[str, Any]:
-        """The name and all choices, as plain values that :func:`~treewright.learners.make_learner` takes back."""
-        return {"name": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}
 
 
 def _towards_expert(planner: Planner, θ: Floats, which: Ints, planned: Features) -> Features:
@@ -196,8 +184,10 @@ class Projection(InverseRL):
         super().__post_init__()
         if self.step != "projection":
             raise ConfigError(
-                f"learner 'projection' computes its own step sizes (eq. 11): leave step = {self.step!r} out, "
-                "or take the learner 'perceptron', which has the same update"
+                f"cannot be {self.step!r} with the learner 'projection', which computes its own step sizes (eq. 11): "
+                "leave it out, or take the learner 'irl-perceptron', which has the same update",
+                setting="step",
+                value=self.step,
             )
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
@@ -233,13 +223,17 @@ class MWAL(InverseRL):
     link: ClassVar[str] = "exp"
     sign: ClassVar[float] = -1.0
 
+    settings: ClassVar[tuple[Setting, ...]] = (*InverseRL.settings, LEAST)
     least: float = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_number("least", above=True, why="a weight of 0 cannot be changed by multiplication; 0.01 will do")
         if self.l1:
-            raise ConfigError("learner 'mwal' cannot make weights 0, because it multiplies them: set l2 instead of l1")
+            raise ConfigError(
+                "must be 0 with the learner 'mwal', which multiplies weights and cannot make them 0: set l2 instead",
+                setting="l1",
+                value=self.l1,
+            )
 
     def first_weights(self, θ: Floats) -> Floats:
         """The planner's scores, made negative."""
@@ -255,11 +249,11 @@ class MWAL(InverseRL):
 class PerceptronIRL(InverseRL):
     """Towards the expert's plans, away from the best ones (Collins & Roark 2004; §4.4, Algorithm 3 without the minus).
 
-    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13): what the best plans are worth more than the expert's. It is Max-Margin with a loss
-    of 0. The perceptron of Collins (2002) has ``batch=1, normalise=False, step="constant", averaged=True``.
+    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13): what the best plans are worth more than the expert's. It is Max-Margin with a
+    margin of 0. The perceptron of Collins (2002) has ``batch=1, normalise=False, step="constant", averaged=True``.
     """
 
-    name: ClassVar[str] = "perceptron"
+    name: ClassVar[str] = "irl-perceptron"
     source: ClassVar[str] = "Alg. 3, §4.4"
     about: ClassVar[str] = "towards the expert's plans, away from the best ones"
 
@@ -273,23 +267,21 @@ class MaxMargin(InverseRL):
     """The expert's plans must be best by a margin (Ratliff et al. 2006, Taskar et al. 2004; eq. 15, Algorithm 4).
 
     While learning, what the expert does is made less attractive: the best plans are those for r − ℓ, with
-    ℓ(a) = c·f(R, τ_E), ``loss`` times how often the expert uses the rule. J(θ) = max (r − ℓ) − r(τ_E) + λ/2·‖θ‖². It is
-    negative where the margin is kept, for the constant c·Σ f(R, τ_E)² that would make it a hinge is left out.
+    ℓ(a) = c·f(R, τ_E): the ``margin`` c times how often the expert uses the rule. 0 is the perceptron, 0.5 the paper's
+    choice. J(θ) = max (r − ℓ) − r(τ_E) + λ/2·‖θ‖². It is negative where the margin is kept, for the constant
+    c·Σ f(R, τ_E)² that would make it a hinge is left out.
     """
 
     name: ClassVar[str] = "max-margin"
     source: ClassVar[str] = "Alg. 4, eq. 15"
     about: ClassVar[str] = "the expert's plans must be best by a margin"
 
-    loss: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_number("loss", why="0 is the perceptron, 0.5 the paper's choice")
+    settings: ClassVar[tuple[Setting, ...]] = (*InverseRL.settings, MARGIN)
+    margin: float = 0.5
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
         """Algorithm 4: f(R, τ_E) − f(R, τ*), where τ* is the best for θ' = θ − c·f(R, τ_E)."""
-        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, loss=self.loss, jobs=jobs))
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, loss=self.margin, jobs=jobs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,13 +297,8 @@ class PolicyMatching(InverseRL):
     source: ClassVar[str] = "Alg. 5, eq. 16–19"
     about: ClassVar[str] = "do what the expert does in each state, with a Boltzmann policy"
 
+    settings: ClassVar[tuple[Setting, ...]] = (*InverseRL.settings, TEMPERATURE)
     temperature: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_number(
-            "temperature", above=True, why="at 0 the policy has no gradient; take a small one, such as 0.1"
-        )
 
     @property
     def needs(self) -> str:
@@ -335,11 +322,8 @@ class MaxEnt(InverseRL):
     source: ClassVar[str] = "Alg. 6, §4.2.5"
     about: ClassVar[str] = "make the expert's plans probable, among the n best or (n_best = 0) all"
 
+    settings: ClassVar[tuple[Setting, ...]] = (*InverseRL.settings, N_BEST)
     n_best: int = 50
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "n_best", whole_number("n_best", self.n_best, 0))
 
     @property
     def needs(self) -> str:
@@ -361,12 +345,31 @@ IRL: dict[str, type[InverseRL]] = {
 }
 
 
+def _described(learner: InverseRL) -> dict[str, str]:
+    return {
+        "learner": learner.name,
+        "what it does": learner.about,
+        "g": learner.link,
+        "planner": learner.needs,
+        "source": learner.source,
+    }
+
+
+FAMILY = register(
+    Family(
+        "planning",
+        "Inverse reinforcement learning (Neu & Szepesvári 2009)",
+        "whole plans",
+        InverseRL,
+        IRL,
+        _described,
+    )
+)
+
+
 def irl_table() -> list[dict[str, str]]:
     """The named methods, and what each of them needs."""
-    return [
-        {"learner": name, "what it does": row.about, "g": row.link, "planner": row.needs, "source": row.source}
-        for name, row in ((name, make()) for name, make in IRL.items())
-    ]
+    return FAMILY.table()
 
 
 @dataclass
@@ -448,8 +451,10 @@ def incremental_pass(
             after = np.sign(after) * np.maximum(np.abs(after) - learned.rule.size(k) * learner.l1, 0.0)
         if not np.isfinite(after).all():
             raise ConfigError(
-                f"learner {learner.name!r}: in pass {k} weights have grown beyond all numbers; "
-                f"take a step_size smaller than {learner.step_size:g}, or normalise = True"
+                f"{learner.step_size:g} is too large for the learner {learner.name!r}: in pass {k} weights have grown "
+                "beyond all numbers; take a smaller one, or normalise = True",
+                setting="step_size",
+                value=learner.step_size,
             )
         if learner.averaged:
             learned.totals[at] += learned.updates * learner.sign * (after - before)

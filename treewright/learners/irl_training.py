@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
-from treewright.learners.imitation import make_learner
-from treewright.learners.incremental import TrainedWeights, run_passes
 from treewright.learners.irl import InverseRL, begin, incremental_pass
-from treewright.learners.training import Pass
+from treewright.learners.loop import Pass, TrainedWeights, run_weights
+from treewright.learners.registry import make_learner
 from treewright.search.planning import Planner
+from treewright.settings import whole_number
 
 __all__ = ["TrainedIRL", "train_irl"]
 
@@ -52,19 +52,15 @@ def train_irl(
 
     ``seed`` is that of the order of instances, where there are batches of them. ``jobs`` is the planner's affair.
     """
-    made = make_learner(learner)
-    if not isinstance(made, InverseRL):
-        raise ConfigError(
-            f"learner {made.name!r} learns from single actions, not from plans: with a planner, take one of inverse "
-            "reinforcement learning, such as 'max-margin'"
-        )
-    learner = made
+    learner = make_learner(learner, InverseRL)
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     if len(planner) == 0:
         raise ConfigError("there is nothing to learn from: the planner has no instances")
     if not hasattr(planner, learner.needs):
         raise ConfigError(
-            f"learner {learner.name!r} needs a planner that has {learner.needs}, which {type(planner).__name__} has not"
+            f"{learner.name!r} needs a planner that has {learner.needs}, which {type(planner).__name__} has not",
+            setting="learner",
+            value=learner.name,
         )
     learned, total = begin(learner, planner), len(planner)
     tell = None if progress is None else lambda done: progress("learning", done, total)
@@ -74,7 +70,7 @@ def train_irl(
         J = incremental_pass(learner, planner, learned, k, seed=seed, jobs=jobs, progress=tell)
         return {"beta": 0.0, "loss": J, "decisions": total, "examples": learned.updates - updates}
 
-    return run_passes(
+    return run_weights(
         learned,
         one_pass,
         learner.passes,

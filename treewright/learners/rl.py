@@ -25,21 +25,23 @@ itself, with passes, development data and checkpoints, is :func:`~treewright.lea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.errors import ConfigError, TaskError
 from treewright.learners.irl import Learned
-from treewright.learners.schedules import Constant, Decay, Schedule, make_schedule
-from treewright.learners.steps import STEPS, make_step
+from treewright.learners.registry import PASSES, Family, Learner, make_learner, register
+from treewright.learners.schedules import SCHEDULES, Constant, Decay, Schedule
+from treewright.learners.steps import BATCH, NORMALISE, STEP, STEPS, TEMPERATURE, make_step
+from treewright.policies.updates import AVERAGED, STEP_SIZE
 from treewright.search.environment import Credit, Environment, Rollouts
 from treewright.search.hashing import mix
 from treewright.search.planning import Features
+from treewright.settings import Choice, Flag, Real, Setting, Whole
 
 __all__ = [
     "RL",
@@ -61,18 +63,27 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-CREDITS = ("terminal", "shaped", "unit")
-
-#: the rules of :mod:`treewright.learners.steps` that can be had: the others compare one gradient with the next, which
-#: says nothing where both are estimates
+#: the rules of :mod:`treewright.learners.steps` that there are here: the others compare one gradient with the next,
+#: which says nothing where both are estimates
 RULES = tuple(name for name, rule in STEPS.items() if not rule.whole)
+
+CREDIT = Setting(
+    "credit",
+    Choice({"terminal": "at the end", "shaped": "as soon as they are earned", "unit": "1 for each action"}),
+    "Which rewards count",
+)
+DISCOUNT = Setting("discount", Real(0, 1), "γ: what a reward counts for the action before, and so on back in time")
+INFUSION = Setting("infusion", SCHEDULES, "δ: the oracle's share of steps, by passes", metavar="SCHEDULE")
+COOLING = Setting("cooling", Real(above=0, high=1), "What the temperature is multiplied by after each pass; 1 keeps it")
+TRAJECTORIES = Setting("trajectories", Whole(1), "Trajectories of each example in a pass")
+BASELINE = Setting("baseline", Flag(), "Subtract from rewards what is usual for the example")
 
 _AT_ONCE = 256  # examples a call of the environment: after each there is progress to report, and Ctrl-C is heard
 _COLDEST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyGradient:
+class PolicyGradient(Learner):
     """REINFORCE (Williams 1992), with every choice open; as it is, with the reward at the end only (eq. 6–7).
 
     * ``credit``: the rewards r̃_t that count: the ``terminal`` one alone (eq. 3), or parts of it as soon as they are
@@ -96,6 +107,21 @@ class PolicyGradient:
     name: ClassVar[str] = "policy-gradient"
     source: ClassVar[str] = "§3.2, eq. 6–7"
     about: ClassVar[str] = "make trajectories probable that earned much"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        CREDIT,
+        DISCOUNT,
+        INFUSION,
+        TEMPERATURE,
+        COOLING,
+        TRAJECTORIES,
+        BASELINE,
+        PASSES,
+        BATCH,
+        replace(STEP, values=Choice(*RULES)),
+        STEP_SIZE,
+        NORMALISE,
+        AVERAGED,
+    )
 
     credit: Credit = "terminal"
     discount: float = 1.0
@@ -112,47 +138,29 @@ class PolicyGradient:
     averaged: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "infusion", make_schedule(self.infusion))
-        for setting, known in (("credit", CREDITS), ("step", RULES)):
-            if getattr(self, setting) not in known:
-                raise ConfigError(f"{setting} cannot be {getattr(self, setting)!r}; it is one of: {', '.join(known)}")
-        for setting in ("passes", "trajectories") if self.batch is None else ("passes", "trajectories", "batch"):
-            object.__setattr__(self, setting, whole_number(setting, getattr(self, setting), 1))
-        self._check_number("discount", most=1.0, why="1 counts all rewards to come, 0 the immediate one")
-        self._check_number(
-            "temperature", above=True, why="at 0 the policy explores nothing and has no gradient; 1 will do"
-        )
-        self._check_number("cooling", above=True, most=1.0, why="the temperature is multiplied by it; 1 keeps it")
-        self._check_number("step_size", above=True, why="without a step nothing is learned")
+        super().__post_init__()
         coldest = self.temperature * self.cooling ** (self.passes - 1)
         if coldest < _COLDEST:
             raise ConfigError(
-                f"learner {self.name!r}: with cooling {self.cooling:g} the temperature falls to {coldest:g} in the "
-                f"last pass, which is too cold to compute with: keep it above {_COLDEST:g}"
+                f"{self.cooling:g} makes the temperature fall to {coldest:g} in the last pass, which is too cold to "
+                f"compute with: keep it above {_COLDEST:g}",
+                setting="cooling",
+                value=self.cooling,
             )
         if self.baseline and (self.discount != 1.0 or self.credit == "unit"):
             raise ConfigError(
-                f"learner {self.name!r}: a baseline is a mean of whole rewards, and goes with discount = 1 and credit "
-                "'terminal' or 'shaped': set these, or leave baseline out"
+                "is a mean of whole rewards, and goes with discount = 1 and credit 'terminal' or 'shaped': set these, "
+                "or leave it out",
+                setting="baseline",
+                value=True,
             )
         if self.baseline and any(self.infusion(k) > 0.0 for k in range(1, self.passes + 1)):
             raise ConfigError(
-                f"learner {self.name!r}: with a baseline, what the oracle does would be made less probable where it "
-                "earns less than usual: set infusion = 0, or leave baseline out"
+                "makes what the oracle does less probable where that earns less than usual: set infusion = 0, or leave "
+                "it out",
+                setting="baseline",
+                value=True,
             )
-
-    def _check_number(self, setting: str, *, above: bool = False, most: float = math.inf, why: str) -> None:
-        value = getattr(self, setting)
-        number = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else math.nan
-        if not (number > 0.0 if above else number >= 0.0) or number > most or math.isinf(number):
-            bound = ("above 0" if above else "0 or more") + (f" and at most {most:g}" if most < math.inf else "")
-            raise ConfigError(f"learner {self.name!r}: {setting} must be {bound}, not {value!r}: {why}")
-        object.__setattr__(self, setting, float(number))
-
-    def params(self) -> dict[str, Any]:
-        """The name and all choices, as plain values that :func:`make_rl` takes back."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {"name": self.name, **plain, "infusion": str(self.infusion)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,38 +231,35 @@ def make_rl(learner: str | PolicyGradient | dict[str, Any]) -> PolicyGradient:
     >>> make_rl({"name": "D+", "infusion": "decay:0.5"}).infusion(2)
     0.5
     """
-    if isinstance(learner, PolicyGradient):
-        return learner
-    if not isinstance(learner, (str, dict)):
-        raise ConfigError(
-            "a learner is a name, a dictionary of settings with its name, or an object such as PolicyGradient(); "
-            f"{learner!r} is none of these"
-        )
-    settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-    name = str(settings.pop("name", PolicyGradient.name))
-    found = {known.lower(): row for known, row in RL.items()}.get(name.lower().replace("_", "-"))
-    if found is None:
-        raise ConfigError(f"there is no learner by reinforcement {name!r}; there are: {', '.join(RL)}")
-    known = [f.name for f in fields(found)]
-    for setting in settings:
-        if setting not in known:
-            raise ConfigError(f"learner {name!r} has no setting {setting!r}; it has: {', '.join(known)}")
-    return found(**settings)
+    return make_learner(learner, PolicyGradient)
+
+
+def _described(learner: PolicyGradient) -> dict[str, str]:
+    return {
+        "learner": learner.name,
+        "what it does": learner.about,
+        "credit": learner.credit,
+        "γ": f"{learner.discount:g}",
+        "δ": str(learner.infusion),
+        "source": learner.source,
+    }
+
+
+FAMILY = register(
+    Family(
+        "reinforcement",
+        "Reinforcement learning (Jiang, Teichert, Daumé III & Eisner 2012)",
+        "rewards",
+        PolicyGradient,
+        RL,
+        _described,
+    )
+)
 
 
 def rl_table() -> list[dict[str, str]]:
     """The named learners and what each of them chooses."""
-    return [
-        {
-            "learner": name,
-            "what it does": row.about,
-            "credit": row.credit,
-            "γ": f"{row.discount:g}",
-            "δ": str(row.infusion),
-            "source": row.source,
-        }
-        for name, row in ((name, make()) for name, make in RL.items())
-    ]
+    return FAMILY.table()
 
 
 @dataclass
@@ -379,8 +384,10 @@ def _climb(learner: PolicyGradient, learned: LearnedPolicy, k: int, at: Ints, gr
         after = learned.θ[at] + change
     if not np.isfinite(after).all():
         raise ConfigError(
-            f"learner {learner.name!r}: in pass {k} weights have grown beyond all numbers; take a step_size smaller "
-            f"than {learner.step_size:g}, or normalise = True"
+            f"{learner.step_size:g} is too large for the learner {learner.name!r}: in pass {k} weights have grown "
+            "beyond all numbers; take a smaller one, or normalise = True",
+            setting="step_size",
+            value=learner.step_size,
         )
     learned.θ[at] = after
     if learner.averaged:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
-from treewright.learners.incremental import TrainedWeights, run_passes
+from treewright.learners.loop import Pass, TrainedWeights, run_weights
 from treewright.learners.rl import PolicyGradient, begin, make_rl, policy_gradient_pass
-from treewright.learners.training import Pass
 from treewright.search.environment import Environment
+from treewright.settings import whole_number
 
 __all__ = ["RLPass", "train_rl"]
 
@@ -78,7 +78,7 @@ def train_rl(
             "time": seen.time,
         }
 
-    return run_passes(
+    return run_weights(
         learned,
         one_pass,
         learner.passes,

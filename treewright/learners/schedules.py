@@ -1,20 +1,21 @@
-"""Schedules: how β, the expert's share, changes with the iteration (counted from 1)."""
+"""Schedules: how β, the expert's share, changes from pass to pass (counted from 1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from treewright.errors import ConfigError
+from treewright.settings import Like, Setting
 
-__all__ = ["Constant", "Decay", "ExpertFirst", "Linear", "Schedule", "make_schedule"]
+__all__ = ["BETA", "SCHEDULES", "Constant", "Decay", "ExpertFirst", "Linear", "Schedule", "make_schedule"]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A function from the iteration, 1, 2, …, to β in [0, 1]."""
+    """A function from the number of the pass, 1, 2, …, to β in [0, 1]."""
 
-    def __call__(self, iteration: int) -> float:
-        """β in this iteration."""
+    def __call__(self, number: int) -> float:
+        """Return β in a pass."""
         raise NotImplementedError
 
 
@@ -36,9 +37,9 @@ class Decay(Schedule):
     def __post_init__(self) -> None:
         _check("decay", self.δ)
 
-    def __call__(self, iteration: int) -> float:
-        """β in this iteration."""
-        return float((1.0 - self.δ) ** (iteration - 1))
+    def __call__(self, number: int) -> float:
+        """Return β in a pass."""
+        return float((1.0 - self.δ) ** (number - 1))
 
     def __str__(self) -> str:
         return f"decay:{self.δ}"
@@ -46,15 +47,15 @@ class Decay(Schedule):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same β in every iteration."""
+    """The same β in every pass."""
 
     β: float = 0.5
 
     def __post_init__(self) -> None:
         _check("share", self.β)
 
-    def __call__(self, iteration: int) -> float:
-        """β in this iteration."""
+    def __call__(self, number: int) -> float:
+        """Return β in a pass."""
         return float(self.β)
 
     def __str__(self) -> str:
@@ -63,15 +64,15 @@ class Constant(Schedule):
 
 @dataclass(frozen=True)
 class ExpertFirst(Schedule):
-    """β = 1 in the first iteration and 0 after it: the parameter-free choice of Ross et al. (2011).
+    """β = 1 in the first pass and 0 after it: the parameter-free choice of Ross et al. (2011).
 
     >>> [ExpertFirst()(i) for i in (1, 2, 3)]
     [1.0, 0.0, 0.0]
     """
 
-    def __call__(self, iteration: int) -> float:
-        """β in this iteration."""
-        return 1.0 if iteration == 1 else 0.0
+    def __call__(self, number: int) -> float:
+        """Return β in a pass."""
+        return 1.0 if number == 1 else 0.0
 
     def __str__(self) -> str:
         return "expert-first"
@@ -79,7 +80,7 @@ class ExpertFirst(Schedule):
 
 @dataclass(frozen=True)
 class Linear(Schedule):
-    """β falls in equal steps from 1 in the first iteration to 0 in iteration ``last``.
+    """β falls in equal steps from 1 in the first pass to 0 in pass ``last``.
 
     >>> [Linear(3)(i) for i in (1, 2, 3, 4)]
     [1.0, 0.5, 0.0, 0.0]
@@ -89,18 +90,18 @@ class Linear(Schedule):
 
     def __post_init__(self) -> None:
         if self.last < 2:
-            raise ConfigError(f"a linear schedule needs at least 2 iterations, not {self.last}")
+            raise ConfigError(f"a linear schedule needs at least 2 passes, not {self.last}")
 
-    def __call__(self, iteration: int) -> float:
-        """β in this iteration."""
-        return max(0.0, 1.0 - (iteration - 1) / (self.last - 1))
+    def __call__(self, number: int) -> float:
+        """Return β in a pass."""
+        return max(0.0, 1.0 - (number - 1) / (self.last - 1))
 
     def __str__(self) -> str:
         return f"linear:{self.last}"
 
 
 def make_schedule(schedule: str | float | Schedule) -> Schedule:
-    """A schedule as it is, from a number (constant), or from words such as ``decay:0.1`` and ``expert-first``.
+    """Return a schedule as it is, from a number (constant), or from words such as ``decay:0.1`` and ``expert-first``.
 
     >>> make_schedule("decay:0.02")(2)
     0.98
@@ -111,7 +112,7 @@ def make_schedule(schedule: str | float | Schedule) -> Schedule:
         return schedule
     if isinstance(schedule, (int, float)):
         return Constant(float(schedule))
-    name, _, value = schedule.partition(":")
+    name, _, value = str(schedule).partition(":")
     try:
         match name:
             case "decay":
@@ -124,4 +125,15 @@ def make_schedule(schedule: str | float | Schedule) -> Schedule:
                 return ExpertFirst()
     except ValueError:
         pass
-    raise ConfigError(f"{schedule!r} is not a schedule for β: write decay:0.1, constant:0.5, linear:10 or expert-first")
+    raise ConfigError(f"{schedule!r} is not a schedule: write decay:0.1, constant:0.5, linear:10 or expert-first")
+
+
+#: the values of a setting that is a schedule
+SCHEDULES = Like(make_schedule, "a schedule: decay:0.1, constant:0.5, linear:10 or expert-first", str)
+
+BETA = Setting(
+    "beta",
+    SCHEDULES,
+    "The expert's share β, by passes: decay:0.1, constant:0.5, linear:10, expert-first",
+    metavar="SCHEDULE",
+)

@@ -20,8 +20,22 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
+from treewright.settings import Choice, Flag, Real, Setting, Whole, one_of
 
-__all__ = ["STEPS", "ConstantStep", "IRprop", "OverK", "OverRootK", "ProjectionStep", "StepRule", "make_step"]
+__all__ = [
+    "BATCH",
+    "NORMALISE",
+    "STEP",
+    "STEPS",
+    "TEMPERATURE",
+    "ConstantStep",
+    "IRprop",
+    "OverK",
+    "OverRootK",
+    "ProjectionStep",
+    "StepRule",
+    "make_step",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -148,6 +162,18 @@ STEPS: dict[str, type[StepRule]] = {
 }
 
 
+# settings of the learners that take steps
+STEP = Setting("step", Choice(lambda: STEPS), "How the step size changes from pass to pass", metavar="RULE")
+NORMALISE = Setting("normalise", Flag(), "Give every update the length 1")
+BATCH = Setting("batch", Whole(1), "Examples an update", none="the whole corpus", none_written=0)
+TEMPERATURE = Setting(
+    "temperature",
+    Real(above=0),
+    "The temperature of the Boltzmann policy: how random it is",
+    why="at 0 the policy has no gradient; take a small one, such as 0.1",
+)
+
+
 def make_step(name: str, constant: float, size: int) -> StepRule:
     """A rule by its name, ready for the first update of ``size`` weights.
 
@@ -155,5 +181,5 @@ def make_step(name: str, constant: float, size: int) -> StepRule:
     0.5
     """
     if name not in STEPS:
-        raise ConfigError(f"step cannot be {name!r}; it is one of: {', '.join(STEPS)}")
+        raise ConfigError(one_of(name, STEPS), setting="step", value=name)
     return STEPS[name](constant, size)

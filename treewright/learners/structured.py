@@ -12,14 +12,15 @@ A hypothesis that is finished waits for the others with its score, as in decodin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
-from treewright.policies.updates import Model, Perceptron, Rule, _change, make_update
+from treewright.errors import ConfigError
+from treewright.learners.registry import PASSES, Family, Learner, register
+from treewright.policies.updates import UPDATE, Model, Perceptron, Rule, _change
 from treewright.search.compiling import compiled, kernel
 from treewright.search.engine import (
     EXPERT,
@@ -35,20 +36,25 @@ from treewright.search.engine import (
     score,
 )
 from treewright.search.scoring import argmin, place
+from treewright.settings import Choice, Setting
 
 __all__ = ["STRUCTURED", "EarlyUpdate", "MaxViolation", "Structured", "structured_pass"]
 
-VIOLATIONS = ("max", "early")
+VIOLATION = Setting(
+    "violation",
+    Choice({"max": "where the search is worst", "early": "where it is first wrong"}),
+    "Where to learn in a search with a beam",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Structured:
+class Structured(Learner):
     """The structured perceptron with beam search, a *violation-fixing* perceptron (Huang, Fayong & Guo 2012).
 
     * ``violation``: the prefix to learn from: ``early``, that of the step where the gold episode falls out of the beam
       (the search ends there), or the whole one if that never happens; or ``max``, that of the step where the best
       hypothesis exceeds the gold prefix most. Where the search ends with the gold episode, nothing is learned.
-    * ``iterations``: passes over the corpus.
+    * ``passes`` over the corpus.
     * ``update``: the perceptron, averaged over sentences unless told otherwise (Collins 2002), and without margin.
 
     The width of the beam is given to :func:`~treewright.learners.train`: it should be the one to decode with.
@@ -56,34 +62,29 @@ class Structured:
 
     name: ClassVar[str] = "structured"
     source: ClassVar[str] = "Huang et al. 2012"
+    settings: ClassVar[tuple[Setting, ...]] = (PASSES, VIOLATION, UPDATE)
 
-    # the words of Imitation: sentences are learned from at once, and the expert never acts
-    data: ClassVar[str] = "online"
-    epochs: ClassVar[int] = 1
-    uses_beta: ClassVar[bool] = False
+    data: ClassVar[str] = "online"  # as in Imitation: each sentence is learned from at once
 
-    iterations: int = 10
+    passes: int = 10
     violation: str = "max"
     update: Perceptron = field(default_factory=Perceptron)
 
     def __post_init__(self) -> None:
-        update = make_update(self.update)
-        if not isinstance(update, Perceptron):
+        super().__post_init__()
+        if not isinstance(self.update, Perceptron):
             raise ConfigError(
-                f"learner {self.name!r} compares whole episodes, for which there is the perceptron only: "
-                f"set update = 'perceptron', not {update.name!r}"
+                f"cannot be {self.update.name!r} with the learner {self.name!r}, which compares whole episodes: there "
+                "is the perceptron only",
+                setting="update",
+                value=self.update,
             )
-        if update.margin != 0.0:
-            raise ConfigError(f"learner {self.name!r} knows no margin: its update must have margin 0")
-        object.__setattr__(self, "update", update)
-        if self.violation not in VIOLATIONS:
-            raise ConfigError(f"violation cannot be {self.violation!r}; it is one of: {', '.join(VIOLATIONS)}")
-        object.__setattr__(self, "iterations", whole_number("iterations", self.iterations, 1))
-
-    def params(self) -> dict[str, Any]:
-        """The name and all choices, as plain values that :func:`~treewright.learners.make_learner` takes back."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {"name": self.name, **plain, "update": self.update.params()}
+        if self.update.margin != 0.0:
+            raise ConfigError(
+                f"must be 0 with the learner {self.name!r}, which compares whole episodes, not {self.update.margin:g}",
+                setting="margin",
+                value=self.update.margin,
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,18 @@ class MaxViolation(Structured):
 
 #: the named algorithms that learn with beam search; add your own under its name, as in ``LEARNERS``
 STRUCTURED: dict[str, type[Structured]] = {row.name: row for row in (EarlyUpdate, MaxViolation, Structured)}
+
+FAMILY = register(
+    Family(
+        "beam",
+        "With a beam",
+        "searches with a beam",
+        Structured,
+        STRUCTURED,
+        lambda learner: {"learner": learner.name, "violation": learner.violation, "source": learner.source},
+        "structured",
+    )
+)
 
 
 class Lattice(NamedTuple):

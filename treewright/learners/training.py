@@ -1,22 +1,22 @@
-"""Training: the outer loop, for any task: of Goodman's Algorithm 6 with any row of the table, or with beam search."""
+"""Training for any task: Goodman's Algorithm 6 with any row of the table of learners, or learning with beam search."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, whole_number
-from treewright.learners import checkpoints
-from treewright.learners.imitation import Imitation, Learner, make_learner
-from treewright.learners.irl import ESTIMATORS, InverseRL
+from treewright.errors import ConfigError
+from treewright.learners import checkpoints, loop
+from treewright.learners.imitation import Imitation
+from treewright.learners.loop import Pass
 from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
+from treewright.learners.registry import Learner, make_learner
 from treewright.learners.structured import Structured, structured_pass
 from treewright.policies.linear import LinearPolicy, rows_for
 from treewright.policies.updates import Model, final_weights, learn_pass, new_model
@@ -32,9 +32,10 @@ from treewright.search.engine import (
 )
 from treewright.search.examples import Examples, join_examples, no_examples
 from treewright.search.running import check_steps, run_shards, shape_of
-from treewright.search.task import ENGINE, Packed
+from treewright.search.task import Packed
+from treewright.settings import whole_number
 
-__all__ = ["Pass", "Trained", "best_score", "train"]
+__all__ = ["Trained", "train"]
 
 _WHO = {
     "expert": EXPERT,
@@ -48,30 +49,6 @@ _WHO = {
 _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF_ORACLE, "loss": COST_OF_ORACLE}
 
 
-@dataclass(frozen=True)
-class Pass:
-    """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning.
-
-    With beam search, ``loss`` is that of the beam's best, a decision, and ``examples`` are the sentences where the
-    search went wrong, so that there was something to learn. In inverse reinforcement learning, ``loss`` is the
-    dissimilarity J, ``decisions`` are the plans that were compared and ``examples`` the updates.
-    """
-
-    iteration: int
-    beta: float
-    loss: float
-    decisions: int
-    examples: int
-    seconds: float
-    score: float | None = None
-    best: bool = False
-
-
-def best_score(history: Iterable[Pass]) -> float | None:
-    """The best score of an iteration; None where none has one."""
-    return max((row.score for row in history if row.score is not None), default=None)
-
-
 @dataclass
 class Trained:
     """The policy that training ended with (the one best on development data, if there was a score), and its history."""
@@ -82,27 +59,88 @@ class Trained:
 
 @dataclass
 class _Run:
-    """All that must survive an interruption, at the end of an iteration."""
+    """What the next iteration depends on."""
 
     model: Model
     examples: Examples
     policies: list[npt.NDArray[np.float32]]  # SEARN's, oldest first
     mistakes: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # on each example, for α
-    best: LinearPolicy | None = None
-    history: list[Pass] = field(default_factory=list)
 
-    def keep(self, policy: LinearPolicy) -> None:
-        """Keep a policy as the best one: as a copy where it is the weights that go on learning."""
-        if not np.may_share_memory(policy.weights, self.model.weights):
+
+class _Training:
+    """Iterations of imitation or of structured learning, as the loop runs them."""
+
+    def __init__(
+        self,
+        learner: Imitation | Structured,
+        packed: Packed,
+        bits: int,
+        beam: int,
+        seed: int,
+        jobs: int,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self.learner, self.packed, self.beam, self.seed, self.jobs = learner, packed, beam, seed, jobs
+        self.progress = progress
+        self.rows, self.width = rows_for(bits), packed.task.table_width
+        self.run = _Run(new_model(learner.update, self.rows, self.width), no_examples(), [])
+        self.iteration, self.collected = 0, no_examples()
+        self.policy: LinearPolicy | None = None
+        self.best: LinearPolicy | None = None
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One iteration over the corpus."""
+        self.policy, self.iteration = None, iteration  # it may be large: do not hold two while the next one is made
+        learner, run = self.learner, self.run
+        if isinstance(learner, Structured):
+            self.policy, done = _search(learner, self.packed, run.model, self.beam, iteration, self.seed, self.progress)
+        else:
+            # fmt: off
+            self.policy, done, self.collected = _iterate(learner, self.packed, run, iteration, self.seed, self.jobs,
+                                                         self.rows, self.width, self.progress)
+            # fmt: on
+        return done
+
+    def current(self) -> LinearPolicy:
+        """The policy that the iteration ended with."""
+        assert self.policy is not None
+        return self.policy
+
+    def keep(self, score: float | None, best: bool) -> None:
+        """Keep the best policy: as a copy where it is the weights that go on learning."""
+        policy = self.current()
+        if not best:
+            return
+        if not np.may_share_memory(policy.weights, self.run.model.weights):
             self.best = policy
             return
         if self.best is None or self.best.weights.shape != policy.weights.shape:
             self.best = LinearPolicy(np.empty_like(policy.weights), policy.probabilities)
         np.copyto(self.best.weights, policy.weights)
 
-    @property
-    def finished(self) -> int:
-        return len(self.history)
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """The model, SEARN's policies and the best one; examples have a file for each iteration that collected some."""
+        run = self.run
+        arrays = {f"model_{name}": array for name, array in run.model._asdict().items()} | {"mistakes": run.mistakes}
+        if self.learner.data in ("first", "all", "current") and len(self.collected.usual_cost):
+            checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
+        for number, weights in enumerate(run.policies):
+            arrays[f"policy_{number}"] = weights
+        assert self.best is not None
+        arrays.update({f"best_{name}": array for name, array in self.best.to_arrays().items()})
+        return {**arrays, "iteration": np.array(self.iteration)}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        self.iteration = int(arrays["iteration"])
+        model = Model(*(arrays[f"model_{name}"] for name in Model._fields))
+        policies = [arrays[f"policy_{k}"] for k in range(sum(name.startswith("policy_") for name in arrays))]
+        best = {k.removeprefix("best_"): v for k, v in arrays.items() if k.startswith("best_")}
+        first = self.iteration if self.learner.data == "current" else 1
+        parts = [checkpoints.load_arrays(folder, f"examples-{k}") for k in range(first, self.iteration + 1)]
+        kept = [Examples(**part) for part in parts if part is not None]
+        self.run = _Run(model, join_examples(kept) if kept else no_examples(), policies, arrays["mistakes"])
+        self.best = LinearPolicy.from_arrays(best)
 
 
 def train(
@@ -128,55 +166,34 @@ def train(
     the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
     without the interruption. The result does not depend on ``jobs``.
     """
-    learner = make_learner(learner)
-    if isinstance(learner, InverseRL):
-        raise ConfigError(
-            f"learner {learner.name!r} is one of inverse reinforcement learning, which compares whole plans: it is for "
-            f"{ESTIMATORS}; here take one of imitation, such as 'exploration' or 'dagger'"
-        )
+    learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
     if isinstance(learner, Structured) and beam < 2:
         raise ConfigError(
-            f"beam must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: "
-            "set it to 8, say"
+            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
+            "to 8, say",
+            setting="beam",
+            value=beam,
         )
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
-    task = packed.task
     preflight(packed)
-    rows, width = rows_for(bits), task.table_width
-    fresh = new_model(learner.update, rows, width)
-    run = _Run(fresh, no_examples(), [])
-    fingerprint = {**_fingerprint(learner, packed, bits, beam, seed), **checkpoints.judged_by(evaluate)}
-    if checkpoint is not None and resume:
-        run = _load(checkpoint, fingerprint, learner, run)
-    elif checkpoint is not None:
-        checkpoints.clear(checkpoint)
-    for iteration in range(run.finished + 1, learner.iterations + 1):
-        started = time.perf_counter()
-        if isinstance(learner, Structured):
-            policy, done = _search(learner, packed, run.model, beam, iteration, seed, progress)
-            new_examples = no_examples()
-        else:
-            policy, done, new_examples = _iterate(learner, packed, run, iteration, seed, jobs, rows, width, progress)
-        seconds = time.perf_counter() - started
-        score = None if evaluate is None else float(evaluate(policy))
-        best_before = best_score(run.history)
-        best = score is None or best_before is None or score > best_before
-        if best:
-            run.keep(policy)
-        del policy  # it may be large: do not hold two while the next one is made
-        row = Pass(score=score, best=best, seconds=seconds, **done)  # type: ignore[arg-type]
-        run.history.append(row)
-        if checkpoint is not None:
-            _save(checkpoint, fingerprint, learner, run, new_examples)
-        if report is not None:
-            report(row)
-    assert run.best is not None
-    return Trained(run.best, run.history)
+    training = _Training(learner, packed, bits, beam, seed, jobs, progress)
+    history = loop.run(
+        training,
+        learner.passes,
+        Pass,
+        fingerprint=lambda: _fingerprint(learner, packed, bits, beam, seed),
+        evaluate=evaluate,
+        report=report,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    assert training.best is not None
+    return Trained(training.best, history)
 
 
 def _iterate(
@@ -298,7 +315,7 @@ def _learn(
             first: int, last: int, control: npt.NDArray[np.int64], slot: int, order: npt.NDArray[np.int64] = order
         ) -> float:
             # fmt: off
-            return learn_pass(ENGINE, run.examples, order, learner.update.rule(), run.model, most_actions,
+            return learn_pass(run.examples, order, learner.update.rule(), run.model, most_actions,
                               run.mistakes, learner.alpha, control, slot)
             # fmt: on
 
@@ -345,38 +362,10 @@ def _search(
 
 def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "iterations": None, "bits": bits, "seed": seed}
+    settings = {**learner.params(), "passes": None, "bits": bits, "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam
     digest = hashlib.sha256(packed.task.digest.encode())
     for array in packed.arrays:
         digest.update(np.ascontiguousarray(array).data)
     return {**settings, "data": digest.hexdigest()}
-
-
-def _save(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, run: _Run, collected: Examples) -> None:
-    arrays = {f"model_{name}": array for name, array in run.model._asdict().items()} | {"mistakes": run.mistakes}
-    if learner.data in ("first", "all", "current") and len(collected.usual_cost):
-        checkpoints.save_arrays(folder, f"examples-{run.finished}", collected._asdict())
-    for number, weights in enumerate(run.policies):
-        arrays[f"policy_{number}"] = weights
-    assert run.best is not None
-    arrays.update({f"best_{name}": array for name, array in run.best.to_arrays().items()})
-    checkpoints.save_state(folder, fingerprint, [asdict(p) for p in run.history], arrays)
-
-
-def _load(folder: Path, fingerprint: checkpoints.Fingerprint, learner: Learner, fresh: _Run) -> _Run:
-    found = checkpoints.load_state(folder, fingerprint)
-    if found is None:
-        return fresh
-    history, arrays = found
-    model = Model(*(arrays[f"model_{name}"] for name in Model._fields))
-    policies = [arrays[f"policy_{k}"] for k in range(sum(name.startswith("policy_") for name in arrays))]
-    best = LinearPolicy.from_arrays({k.removeprefix("best_"): v for k, v in arrays.items() if k.startswith("best_")})
-    numbers = range(1, len(history) + 1)
-    if learner.data == "current":
-        numbers = range(len(history), len(history) + 1)
-    parts = [checkpoints.load_arrays(folder, f"examples-{number}") for number in numbers]
-    kept = [Examples(**part) for part in parts if part is not None]
-    examples = join_examples(kept) if kept else no_examples()
-    return _Run(model, examples, policies, arrays["mistakes"], best, [Pass(**row) for row in history])

@@ -9,6 +9,7 @@ from treewright.policies.updates import (
     Perceptron,
     Update,
     make_update,
+    update_settings,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Perceptron",
     "Update",
     "make_update",
+    "update_settings",
 ]

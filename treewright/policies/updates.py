@@ -12,7 +12,8 @@ further feature of the action. What two actions share cancels in the difference 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,10 +23,14 @@ from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.examples import Examples, read_example
 from treewright.search.scoring import argmax, argmin, place, score_actions
-from treewright.search.task import ENGINE
+from treewright.settings import Flag, Like, Real, Setting, check_fields, construct, current_names, one_of
 
 __all__ = [
     "AROW",
+    "AVERAGED",
+    "MARGIN",
+    "STEP_SIZE",
+    "UPDATE",
     "UPDATES",
     "LogLinear",
     "Model",
@@ -35,8 +40,16 @@ __all__ = [
     "learn_pass",
     "make_update",
     "new_model",
+    "update_settings",
     "update_weights",
 ]
+
+# settings, also of learners that have no such update
+AVERAGED = Setting("averaged", Flag(), "Average the weights over time")
+MARGIN = Setting("margin", Real(0), "How far what is right must be ahead of what is wrong, times what that costs")
+STEP_SIZE = Setting("step_size", Real(above=0), "How far an update goes", why="without a step nothing is learned")
+AGGRESSIVENESS = Setting("C", Real(above=0), "The largest step of passive-aggressive", flags="--C")
+CAUTION = Setting("r", Real(above=0), "What slows down arow: large values mean small steps", flags="--r")
 
 
 class Model(NamedTuple):
@@ -64,14 +77,11 @@ class Update:
     code: ClassVar[int] = -1
     name: ClassVar[str] = ""
     initial_spread: ClassVar[float | None] = None
+    settings: ClassVar[tuple[Setting, ...]] = (AVERAGED,)
     averaged: bool = False
 
     def __post_init__(self) -> None:
-        for setting in ("C", "rate"):
-            if not getattr(self, setting, 1.0) > 0.0:
-                raise ConfigError(f"update {self.name!r}: {setting} must be above 0, not {getattr(self, setting)}")
-        if not getattr(self, "margin", 0.0) >= 0.0:
-            raise ConfigError(f"update {self.name!r}: margin must be at least 0, not {vars(self)['margin']}")
+        check_fields(self)
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
@@ -93,12 +103,13 @@ class Perceptron(Update):
 
     code: ClassVar[int] = 0
     name: ClassVar[str] = "perceptron"
+    settings: ClassVar[tuple[Setting, ...]] = (AVERAGED, MARGIN)
     averaged: bool = True
     margin: float = 0.0
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
-        return Rule(self.code, 1.0, float(self.margin), self.averaged)
+        return Rule(self.code, 1.0, self.margin, self.averaged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +121,13 @@ class PassiveAggressive(Update):
 
     code: ClassVar[int] = 1
     name: ClassVar[str] = "passive-aggressive"
+    settings: ClassVar[tuple[Setting, ...]] = (AVERAGED, AGGRESSIVENESS)
     averaged: bool = True
     C: float = 0.1
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
-        return Rule(self.code, float(self.C), 1.0, self.averaged)
+        return Rule(self.code, self.C, 1.0, self.averaged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,20 +135,21 @@ class AROW(Update):
     """Adaptive regularisation of weights, diagonal, cost-sensitive (Goodman §2.5, eq. 2.5–2.6).
 
     Each weight has a variance Σᵢ, 1 at first. With ℓ = √c(a) + s(a) − s(a*) (eq. 2.6, margin scaling by the root of the
-    cost) and x = φ(s, a*) − φ(s, a): if ℓ > 0, then w ← w + ℓ/(xᵀΣx + C)·Σx and Σᵢ ← Σᵢ·C/(C + Σᵢxᵢ²).
-    This minimises KL(N(w, Σ) ‖ N(w', Σ')) + ℓ(w)²/2C + xᵀΣx/2C over w and diagonal Σ. It is eq. 2.5 with the loss
-    squared, as in Crammer et al. (2009), whose closed form this is; a loss that is not squared has no such form.
-    A large C means small steps.
+    cost) and x = φ(s, a*) − φ(s, a): if ℓ > 0, then w ← w + ℓ/(xᵀΣx + r)·Σx and Σᵢ ← Σᵢ·r/(r + Σᵢxᵢ²).
+    This minimises KL(N(w, Σ) ‖ N(w', Σ')) + ℓ(w)²/2r + xᵀΣx/2r over w and diagonal Σ. It is eq. 2.5, where r is called
+    C, with the loss squared, as in Crammer et al. (2009), whose closed form this is; a loss that is not squared has no
+    such form. A large r means small steps.
     """
 
     code: ClassVar[int] = 2
     name: ClassVar[str] = "arow"
+    settings: ClassVar[tuple[Setting, ...]] = (AVERAGED, CAUTION)
     initial_spread: ClassVar[float | None] = 1.0
-    C: float = 30.0
+    r: float = 30.0
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
-        return Rule(self.code, float(self.C), 1.0, self.averaged)
+        return Rule(self.code, self.r, 1.0, self.averaged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,18 +158,19 @@ class LogLinear(Update):
 
     The loss is −log Σ{p(a) : c(a) = 0}, where p(a) ∝ exp(s(a) + ``margin``·c(a)): costs make the wrong actions
     more probable while learning (softmax-margin); with ``margin`` 0 it is the likelihood of the correct actions.
-    Every weight has its own step ``rate`` / √(sum of its squared gradients).
+    Every weight has its own step ``step_size`` / √(sum of its squared gradients).
     """
 
     code: ClassVar[int] = 3
     name: ClassVar[str] = "log-linear"
+    settings: ClassVar[tuple[Setting, ...]] = (AVERAGED, STEP_SIZE, MARGIN)
     initial_spread: ClassVar[float | None] = 0.0
-    rate: float = 0.1
+    step_size: float = 0.1
     margin: float = 1.0
 
     def rule(self) -> Rule:
         """The update as the kernels see it."""
-        return Rule(self.code, float(self.rate), float(self.margin), self.averaged)
+        return Rule(self.code, self.step_size, self.margin, self.averaged)
 
 
 #: the updates by name
@@ -169,21 +183,38 @@ def make_update(update: str | Update | dict[str, Any]) -> Update:
     """An update from its name, from its settings, or as it is.
 
     >>> make_update("arow")
-    AROW(averaged=False, C=30.0)
+    AROW(averaged=False, r=30.0)
     >>> make_update({"name": "perceptron", "margin": 2.0}).margin
     2.0
     """
     if isinstance(update, Update):
         return update
+    settings = update_settings(update)
+    return construct("update", UPDATES[settings.pop("name")], settings)
+
+
+def update_settings(update: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an update by the names that they have today, with its ``name`` first.
+
+    >>> update_settings({"name": "arow", "C": 3.0})
+    {'name': 'arow', 'r': 3.0}
+    """
+    if not isinstance(update, (str, Mapping)):
+        raise ConfigError(
+            f"is a name, a dictionary of settings with its name, or an object such as AROW(), not {update!r}",
+            setting="update",
+            value=update,
+        )
     settings = {"name": update} if isinstance(update, str) else dict(update)
     name = settings.pop("name", None)
     if name not in UPDATES:
-        raise ConfigError(f"there is no update {name!r}; there are: {', '.join(UPDATES)}")
-    try:
-        return UPDATES[name](**settings)
-    except TypeError:
-        known = ", ".join(f for f in UPDATES[name].__dataclass_fields__ if f not in ("code", "name", "initial_spread"))
-        raise ConfigError(f"update {name!r} has the settings {known}; given: {', '.join(settings)}") from None
+        raise ConfigError(one_of(name, UPDATES), setting="update", value=name)
+    known = [field.name for field in fields(UPDATES[name])]
+    return {"name": name, **current_names(settings, known, "update", f"update {name!r}")}
+
+
+#: the update of a learner that trains a classifier
+UPDATE = Setting("update", Like(make_update, "an update", lambda made: made.params()), "The update of the classifier")
 
 
 def new_model(update: Update, rows: int, width: int) -> Model:
@@ -207,12 +238,12 @@ def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
     if not update.averaged:
         return model.weights
     mean = np.empty_like(model.weights)
-    mean_pass(ENGINE, model, mean)
+    mean_pass(model, mean)
     return mean
 
 
 @kernel
-def mean_pass(engine: Any, model: Model, out: Any) -> None:
+def mean_pass(model: Model, out: Any) -> None:
     """The mean of the weights over time, without the temporary arrays of double size that NumPy would make."""
     rows, width = model.weights.shape
     examples = np.float64(model.clock[0] + 1)
@@ -392,7 +423,6 @@ def update_weights(
 
 @kernel
 def learn_pass(
-    engine: Any,
     examples: Examples,
     order: Any,
     rule: Rule,

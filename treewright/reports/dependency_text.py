@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from treewright.corpora import Sentence
-from treewright.errors import whole_number
 from treewright.reports.arcs import Arc, inside, overlap, sentence_arcs, stack
+from treewright.settings import whole_number
 
 __all__ = ["dependency_text"]
 

@@ -8,13 +8,22 @@ both leave the function as it is. :func:`interpreted` gives the plain Python twi
 from __future__ import annotations
 
 import types as python_types
-import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from numba import njit
+import numba
+from numba import config, njit
 from numba.core.dispatcher import Dispatcher
+
+internals: Any
+try:
+    from treewright.search import numba_internals as internals
+
+    if not internals.supported():
+        internals = None
+except (ImportError, AttributeError):
+    internals = None
 
 __all__ = ["compiled", "inlined", "interpreted", "kernel", "lean"]
 
@@ -43,44 +52,30 @@ def lean(function: Function) -> Function:
 
 def kernel(function: Function) -> Function:
     """Compile an entry point, cached across processes; where no folder can be written, uncached."""
-    global _warned
-    try:
-        return cast(Function, _with_own_files(njit(cache=True, **_OPTIONS)(function)))
-    except RuntimeError as error:  # Numba found no cache folder that it can write to
-        if not _warned:
-            _warned = True
-            warnings.warn(
-                f"compiled code cannot be kept on disk ({error}); every process will compile anew, which takes "
-                "some seconds. Set NUMBA_CACHE_DIR to a folder that can be written.",
-                stacklevel=2,
-            )
+    if config.DISABLE_JIT:
+        return function
+    if internals is None:
+        _warn(
+            f"this version of Numba ({numba.__version__}) is not known here, and so compiled code is not kept on disk; "
+            "every process compiles again, which takes some seconds."
+        )
         return cast(Function, njit(**_OPTIONS)(function))
+    made = internals.Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **_OPTIONS})
+    try:
+        made.enable_caching()
+    except RuntimeError as error:  # Numba found no cache folder that it can write to
+        _warn(
+            f"compiled code cannot be kept on disk ({error}); every process compiles again, which takes some seconds. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written."
+        )
+    return cast(Function, made)
 
 
-def _with_own_files(dispatcher: Any) -> Any:
-    """Let every compiled variant have a file of its own in the cache.
-
-    Numba numbers these files. Two processes that compile at the same time can choose the same number, and then one of
-    them finds the other's code in its place, which ends in a crash. Names that never repeat cannot be confused.
-    """
-    files: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    name = getattr(files, "_data_name", None)
-    if name is not None:
-        files._data_name = lambda number: name(uuid.uuid4().int)
-        files._load_index = _forgiving(files._load_index)
-    return dispatcher
-
-
-def _forgiving(load: Callable[[], Any]) -> Callable[[], Any]:
-    """An index that names what is no longer there, as after an update, is as good as none: it is written anew."""
-
-    def load_or_begin_anew() -> Any:
-        try:
-            return load()
-        except (AttributeError, ImportError, EOFError, ValueError):
-            return {}
-
-    return load_or_begin_anew
+def _warn(message: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(message, stacklevel=3)
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
@@ -97,8 +92,12 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
-    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    cells = tuple(python_types.CellType() for _ in plain.__closure__ or ())
+    twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
     done[plain] = twin
+    for cell, held in zip(cells, plain.__closure__ or (), strict=True):
+        value = held.cell_contents
+        cell.cell_contents = interpreted(value, done) if isinstance(value, Dispatcher) else value
     for name in _names(plain.__code__):
         value = names.get(name)
         if isinstance(value, Dispatcher):

@@ -23,7 +23,7 @@ __all__ = ["engine_digest", "source_digest"]
 _PACKAGE = Path(__file__).resolve().parent.parent
 _ENGINE_ROOMS = ("search", "policies", "learners")
 # a file of ours without these has nothing to do with compiled code
-_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(", b"\n@overload(")
+_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(", b"@overload(")
 
 
 @cache
@@ -35,7 +35,7 @@ def engine_digest() -> str:
 
 def source_digest(functions: Iterable[FunctionType]) -> str:
     """The digest of the engine, of the modules that define these functions, and of what those modules import."""
-    functions = list(functions)
+    functions = _with_held(functions)
     seen: dict[str, ModuleType] = {}
     queue = [sys.modules[function.__module__] for function in functions if function.__module__ in sys.modules]
     while queue:
@@ -50,9 +50,27 @@ def source_digest(functions: Iterable[FunctionType]) -> str:
         parts.append(file.read_bytes())
         parts.append(repr(sorted(_constants(seen[name]))).encode())
     for function in functions:  # one file can make several classes of one name, and a notebook has no file
-        held = [cell.cell_contents for cell in function.__closure__ or ()]
-        parts.append(repr((_code(function.__code__), held)).encode())
+        values = [value for value in _held(function) if not isinstance(value, (Dispatcher, FunctionType))]
+        parts.append(repr((_code(function.__code__), values)).encode())
     return _sha(parts)
+
+
+def _with_held(functions: Iterable[FunctionType]) -> list[FunctionType]:
+    """The functions, and those that they hold in their closures."""
+    found: dict[FunctionType, None] = {}
+    queue: list[Any] = list(functions)
+    while queue:
+        given = queue.pop(0)
+        function: FunctionType = given.py_func if isinstance(given, Dispatcher) else given
+        if function not in found:
+            found[function] = None
+            queue.extend(value for value in _held(function) if isinstance(value, (Dispatcher, FunctionType)))
+    return list(found)
+
+
+def _held(function: FunctionType) -> list[Any]:
+    """The values in a function's closure."""
+    return [cell.cell_contents for cell in function.__closure__ or ()]
 
 
 def _sha(parts: Iterable[bytes]) -> str:

@@ -20,7 +20,6 @@ from treewright.search.hypergraph import COUNT, Hypergraph, expect, follow, insi
 from treewright.search.n_best import FULL, follow_derivation, n_best, new_derivations
 from treewright.search.planning import Features
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
 
 __all__ = ["Batch", "Forests", "HypergraphPlanner", "Sums", "add", "best_pass", "pack_graphs"]
 
@@ -93,7 +92,7 @@ def _largest(forests: Any, batch: Any) -> tuple[Int, Int]:
 
 
 @kernel
-def best_pass(engine: Any, forests: Forests, batch: Batch, weights: Any, totals: Any) -> None:
+def best_pass(forests: Forests, batch: Batch, weights: Any, totals: Any) -> None:
     """The parts of the best derivations, and their values."""
     places, _ = _largest(forests, batch)
     values, back, stack = np.zeros(places), np.zeros((places, 2), np.int32), np.zeros(places, np.int32)
@@ -106,7 +105,7 @@ def best_pass(engine: Any, forests: Forests, batch: Batch, weights: Any, totals:
 
 
 @kernel
-def expected_pass(engine: Any, forests: Forests, batch: Batch, weights: Any, totals: Any) -> None:
+def expected_pass(forests: Forests, batch: Batch, weights: Any, totals: Any) -> None:
     """How often parts are expected, and the logarithms of the sums over all derivations."""
     places, edges = _largest(forests, batch)
     values, visits, q = np.zeros(places), np.zeros(places), np.zeros(edges)
@@ -119,7 +118,7 @@ def expected_pass(engine: Any, forests: Forests, batch: Batch, weights: Any, tot
 
 
 @kernel
-def matching_pass(engine: Any, forests: Forests, batch: Batch, temperature: Float, weights: Any, totals: Any) -> None:
+def matching_pass(forests: Forests, batch: Batch, temperature: Float, weights: Any, totals: Any) -> None:
     """The weights of policy matching, and J. The expert's derivation is the best one where his parts have a score."""
     places, edges = _largest(forests, batch)
     values, visits, q = np.zeros(places), np.zeros(places), np.zeros(edges)
@@ -138,7 +137,7 @@ def matching_pass(engine: Any, forests: Forests, batch: Batch, temperature: Floa
 
 
 @kernel
-def n_best_pass(engine: Any, forests: Forests, batch: Batch, n: Int, weights: Any, best: Any) -> None:
+def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any) -> None:
     """How often parts are expected in one of the n best derivations; ``best[i]`` are the values of these.
 
     Where there are fewer than n, the remaining values are −∞.
@@ -275,7 +274,7 @@ class HypergraphPlanner(ABC):
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
             if loss:
                 np.subtract.at(batch.scores, _own_places(batch.gold, batch.gold_at, batch.at), loss)
-            best_pass(ENGINE, self.forests, batch, weights, totals)
+            best_pass(self.forests, batch, weights, totals)
 
         return self._sum(θ, which, jobs, run, self.anchors)
 
@@ -284,7 +283,7 @@ class HypergraphPlanner(ABC):
 
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
             best = np.empty((len(totals), n))
-            n_best_pass(ENGINE, self.forests, batch, n, weights, best)
+            n_best_pass(self.forests, batch, n, weights, best)
             totals[:] = best[:, 0] + np.log(np.exp(best - best[:, :1]).sum(axis=1))
 
         return self._sum(θ, which, jobs, run, self.anchors)
@@ -293,7 +292,7 @@ class HypergraphPlanner(ABC):
         """Σ of E[Φ] over all plans; the value is Σ log Z."""
 
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
-            expected_pass(ENGINE, self.forests, batch, weights, totals)
+            expected_pass(self.forests, batch, weights, totals)
 
         return self._sum(θ, which, jobs, run, self.anchors)
 
@@ -301,14 +300,14 @@ class HypergraphPlanner(ABC):
         """Σ of eq. 18 over the nodes of the experts' derivations; the value is J of eq. 16, summed."""
 
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
-            matching_pass(ENGINE, self.forests, batch, float(temperature), weights, totals)
+            matching_pass(self.forests, batch, float(temperature), weights, totals)
 
         return self._sum(θ, which, jobs, run, self.anchors)
 
     def best_parts(self, θ: Floats, which: Ints) -> tuple[Ints, Floats]:
         """The parts of the best plans: where those of each instance begin, and how often it has each of its parts."""
         batch, weights, totals = self._batch(θ, which, self.anchors)
-        best_pass(ENGINE, self.forests, batch, weights, totals)
+        best_pass(self.forests, batch, weights, totals)
         return batch.at, weights
 
     # ---- how sums are made

@@ -1,4 +1,4 @@
-"""Declared sizes: whole numbers, or linear in the length ``n`` of the sentence, such as ``"2*n + 1"``."""
+"""Declared sizes: whole numbers, or polynomials in the length ``n`` of the sentence, such as ``"2*n + 1"``."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ __all__ = ["Size", "parse_size"]
 
 
 class Size(NamedTuple):
-    """The size ``per_token·n + constant``."""
+    """The size ``squared·n² + per_token·n + constant``."""
 
     per_token: int
     constant: int
+    squared: int = 0
 
     def __call__(self, n: Any) -> Any:
         """The size for a length, or an array of them for an array of lengths."""
-        return self.per_token * n + self.constant
+        return (self.squared * n + self.per_token) * n + self.constant
 
 
-def parse_size(size: int | str) -> Size:
-    """Read a declared size.
+def parse_size(size: int | str, *, quadratic: bool = False) -> Size:
+    """Read a declared size, which is linear in ``n`` unless it may be ``quadratic``.
 
     >>> parse_size("2*n + 1")
-    Size(per_token=2, constant=1)
+    Size(per_token=2, constant=1, squared=0)
     >>> parse_size(4)(10)
     4
+    >>> parse_size("n*n + n", quadratic=True)(10)
+    110
     """
 
     def walk(node: ast.expr) -> Size:
@@ -38,19 +41,25 @@ def parse_size(size: int | str) -> Size:
                 return Size(1, 0)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 a, b = walk(left), walk(right)
-                return Size(a.per_token + b.per_token, a.constant + b.constant)
+                return Size(*(p + q for p, q in zip(a, b, strict=True)))
             case ast.BinOp(left=left, op=ast.Sub(), right=right):
                 a, b = walk(left), walk(right)
-                return Size(a.per_token - b.per_token, a.constant - b.constant)
+                return Size(*(p - q for p, q in zip(a, b, strict=True)))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 a, b = walk(left), walk(right)
-                if a.per_token == 0 or b.per_token == 0:
-                    return Size(a.per_token * b.constant + b.per_token * a.constant, a.constant * b.constant)
+                if a.squared * b.per_token == a.per_token * b.squared == a.squared * b.squared == 0:  # no n³
+                    return Size(
+                        a.per_token * b.constant + a.constant * b.per_token,
+                        a.constant * b.constant,
+                        a.squared * b.constant + a.per_token * b.per_token + a.constant * b.squared,
+                    )
         raise ValueError
 
     try:
-        return walk(ast.parse(str(size), mode="eval").body)
+        found = walk(ast.parse(str(size), mode="eval").body)
+        if found.squared and not quadratic:
+            raise ValueError
+        return found
     except (ValueError, SyntaxError):
-        raise TaskError(
-            f"the size {size!r} is not a whole number or a linear expression in n, such as 'n' or '2*n + 1'"
-        ) from None
+        kind = "a polynomial in n up to n*n" if quadratic else "a linear expression in n"
+        raise TaskError(f"the size {size!r} is not a whole number or {kind}, such as 'n' or '2*n + 1'") from None

@@ -2,8 +2,12 @@
 
 The best derivation of every node is known: Viterbi has found it. The second best ends with the same edge and the second
 best derivation of one of its tails, or with another edge and the best of its tails; and so on. So each node that is
-asked for more has a heap of candidates, which grows by two each time that its best is taken out, and a tail is asked
-for its next best only when a candidate needs it.
+asked for more has a heap of candidates (:mod:`treewright.search.heaps`), which grows by two each time that its best is
+taken out, and a tail is asked for its next best only when a candidate needs it.
+
+The k best trees of a constituency chart are found by the same algorithm in
+:mod:`treewright.constituency.charts.kbest`. Only the heap is shared: here the graph is written out in fans, with every
+edge into a node, whereas a chart has far too many edges to list and finds the k best into a node when it is asked.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.search.compiling import compiled
+from treewright.search.heaps import meld, without_best
 from treewright.search.hypergraph import COUNT, LEFT, LEFT_STEP, PART, PART_STEP, RIGHT, RIGHT_STEP, follow
 
 __all__ = ["FULL", "Derivations", "follow_derivation", "n_best", "new_derivations"]
@@ -32,8 +37,8 @@ class Derivations(NamedTuple):
     """Derivations that were found or are candidates (Huang & Chiang 2005, Algorithm 3), in one pool.
 
     A derivation is its last edge (fan and step) and those of its tails, −1 where these are the best and nobody asked
-    for more. ``following`` is the next best of the same node. Candidates of a node are a pairing heap: the first child
-    and the next sibling of each. ``first`` and ``heaps`` are the best derivation and the heap of each place.
+    for more. ``following`` is the next best of the same node. Candidates of a node are a pairing heap. ``first`` and
+    ``heaps`` are the best derivation and the heap of each place.
     """
 
     edges: Shorts  # derivation × (fan, step)
@@ -82,38 +87,6 @@ def _first(pool: Any, place: Int, values: Any, back: Any) -> Int:
 
 
 @compiled
-def _meld(pool: Any, a: Int, b: Int) -> Int:
-    """One heap of two; of equal derivations the older one is on top."""
-    if a < 0 or b < 0:
-        return max(a, b)
-    if pool.values[b] > pool.values[a] or (pool.values[b] == pool.values[a] and b < a):
-        a, b = b, a
-    pool.links[b, 1] = pool.links[a, 0]
-    pool.links[a, 0] = b
-    return a
-
-
-@compiled
-def _without_top(pool: Any, top: Int) -> Int:
-    """What remains of a heap: its children melded in pairs, and then these from last to first."""
-    pairs, child = np.int64(-1), np.int64(pool.links[top, 0])
-    while child >= 0:
-        other = np.int64(pool.links[child, 1])
-        rest = np.int64(-1)
-        if other >= 0:
-            rest = np.int64(pool.links[other, 1])
-            child = _meld(pool, child, other)
-        pool.links[child, 1] = pairs
-        pairs, child = child, rest
-    heap = np.int64(-1)
-    while pairs >= 0:
-        rest = np.int64(pool.links[pairs, 1])
-        heap = _meld(pool, heap, pairs)
-        pairs = rest
-    return heap
-
-
-@compiled
 def _fill(
     pool: Any, v: Int, of_fan: Int, of_step: Int, first: Int, last: Int, fans: Any, scores: Any, values: Any
 ) -> None:
@@ -123,7 +96,8 @@ def _fill(
             if f != of_fan or k != of_step:
                 left, right = fans[f, LEFT] + k * fans[f, LEFT_STEP], fans[f, RIGHT] + k * fans[f, RIGHT_STEP]
                 value = scores[fans[f, PART] + k * fans[f, PART_STEP]] + values[left] + values[right]
-                pool.heaps[v] = _meld(pool, np.int64(pool.heaps[v]), _make(pool, f, k, -1, -1, value))
+                d = _make(pool, f, k, -1, -1, value)
+                pool.heaps[v] = meld(pool.values, pool.links, np.int64(pool.heaps[v]), d)
 
 
 @compiled
@@ -172,17 +146,19 @@ def _next_best(
         part = scores[fans[f, PART] + k * fans[f, PART_STEP]]
         if next_left >= 0:
             other = pool.values[of_right] if of_right >= 0 else 0.0
-            heap = _meld(pool, heap, _make(pool, f, k, next_left, of_right, part + pool.values[next_left] + other))
+            made = _make(pool, f, k, next_left, of_right, part + pool.values[next_left] + other)
+            heap = meld(pool.values, pool.links, heap, made)
         if next_right >= 0:
             other = pool.values[of_left] if of_left >= 0 else 0.0
-            heap = _meld(pool, heap, _make(pool, f, k, of_left, next_right, part + other + pool.values[next_right]))
+            made = _make(pool, f, k, of_left, next_right, part + other + pool.values[next_right])
+            heap = meld(pool.values, pool.links, heap, made)
         pool.heaps[v] = heap
         if e == pool.first[v]:
             _fill(pool, v, f, k, first, last, fans, scores, values)
         heap = np.int64(pool.heaps[v])
         pool.links[e, 2] = _NONE if heap < 0 else heap
         if heap >= 0:
-            pool.heaps[v] = _without_top(pool, heap)
+            pool.heaps[v] = without_best(pool.values, pool.links, heap)
         depth -= 1
     return np.int64(pool.links[d, 2])
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ConfigError, TaskError, whole_number
+from treewright.errors import ConfigError, TaskError
 from treewright.search.checking import preflight
 from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.engine import (
@@ -34,6 +34,7 @@ from treewright.search.planning import Features
 from treewright.search.running import raise_trouble, run_shards, shape_of
 from treewright.search.scoring import argmax, argmin, place
 from treewright.search.task import Packed
+from treewright.settings import whole_number
 
 __all__ = ["TransitionEnvironment", "rollout_pass"]
 

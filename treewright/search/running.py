@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.errors import NumbaError
 
-from treewright.errors import TaskError, whole_number
+from treewright.errors import TaskError
 from treewright.search.diagnosis import explain_compilation
 from treewright.search.engine import LEARNED, TROUBLE, beam_pass, decode_pass, trajectory_pass
 from treewright.search.task import Packed, Task
+from treewright.settings import whole_number
 
 __all__ = ["Decoded", "Trajectory", "decode", "run_shards", "trajectory"]
 

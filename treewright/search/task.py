@@ -18,13 +18,14 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
 
-from treewright.errors import TaskError, whole_number
+from treewright.errors import TaskError
 from treewright.search.compiling import compiled, interpreted, lean
 from treewright.search.digest import source_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
+from treewright.settings import whole_number
 
-__all__ = ["ENGINE", "Packed", "Task"]
+__all__ = ["Packed", "Task"]
 
 #: the functions of the protocol, in the order in which an episode meets them
 PROTOCOL = (
@@ -53,7 +54,7 @@ class Task:
     * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
     * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
       which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
-    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"``.
+    * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
@@ -222,7 +223,7 @@ class Task:
     @classmethod
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
-        return parse_size(cls.max_steps)(n)
+        return parse_size(cls.max_steps, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""
@@ -368,6 +369,3 @@ class Engine(Task):
     """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
 
     state = {"nothing": 1}
-
-
-ENGINE = Engine()

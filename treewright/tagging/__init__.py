@@ -1,6 +1,6 @@
 """Task 1, sequence labelling: the search space, the estimator, the scores."""
 
-from treewright.tagging.scores import TaggingScores, majority_baseline, score_tagging
+from treewright.tagging.scores import TaggingScores, compare_taggings, majority_baseline, score_tagging
 from treewright.tagging.tagger import Tagger
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.viterbi import ViterbiPlanner, ViterbiTagger
@@ -11,6 +11,7 @@ __all__ = [
     "TaggingScores",
     "ViterbiPlanner",
     "ViterbiTagger",
+    "compare_taggings",
     "majority_baseline",
     "score_tagging",
 ]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from operator import eq
+from typing import Any, ClassVar
+
+import numpy as np
 
 from treewright.corpora import Sentence
 from treewright.errors import CorpusError
-from treewright.metrics import bootstrap_interval
+from treewright.metrics import Comparison, bootstrap_interval, compare
 
-__all__ = ["LabelScore", "TaggingScores", "majority_baseline", "score_tagging"]
+__all__ = ["LabelScore", "TaggingScores", "compare_taggings", "majority_baseline", "score_tagging"]
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,15 @@ class TaggingScores:
     labels: tuple[LabelScore, ...]
     confusions: tuple[tuple[str, str, int], ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as plain values."""
+    name: ClassVar[str] = "accuracy"
+
+    @property
+    def main(self) -> float:
+        """The accuracy."""
+        return self.accuracy
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values."""
         return asdict(self)
 
 
@@ -61,9 +71,7 @@ def score_tagging(
     """
     correct, totals, unknown_right, unknown_total = [], [], 0, 0
     pairs: Counter[tuple[str, str]] = Counter()
-    for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), 1):
-        if right.forms != guess.forms:
-            raise CorpusError(f"sentence {number} has other words in the gold and the predicted annotation")
+    for right, guess in _paired(gold, predicted, "predicted"):
         hits = 0
         for a, b in zip(right.tokens, guess.tokens, strict=True):
             want, got = getattr(a, column), getattr(b, column)
@@ -88,6 +96,42 @@ def score_tagging(
         labels=_by_label(pairs),
         confusions=tuple((g, p, n) for (g, p), n in _ordered(pairs) if g != p)[:10],
     )
+
+
+def compare_taggings(
+    gold: Iterable[Sentence],
+    a: Iterable[Sentence],
+    b: Iterable[Sentence],
+    column: str = "upos",
+    *,
+    samples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Say whether annotation B of the same sentences is better than A, and whether that may be chance.
+
+    >>> a = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"])
+    >>> b = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "NOUN"])
+    >>> comparison = compare_taggings([a] * 20, [b] * 20, [a] * 20, samples=99)
+    >>> comparison.difference, comparison.b_better, comparison.p_bootstrap
+    (0.5, 20, 0.01)
+    """
+    gold = list(gold)
+    counts = []
+    for name, annotation in (("A", a), ("B", b)):
+        pairs = [pair for pair in _paired(gold, annotation, name) if len(pair[0])]
+        hits = [sum(map(eq, right.column(column), guess.column(column))) for right, guess in pairs]
+        counts.append(np.array([hits, [len(right) for right, _ in pairs]], np.float64).T)
+    if not len(counts[0]):
+        raise CorpusError("there is nothing to score: no tokens")
+    return compare(*counts, measure="accuracy", seed=seed, samples=samples)
+
+
+def _paired(gold: Iterable[Sentence], predicted: Iterable[Sentence], name: str) -> Iterator[tuple[Sentence, Sentence]]:
+    """The sentences of two annotations, if they have the same words."""
+    for number, (right, guess) in enumerate(zip(gold, predicted, strict=True), 1):
+        if right.forms != guess.forms:
+            raise CorpusError(f"sentence {number} has other words in the gold and the {name} annotation")
+        yield right, guess
 
 
 def _ordered(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:

@@ -6,34 +6,34 @@ neighbours, crossed with the label) and in pairs (*transitions*), with the bound
 the first and the last. The best labelling is found by dynamic programming, and any of the six methods of
 :mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
 this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
-network (Taskar, Guestrin & Koller 2003), with ``perceptron`` the structured perceptron of Collins (2002).
+network (Taskar, Guestrin & Koller 2003), with ``irl-perceptron`` the structured perceptron of Collins (2002).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
-from treewright.errors import ConfigError, whole_number
-from treewright.learners import InverseRL, make_learner, train_irl
+from treewright.estimators import Corpus, Running
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
+from treewright.learners import InverseRL, Learner, train_irl
 from treewright.learners.checkpoints import Judge
-from treewright.learners.estimator import Corpus, Running
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add
 from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
-from treewright.search.task import ENGINE
-from treewright.tagging.tagger import _MOST_FORMS, Tagger, _batches, _sentences
-from treewright.tagging.words import ATTRIBUTES, WordTable
+from treewright.settings import Setting, Whole
+from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
+from treewright.tagging.labeller import COLUMN, Labeller
+from treewright.tagging.words import ATTRIBUTES, word_rows
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
@@ -72,11 +72,13 @@ def _atoms() -> Shorts:
 ATOMS = _atoms()
 _AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
 
+ORDER = Setting("order", Whole(0, 1), "1: score pairs of neighbouring labels; 0: do not")
+
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
-#: what a method is given where nothing is said of it, chosen on development data
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "max-margin": {**_SETTINGS, "step_size": 4.0, "loss": 40.0},
-    "perceptron": {**_SETTINGS, "step_size": 4.0},
+#: the settings of a learner where nothing is said of them, chosen on development data
+USUAL: dict[str, dict[str, Any]] = {
+    "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 40.0},
+    "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 1.0, "n_best": 0},
     "policy-matching": {**_SETTINGS, "step_size": 40.0, "temperature": 5.0},
     "mwal": {**_SETTINGS, "step_size": 0.05},
@@ -84,13 +86,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-class ViterbiTagger(Tagger):
+class ViterbiTagger(Labeller):
     """Labels every word of a sentence, all words at once: the labelling with the largest sum of scores.
 
     Args:
         column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
             chosen for tagging: small batches, averaging, few passes.
         bits: the size of the table of hashed features, 2^bits rows with a weight for each label.
         order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled by itself.
@@ -100,11 +102,13 @@ class ViterbiTagger(Tagger):
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=300, dev=50, test=50)
     >>> tagger = ViterbiTagger(learner={"name": "max-margin", "passes": 3}, bits=12).fit(train, dev=dev)
-    >>> tagger.predict(["she can see the can".split()])
+    >>> tagger.labels(["she can see the can".split()])
     [['PRON', 'AUX', 'VERB', 'DET', 'NOUN']]
     """
 
     task: ClassVar[str] = "viterbi"
+    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
+    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
 
     def __init__(
         self,
@@ -120,20 +124,19 @@ class ViterbiTagger(Tagger):
         self.learner = learner
         self.bits = bits
         self.order = order
-        self.beam = 1  # no setting: the search is exact
         self.min_count = min_count
         self.seed = seed
 
+    policy_: LinearPolicy
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        sentences = _sentences(corpus, self.column)
-        self.labels_ = self._collect_labels(sentences)
-        counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
-        self.vocabulary_ = {word: count for word, count in counts.items() if count >= self.min_count}
-        self._table = WordTable(self.vocabulary_)
+        sentences = labelled_corpus(corpus, self.column)
+        self.labels_ = collect_labels(sentences, self.column)
+        self.vocabulary_ = count_words(sentences, self.min_count)
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
         if dev is not None:
-            dev_sentences = _sentences(dev, self.column)
+            dev_sentences = labelled_corpus(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._accuracy_of(dev_sentences, running["jobs"]), corpora["dev"])
         trained = train_irl(
@@ -147,36 +150,14 @@ class ViterbiTagger(Tagger):
         self.history_ = trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
-    def _label(
-        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
-    ) -> Iterator[tuple[list[Sentence | Sequence[str]], list[list[str]]]]:
-        """Batches of sentences, each with the labels of its sentences."""
+    def _decode(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> list[list[str]]:
+        forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
         names = np.array(self.labels_, dtype=object)
-        for batch in _batches(sentences):
-            forms = [s.forms if isinstance(s, Sentence) else s for s in batch]
-            labels = names[self._planner(forms).best_labels(self._weights, jobs)].tolist()
-            yield batch, [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
+        labels = names[self._planner(forms).best_labels(self._weights, jobs)].tolist()
+        return [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
 
-    def _make_learner(self) -> InverseRL:
-        """The learner, with what is good for tagging where it says nothing."""
-        settings = {"name": self.learner} if isinstance(self.learner, str) else self.learner
-        if isinstance(settings, dict):
-            settings = {**DEFAULTS.get(str(settings.get("name")), {}), **settings}
-        made = make_learner(settings)
-        if not isinstance(made, InverseRL):
-            raise ConfigError(
-                f"learner {made.name!r} learns from single actions, but this tagger compares whole labellings: "
-                f"it is one of: {', '.join(DEFAULTS)}"
-            )
-        return made
-
-    def resolved_config(self) -> dict[str, Any]:
-        """Every setting, with the learner's choices spelled out: what a model file records."""
-        return {**self.get_params(), "learner": self._make_learner().params()}
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        self.order = whole_number("order", self.order, 0, 1)
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return USUAL.get(learner["name"], {})
 
     def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that labels with some weights and gives the accuracy."""
@@ -186,24 +167,23 @@ class ViterbiTagger(Tagger):
         return lambda weights: int((planner.best_labels(weights, jobs) == gold).sum()) / max(1, len(gold))
 
     def _planner(self, forms: Sequence[Sequence[str]], labels: Sequence[Sequence[str]] | None = None) -> ViterbiPlanner:
-        """Words as rows of the table, and gold labels as numbers; sentences without words are left out."""
-        if len(self._table) > _MOST_FORMS:
-            self._table = WordTable(self.vocabulary_)
-        lengths = np.array([len(words) for words in forms if words], np.int64)
-        words = np.array(self._table.numbers([form for words in forms for form in words]), np.int32)
+        """Words as rows of a table, and gold labels as numbers; sentences without words are left out."""
+        lengths = np.array([len(words) for words in forms if len(words)], np.int64)
+        words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
         numbers = {label: number for number, label in enumerate(self.labels_)}
         gold = None if labels is None else np.array([numbers[label] for row in labels for label in row], np.int32)
-        return ViterbiPlanner(
-            lengths, words, self._table.array(), len(self.labels_), gold, bits=self.bits, order=self.order
-        )
+        return ViterbiPlanner(lengths, words, table, len(self.labels_), gold, bits=self.bits, order=self.order)
 
     def _keep(self, policy: LinearPolicy) -> None:
         """Keep weights, in whole numbers as files have them, and as numbers to reckon with."""
         self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
 
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"labels": self.labels_}, {**self.policy_.to_arrays(), **words_to_arrays(self.vocabulary_)}
+
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-        super()._restore(settings, arrays)
-        self._keep(self.policy_)
+        self.labels_, self.vocabulary_ = list(settings["labels"]), words_from_arrays(arrays)
+        self._keep(LinearPolicy.from_arrays(arrays))
 
 
 class ViterbiPlanner(HypergraphPlanner):
@@ -212,7 +192,7 @@ class ViterbiPlanner(HypergraphPlanner):
     Args:
         lengths: the number of words of each sentence, one at least.
         words: the rows of all words, and ``table``, the attributes of each
-            (:class:`~treewright.tagging.words.WordTable`).
+            (:func:`~treewright.tagging.words.word_rows`).
         labels: how many labels there are.
         gold: the labels of all words, if they are known.
         bits, order: as of the tagger.
@@ -236,7 +216,7 @@ class ViterbiPlanner(HypergraphPlanner):
         self.pairs = labels * (labels + 2) if order else 0
         rows = 1 << bits
         self.rows = np.empty((len(words), FEATURES), np.int32)
-        rows_pass(ENGINE, ATOMS, words, self.at, table, rows - 1, self.rows)
+        rows_pass(ATOMS, words, self.at, table, rows - 1, self.rows)
         kinds, graph = np.unique(lengths, return_inverse=True)
         anchors = gold_parts = np.zeros(0, np.int32), np.zeros(len(lengths) + 1, np.int64)
         if gold is not None:
@@ -249,11 +229,11 @@ class ViterbiPlanner(HypergraphPlanner):
 
     def score(self, θ: Any, which: Ints, at: Ints, scores: Floats) -> None:
         """Emissions and transitions."""
-        score_pass(ENGINE, θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
+        score_pass(θ, which, at, self.at, self.rows, self.labels, self.pairs, scores)
 
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
         """The features of emissions and transitions."""
-        collect_pass(ENGINE, which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
+        collect_pass(which, at, self.at, self.rows, self.labels, self.pairs, weights, sums)
 
     def best_labels(self, θ: Any, jobs: int = 1) -> Ints:
         """The numbers of the labels of all words in the best plans."""
@@ -263,7 +243,7 @@ class ViterbiPlanner(HypergraphPlanner):
             for start in range(first, last, _AT_ONCE):
                 which = np.arange(start, min(start + _AT_ONCE, last))
                 at, weights = self.best_parts(θ, which)
-                labels_pass(ENGINE, which, at, self.at, self.labels, self.pairs, weights, found)
+                labels_pass(which, at, self.at, self.labels, self.pairs, weights, found)
 
         if len(self):
             run_shards(work, len(self), jobs=jobs)
@@ -318,7 +298,7 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
 
 
 @kernel
-def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
+def rows_pass(atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
     """The rows of the weights that each word looks at: a row for all words, and then one for each feature."""
     for s in range(at.shape[0] - 1):
         for i in range(at[s], at[s + 1]):
@@ -334,9 +314,7 @@ def rows_pass(engine: Any, atoms: Any, words: Any, at: Any, table: Any, last: In
 
 
 @kernel
-def score_pass(
-    engine: Any, θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any
-) -> None:
+def score_pass(θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, scores: Any) -> None:
     """The scores of all parts of sentences: weights of pairs as they are, and of labels the sums of their features'."""
     for s in range(which.shape[0]):
         out = scores[at[s] : at[s + 1]]
@@ -353,7 +331,7 @@ def score_pass(
 
 @kernel
 def collect_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
+    which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
 ) -> None:
     """Add the features of all parts of sentences, as often as their weights say."""
     for s in range(which.shape[0]):
@@ -371,9 +349,7 @@ def collect_pass(
 
 
 @kernel
-def labels_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any
-) -> None:
+def labels_pass(which: Any, at: Any, words_at: Any, labels: Int, pairs: Int, weights: Any, found: Any) -> None:
     """The labels whose parts have a weight."""
     for s in range(which.shape[0]):
         place = at[s] + np.int64(pairs)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.search import string_hash
 
-__all__ = ["ATTRIBUTES", "WordTable", "word_shape"]
+__all__ = ["ATTRIBUTES", "word_rows", "word_shape"]
 
-#: the columns of the table
+#: the columns of a table of words
 ATTRIBUTES = (
     "form",
     "lower",
@@ -28,10 +29,12 @@ ATTRIBUTES = (
 )
 
 _RARE = "<rare>"
+_BEYOND = bytearray(4 * len(ATTRIBUTES))  # row 0: what is beyond the sentence
+_REMEMBERED = 1 << 17  # forms
 
 
 def word_shape(form: str) -> str:
-    """Capitals, lower case, digits and signs, with runs shortened to two.
+    """Return capitals, lower case, digits and signs, with runs shortened to two.
 
     >>> word_shape("McDonald's"), word_shape("1,250"), word_shape("NATO")
     ("XxXxx'x", 'd,dd', 'XX')
@@ -40,46 +43,23 @@ def word_shape(form: str) -> str:
     return "".join([kind for i, kind in enumerate(kinds) if i < 2 or not kind == kinds[i - 1] == kinds[i - 2]])
 
 
-class WordTable:
-    """Attributes of forms, a row each; rows are added as new forms come. Row 0 stands for what is beyond the sentence.
+def word_rows(forms: Sequence[str], vocabulary: Container[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the row of each word in a table, and the table: one row for each form, one column for each attribute.
 
-    Words whose lower-case form is not in ``vocabulary`` are rare or new: all of them have the same form, and only their
-    affixes and shape tell them apart.
+    Row 0 stands for what is beyond the sentence. Words whose lower-case form is not in ``vocabulary`` are rare or new:
+    all of them have the same form, and only their affixes and shape tell them apart.
     """
+    numbers = {form: number for number, form in enumerate(dict.fromkeys(forms), 1)}
+    rows = [_row(form, form.lower() in vocabulary) for form in numbers]
+    table = np.frombuffer(bytearray().join([_BEYOND, *rows]), np.int32).reshape(-1, len(ATTRIBUTES))
+    return np.fromiter(map(numbers.__getitem__, forms), np.int32, len(forms)), table
 
-    def __init__(self, vocabulary: Container[str]) -> None:
-        self.vocabulary = vocabulary
-        self._numbers: dict[str, int] = {}
-        self._rows = np.zeros((1024, len(ATTRIBUTES)), np.int32)
 
-    def __len__(self) -> int:
-        return len(self._numbers) + 1
-
-    def number(self, form: str) -> int:
-        """The row of a form."""
-        number = self._numbers.get(form)
-        if number is None:
-            number = len(self)
-            if number == len(self._rows):
-                self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-            self._rows[number] = self._attributes(form)
-            self._numbers[form] = number
-        return number
-
-    def numbers(self, forms: Sequence[str]) -> list[int]:
-        """The rows of many forms."""
-        known = self._numbers
-        for form in dict.fromkeys(forms):  # in order, so that the same corpus has the same numbers in every process
-            if form not in known:
-                self.number(form)
-        return [known[form] for form in forms]
-
-    def array(self) -> npt.NDArray[np.int32]:
-        """The table so far: rows × attributes."""
-        return self._rows[: len(self)].copy()
-
-    def _attributes(self, form: str) -> list[int]:
-        lower = form.lower()
-        suffixes, prefixes = [lower[-k:] for k in range(1, 6)], [lower[:k] for k in range(1, 5)]
-        words = [form, lower] if lower in self.vocabulary else [_RARE, _RARE]
-        return [string_hash(text) for text in (*words, *suffixes, *prefixes, word_shape(form))]
+@lru_cache(maxsize=_REMEMBERED)
+def _row(form: str, known: bool) -> bytes:
+    """The attributes of a form as the bytes of an array."""
+    lower = form.lower()
+    suffixes, prefixes = [lower[-k:] for k in range(1, 6)], [lower[:k] for k in range(1, 5)]
+    words = [form, lower] if known else [_RARE, _RARE]
+    texts = (*words, *suffixes, *prefixes, word_shape(form))
+    return np.array([string_hash(text) for text in texts], np.int32).tobytes()

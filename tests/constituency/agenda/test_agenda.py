@@ -13,7 +13,7 @@ from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, pla
 from tests.constituency.naive import Problem, long_problem, plain_chart, problems, table_of
 from treewright.constituency.agenda.agenda import ends_of
 from treewright.constituency.agenda.priorities import span_number
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 
 some = settings(max_examples=25, deadline=None)
 EXACT = {"rel": 1e-5, "abs": 1e-5}  # the lexicon's scores have 32 bits

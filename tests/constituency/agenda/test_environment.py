@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.test_agenda import as_items, parsable, seeds, some
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
+from tests.constituency.agenda.test_agenda import as_items, parsable, seeds, some
 from tests.constituency.naive import Problem, make, random_shape, table_of
 from treewright.constituency.agenda import agenda
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, learn_halting, seconds_per_step
 from treewright.constituency.agenda.priorities import CHEATING, NAMES, label_classes
-from treewright.constituency.grammar.grammar import Grammar, label_of
+from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.errors import ConfigError, CorpusError
 
 chances = st.sampled_from([0.0, 0.3, 1.0])
@@ -158,7 +158,6 @@ def test_cheating_and_dynamic_features(problem, seed):
         assert (pop.priority > 50.0) == (
             (classes[of[problem.grammar.number[pop.symbol]]], pop.start, pop.end) in wanted
         )
-    assert found.run(θ, [0]).accuracy[0] >= 0.0
     θ = np.random.default_rng(seed).normal(0.0, 1.0, found.size)
     for pop in found.drawn(θ, 0, credit="shaped")[1][0]:
         assert math.isfinite(pop.priority)
@@ -359,8 +358,7 @@ def test_seconds_are_pops_and_pushes():
     problem = next(p for p in (make(random_shape(np.random.default_rng(k), 4, 9), k) for k in range(50)) if p.trees)
     found = corpus(problem, 0)
     per_pop, per_push = seconds_per_step(found, np.arange(len(found)))
-    assert per_pop >= 0.0
-    assert per_push >= 0.0
+    assert per_pop + per_push > 0.0
     timed = replace(found, time="seconds", seconds=(2.0, 3.0))
     parses = timed.parse(timed.initial(), np.arange(2))
     assert timed.run(timed.initial(), np.arange(2)).time.tolist() == (2 * parses.pops + 3 * parses.pushes).tolist()

@@ -19,7 +19,7 @@ from treewright.constituency.agenda.heuristics import (
     lowered,
     projected,
 )
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.errors import ConfigError
 
 some = settings(max_examples=20, deadline=None)

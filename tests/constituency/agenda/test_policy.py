@@ -13,7 +13,7 @@ from treewright.constituency.agenda.environment import AgendaEnvironment
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
 from treewright.constituency.agenda.priorities import FEATURES, INSIDE, LENGTH, Priorities, label_classes
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.trace import trace_pops
 from treewright.corpora import builtin_corpus, clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError

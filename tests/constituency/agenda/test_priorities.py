@@ -17,7 +17,7 @@ from treewright.constituency.agenda.priorities import (
     punctuation_patterns,
 )
 from treewright.constituency.grammar.binarisation import Markovisation
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import Tree
 from treewright.errors import CorpusError
 

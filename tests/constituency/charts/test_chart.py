@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
-    CHARTS,
     INF,
     Problem,
     Shape,
@@ -33,9 +32,11 @@ from tests.constituency.naive import (
     problems,
     table_of,
 )
-from treewright.constituency.charts.chart import DENSE, NEVER, chart_bytes, has, place, row_offsets, value
+from treewright.constituency.charts.chart import chart_bytes, has, place, row_offsets, value
+from treewright.constituency.charts.dense import DENSE
 from treewright.constituency.charts.passes import _log_posteriors
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.charts.semirings import NEVER
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.search import interpreted
 
 some = settings(max_examples=40, deadline=None)
@@ -140,8 +141,8 @@ def test_inside_times_outside_is_the_posterior(problem):
 def test_expected_rules_are_added(problem):
     chart = filled(problem, summing=True)
     counts, above = np.full(len(problem.weights), 3.0), np.zeros(len(chart.space.values))
-    outside_kernel(CHARTS, chart, above, counts)
-    outside_kernel(CHARTS, chart, above, counts)  # reading a chart does not change it
+    outside_kernel(chart, above, counts)
+    outside_kernel(chart, above, counts)  # reading a chart does not change it
     assert counts == pytest.approx(3.0 + 2.0 * problem.expected_rules(), rel=1e-9, abs=1e-9)
 
 
@@ -303,14 +304,14 @@ def test_max_rule_decoding_finds_the_best_product_of_posteriors(problem):
 
     sums = filled(problem, summing=True)
     above, anchored = np.zeros(len(sums.space.values)), np.zeros(len(sums.space.values))
-    log_z = outside_kernel(CHARTS, sums, above, np.zeros(len(problem.weights)))
+    log_z = outside_kernel(sums, above, np.zeros(len(problem.weights)))
     _log_posteriors(sums, above, anchored)
     rewards = {span: anchored[at(problem, *span)] for span in problem.spans}
     chart = filled(problem, anchored=rewards)
     best = logarithms(problem, chart)[problem.root, 0, problem.n]
     assert best - log_z == pytest.approx(max(products.values()), rel=1e-5, abs=1e-5)
     nodes = np.zeros((2 * problem.n - 1, 5), np.int32)
-    best_tree_kernel(CHARTS, chart, problem.root, 0, problem.n, nodes)
+    best_tree_kernel(chart, problem.root, 0, problem.n, nodes)
     assert products[as_tuples(nodes)] == pytest.approx(max(products.values()), rel=1e-5, abs=1e-5)
 
 
@@ -333,7 +334,7 @@ def test_charts_of_dense_grammars(dtype, n):
         assert all(is_there(chart, *span) == (span in found) for span in problem.spans)
         nodes = np.zeros((2 * n - 1, 5), np.int32)
         if (problem.root, 0, n) in found:
-            best_tree_kernel(CHARTS, chart, problem.root, 0, n, nodes)
+            best_tree_kernel(chart, problem.root, 0, n, nodes)
             assert problem.score(nodes.tolist()) == pytest.approx(wanted[0, n, problem.root], **precision(dtype))
 
 
@@ -485,7 +486,7 @@ def test_compiled_and_interpreted_outside_values_are_the_same(problem):
     results = []
     for run in (outside_kernel, interpreted(outside_kernel)):
         above, counts = np.zeros(len(chart.space.values)), np.zeros(len(problem.weights))
-        results.append((run(CHARTS, chart, above, counts), above, counts))
+        results.append((run(chart, above, counts), above, counts))
     (one, above_one, counts_one), (two, above_two, counts_two) = results
     assert one == pytest.approx(two, rel=1e-14)
     np.testing.assert_allclose(above_one, above_two, rtol=1e-12)

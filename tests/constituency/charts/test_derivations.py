@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
-    CHARTS,
     INF,
     as_tuples,
     best_tree_kernel,
@@ -34,7 +33,7 @@ few = settings(max_examples=15, deadline=None)
 
 def best_of(problem, chart, symbol, start, end, run=best_tree_kernel):
     nodes = np.full((2 * (end - start), 5), -9, np.int32)
-    filled_nodes = run(CHARTS, chart, symbol, start, end - start, nodes)
+    filled_nodes = run(chart, symbol, start, end - start, nodes)
     assert filled_nodes == 2 * (end - start) - 1
     assert (nodes[filled_nodes:] == -9).all()
     return as_tuples(nodes[:filled_nodes])
@@ -121,7 +120,7 @@ def test_a_cover_has_the_fewest_pieces_and_the_best_of_these(problem, seed):
     fewest = min(map(len, whole))
     wanted = max(sum(best[piece][0] for piece in pieces) for pieces in whole if len(pieces) == fewest)
     pieces = np.zeros((problem.n, 3), np.int64)
-    count = cover_kernel(CHARTS, chart, eligible, pieces)
+    count = cover_kernel(chart, eligible, pieces)
     assert count == fewest
     assert [(start, end) for _, start, end in pieces[:count].tolist()] in whole
     assert sum(values[tuple(piece)] for piece in pieces[:count].tolist()) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
@@ -134,7 +133,7 @@ def test_a_cover_of_a_long_sentence_has_pieces_that_are_there(n):
         eligible = np.array([name in ("A", "B", "C", "x", "y") for name in problem.names])
         pieces = np.zeros((n, 3), np.int64)
         values = plain_chart(problem)
-        found = pieces[: cover_kernel(CHARTS, filled(problem), eligible, pieces)].tolist()
+        found = pieces[: cover_kernel(filled(problem), eligible, pieces)].tolist()
         assert [start for _, start, _ in found] == [0, *(end for *_, end in found[:-1])]
         assert found[-1][2] == n
         assert all(values[start, end, symbol] > -INF and eligible[symbol] for symbol, start, end in found)
@@ -146,7 +145,7 @@ def test_a_cover_of_a_long_sentence_has_pieces_that_are_there(n):
 def by_kernel(problem, gold, temperature, dtype=np.float64, run=policy_kernel):
     chart = filled(problem, dtype)
     pull, gradient = np.full(len(chart.space.values), 99.0), np.zeros(len(problem.weights))
-    return run(CHARTS, chart, np.array(gold, np.int32), temperature, pull, gradient), gradient
+    return run(chart, np.array(gold, np.int32), temperature, pull, gradient), gradient
 
 
 @st.composite
@@ -199,7 +198,7 @@ def test_an_expert_whose_action_was_dropped_has_probability_0(given):
     problem, gold = given
     chart = filled(problem, beam=0.0)
     pull, gradient = np.zeros(len(chart.space.values)), np.zeros(len(problem.weights))
-    j = policy_kernel(CHARTS, chart, np.array(gold, np.int32), 1.0, pull, gradient)
+    j = policy_kernel(chart, np.array(gold, np.int32), 1.0, pull, gradient)
     assert np.isfinite(gradient).all()
     states = sum((one >= 0) + (two >= 0) for _, one, two, _, _ in gold)
     assert 0.0 <= j <= states + 1e-9

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
-    CHARTS,
     Problem,
     Shape,
     as_tuples,
@@ -78,10 +77,11 @@ def test_a_forest_is_used_again(several, k):
     """Also after one for which there was too little room."""
     charts = [filled(problem) for problem in several]
     places = max(len(chart.space.values) for chart in charts)
-    forest = forest_kernel(CHARTS, places, 25, k, 200)
+    most = max(several, key=lambda problem: len(problem.binary) * problem.n + len(problem.unary))
+    forest = forest_kernel(most.grammar.rules, 200, places, 25, k)
     for problem, chart in [*zip(several, charts, strict=True)] * 2:
         scores, trees = np.zeros(k), np.zeros((k, 2 * problem.n - 1, 5), np.int32)
-        found = k_best_kernel(CHARTS, chart, forest, scores, trees)
+        found = k_best_kernel(chart, forest, scores, trees)
         assert found in (-1, min(k, len(problem.trees)))
         if found >= 0:
             check(problem, [(scores[t], as_tuples(trees[t])) for t in range(found)], k)
@@ -118,6 +118,6 @@ def test_compiled_and_interpreted_are_the_same(problem, k):
         (interpreted(forest_kernel), interpreted(k_best_kernel)),
     ):
         scores, trees = np.zeros(k), np.zeros((k, 2 * problem.n - 1, 5), np.int32)
-        forest = make_forest(CHARTS, len(chart.space.values), 500, k, 200)
-        results.append((run(CHARTS, chart, forest, scores, trees), scores.tolist(), trees.tolist()))
+        forest = make_forest(chart.rules, problem.n, len(chart.space.values), 500, k)
+        results.append((run(chart, forest, scores, trees), scores.tolist(), trees.tolist()))
     assert results[0] == results[1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.constituency.naive import INF, Shape, as_tuples, literally, make, problems, table_of
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
 from treewright.constituency.grammar.binarisation import TOP, Markovisation
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, TaskError
 

@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.naive import INF, Shape, as_tuples, corpora, literally, log_sum_exp, make
+from treewright.constituency.charts.corpus import Parsed, Sentences, Shard
 from treewright.constituency.charts.passes import (
-    CHARTS,
+    BEST_TREE,
     COVERED,
     MAX_RULE,
-    VITERBI,
     WHOLE,
+    Coarse,
+    Decoding,
+    KBestTrees,
     expected_pass,
     k_best_pass,
     n_best_pass,
@@ -24,6 +27,7 @@ from treewright.constituency.charts.passes import (
     plan_pass,
     policy_pass,
 )
+from treewright.constituency.grammar.rules import Weighted
 from treewright.search import interpreted
 
 some = settings(max_examples=25, deadline=None)
@@ -57,8 +61,8 @@ class Corpus:
 
     def given(self, precision):
         weights = self.grammar.weights.astype(precision)
-        scores = weights[: self.n_binary], weights[self.n_binary :]
-        return CHARTS, self.grammar.rules, *scores, self.lexical, self.words, self.at
+        grammar = Weighted(self.grammar.rules, weights[: self.n_binary], weights[self.n_binary :], self.lexical)
+        return grammar, Sentences(self.words, self.at)
 
     def sums(self, run, *settings, which=None, stop=0):
         """What a pass for learning adds up, what it returns, and how many sentences it counted."""
@@ -66,22 +70,22 @@ class Corpus:
         control[0] = stop
         which = self.everything if which is None else np.array(which, np.int64)
         precision = np.float32 if run.__name__ in ("plan_pass", "policy_pass") else np.float64
-        total = run(*self.given(precision), self.gold, which, *settings, counts, control, SLOT)
+        total = run(*self.given(precision), self.gold, Shard(which, control, SLOT), *settings, counts)
         assert control.tolist() == [stop, 0, 0 if stop else len(which), 0]
         return counts, total
 
-    def parse(self, decoder=VITERBI, beam=INF, coarse=None, threshold=0.0, eligible=None, which=None, run=parse_pass):
+    def parse(self, decoder=BEST_TREE, beam=INF, coarse=None, threshold=0.0, eligible=None, which=None, run=parse_pass):
         """For each sentence: its tree or pieces, value and status."""
         nodes = np.full((2 * self.at[-1] - len(self.problems), 5), -9, np.int32)
         filled, status = np.full(len(self.problems), -1, np.int64), np.full(len(self.problems), -1, np.int64)
         values, control = np.full(len(self.problems), np.nan), np.zeros(4, np.int64)
         factors = np.exp(self.grammar.weights)
-        nothing = self.grammar.rules, factors[: self.n_binary], factors[self.n_binary :], self.lexical
-        coarse = (*nothing, np.arange(len(self.grammar.symbols), dtype=np.int32)) if coarse is None else coarse
+        same = Weighted(self.grammar.rules, factors[: self.n_binary], factors[self.n_binary :], self.lexical)
+        coarse = Coarse(same, np.arange(len(self.grammar.symbols), dtype=np.int32)) if coarse is None else coarse
         eligible = np.ones(len(self.grammar.symbols), np.bool_) if eligible is None else eligible
         which = self.everything if which is None else np.array(which, np.int64)
-        out = nodes, filled, values, status
-        run(*self.given(np.float32), which, decoder, beam, coarse, threshold, eligible, *out, control, SLOT)
+        shard, decoding = Shard(which, control, SLOT), Decoding(decoder, beam, threshold)
+        run(*self.given(np.float32), shard, decoding, coarse, eligible, Parsed(nodes, filled, values, status))
         found = []
         for i, problem in enumerate(self.problems):
             at = 2 * self.at[i] - i
@@ -298,7 +302,8 @@ def test_pruning_with_a_coarser_grammar(corpus):
     coarse_of = np.array([coarse.number.get(merged(name), 0) for name in fine.symbols], np.int32)
     table = corpus.lexical._replace(symbol=coarse_of[corpus.lexical.symbol])
     ones = np.ones(len(coarse))
-    settings = coarse.rules, ones[: len(coarse.binary)], ones[len(coarse.binary) :], table, coarse_of
+    weighted = Weighted(coarse.rules, ones[: len(coarse.binary)], ones[len(coarse.binary) :], table)
+    settings = Coarse(weighted, coarse_of)
     exact = corpus.parse()
     for threshold in (1e-12, 0.2):
         for problem, plain, (nodes, value, status) in zip(
@@ -312,14 +317,14 @@ def test_pruning_with_a_coarser_grammar(corpus):
                     assert value == pytest.approx(plain[1], rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("decoder", [VITERBI, MAX_RULE])
+@pytest.mark.parametrize("decoder", [BEST_TREE, MAX_RULE])
 @given(packed(), st.sampled_from([0.0, 0.5, 2.0, 50.0]))
 @some
 def test_what_a_beam_leaves_without_a_tree_is_parsed_again(decoder, corpus, beam):
     for problem, (nodes, _, status) in zip(corpus.problems, corpus.parse(decoder, beam=beam), strict=True):
         assert status == (WHOLE if problem.trees else COVERED)
         assert not problem.trees or nodes in problem.trees
-        if beam == 50.0 and problem.trees and decoder == VITERBI:
+        if beam == 50.0 and problem.trees and decoder == BEST_TREE:
             assert problem.score(nodes) == pytest.approx(problem.best_first[0], rel=1e-5, abs=1e-5)
 
 
@@ -328,7 +333,7 @@ def test_what_a_beam_leaves_without_a_tree_is_parsed_again(decoder, corpus, beam
 def test_sentences_are_parsed_in_any_order(corpus, random):
     shuffled = corpus.everything.tolist()
     random.shuffle(shuffled)
-    for decoder in (VITERBI, MAX_RULE):
+    for decoder in (BEST_TREE, MAX_RULE):
         wanted = corpus.parse(decoder)
         assert corpus.parse(decoder, which=shuffled) == wanted
         for i in shuffled[:2]:
@@ -343,7 +348,8 @@ def test_the_k_best_trees_of_each_sentence(corpus, k):
     scores, trees = np.zeros((n, k)), np.zeros((k, 2 * corpus.at[-1] - n, 5), np.int32)
     found, control = np.full(n, -7, np.int64), np.zeros(4, np.int64)
     which = corpus.everything[::-1].copy()
-    k_best_pass(*corpus.given(np.float64), which, k, INF, scores, trees, found, control, SLOT)
+    best = KBestTrees(scores, trees, found)
+    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, INF, best)
     assert control[SLOT] == n
     for i, problem in enumerate(corpus.problems):
         assert found[i] == min(k, len(problem.trees))
@@ -359,9 +365,9 @@ def with_small_forests(run, made):
     plain = interpreted(run)
     new_forest = plain.__globals__["new_forest"]
 
-    def small(places, nodes, k, actions):
+    def small(rules, n, places, nodes, k):
         made.append(nodes)
-        return new_forest(places, nodes // 100, k, actions)
+        return new_forest(rules, n, places, nodes // 100, k)
 
     plain.__globals__["new_forest"] = small
     return plain
@@ -374,7 +380,8 @@ def test_a_forest_with_too_little_room_is_made_larger():
     corpus, made = Corpus([problem, problem], 0), []
     scores, trees, found = np.zeros((2, k)), np.zeros((k, 30, 5), np.int32), np.zeros(2, np.int64)
     run, control = with_small_forests(k_best_pass, made), np.zeros(4, np.int64)
-    run(*corpus.given(np.float64), corpus.everything, k, INF, scores, trees, found, control, SLOT)
+    best = KBestTrees(scores, trees, found)
+    run(*corpus.given(np.float64), Shard(corpus.everything, control, SLOT), k, INF, best)
     assert made[:2] == [1000, 2000]  # and what was enough for one sentence is kept for the next
     assert made[-1] == made[-2]
     assert found.tolist() == [429, 429]

@@ -319,6 +319,7 @@ def test_a_tag_that_the_lexicon_does_not_allow_is_impossible(planner):
     assert planner.expert_values(planner.initial(), np.array([0])) > -np.inf
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(corpus):
     θ, which = random_weights(corpus, 3), everything(corpus)
     for run in (
@@ -349,7 +350,7 @@ def test_settings_that_there_are_not(planner, setting):
         (PerceptronIRL(), "rules"),
         (MaxMargin(), "rules"),
         (MaxMargin(), "constituents"),
-        (MaxMargin(loss=0.3, l2=0.1), "constituents"),
+        (MaxMargin(margin=0.3, l2=0.1), "constituents"),
         (PolicyMatching(temperature=1.0), "rules"),
         (PolicyMatching(temperature=0.3, l2=0.1), "rules"),
         (MaxEnt(n_best=0), "rules"),
@@ -384,16 +385,17 @@ def test_dissimilarities_are_those_of_the_twin(planner, twin):
 # ---- relationships between the methods (§4.4)
 
 
+@pytest.mark.slow
 def test_max_margin_without_loss_is_the_perceptron(corpus):
     for settings in ({}, {"batch": 7, "averaged": True}):
-        one, other = MaxMargin(passes=3, loss=0.0, **settings), PerceptronIRL(passes=3, **settings)
+        one, other = MaxMargin(passes=3, margin=0.0, **settings), PerceptronIRL(passes=3, **settings)
         weights = train_irl(one, corpus, seed=1).weights
         np.testing.assert_array_equal(weights, train_irl(other, corpus, seed=1).weights)
         assert not np.array_equal(weights, train_irl(replace(one, loss=0.5), corpus, seed=1).weights)
 
 
 def test_max_margin_with_lambda_1_and_the_steps_of_equation_11_is_the_projection_method(corpus):
-    one = MaxMargin(loss=0.0, l2=1.0, step="projection", normalise=False, passes=3)
+    one = MaxMargin(margin=0.0, l2=1.0, step="projection", normalise=False, passes=3)
     np.testing.assert_array_equal(train_irl(one, corpus).weights, train_irl(Projection(passes=3), corpus).weights)
 
 

@@ -129,6 +129,7 @@ def test_a_tag_alone_is_a_tree() -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.slow
 def test_deep_and_wide_trees(direction: str) -> None:
     deep = Tree("X", ("w",))
     for _ in range(DEEP):

@@ -27,7 +27,6 @@ from treewright.constituency.latent.charts import (
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.parsing import (
     DECODERS,
-    LATENT_CHARTS,
     CoarseToFine,
     Posteriors,
     Product,
@@ -124,7 +123,7 @@ def latents(draw, most_words=5):
 
 
 @kernel
-def parse_kernel(key, grammar, words, allowed, mask, decoder, anchored, nodes):
+def parse_kernel(grammar, words, allowed, mask, decoder, anchored, nodes):
     n = words.shape[0]
     room = new_room(grammar, grammar, n + 1)
     room.values[:] = 7.0  # nothing of an earlier sentence is seen
@@ -145,7 +144,7 @@ def parse_kernel(key, grammar, words, allowed, mask, decoder, anchored, nodes):
 
 
 @kernel
-def product_kernel(key, grammar, n, one, size_one, two, size_two, room, kept, nodes):
+def product_kernel(grammar, n, one, size_one, two, size_two, room, kept, nodes):
     """Multiply the anchored rules of the second grammar by those of the first, in place, and take the best tree."""
     keys = np.zeros(size_one, np.int64)
     for k in range(size_one):
@@ -171,7 +170,7 @@ class Parsed:
         self.anchored = new_anchored(3000)
         nodes = np.zeros((2 * n - 1, 5), np.int32)
         given = latent.blocks, latent.words.astype(np.int32), sets, mask, decoder, self.anchored, nodes
-        self.room, self.count, filled = parse_kernel(LATENT_CHARTS, *given)
+        self.room, self.count, filled = parse_kernel(*given)
         self.nodes = as_tuples(nodes[:filled])
         root, top = latent.problem.root, span_of(0, n)
         place = top * latent.blocks.at[-1] + latent.blocks.at[latent.base.number["TOP"]]
@@ -255,7 +254,7 @@ def test_posteriors_of_two_grammars_are_multiplied(latent, seed):
         what = as_tuples(found.anchored.what[: found.count])
         listed.append(dict(zip(what, found.anchored.probability[: found.count].tolist(), strict=True)))
     count, filled = product_kernel(
-        LATENT_CHARTS, other.blocks, other.n, one.anchored, one.count, two.anchored, two.count, two.room, kept, nodes
+        other.blocks, other.n, one.anchored, one.count, two.anchored, two.count, two.room, kept, nodes
     )
     wanted = {a: p * listed[0][a] for a, p in listed[1].items() if a in listed[0]}
     found = {

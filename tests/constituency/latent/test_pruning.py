@@ -9,14 +9,7 @@ from treewright.constituency import Markovisation
 from treewright.constituency.latent.charts import blocks_of, span_of
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.parsing import CoarseToFine
-from treewright.constituency.latent.pruning import (
-    METHODS,
-    PRUNING,
-    PruningPolicy,
-    _add_items,
-    _mask_offsets,
-    what_can_be_built,
-)
+from treewright.constituency.latent.pruning import METHODS, PruningPolicy, _add_items, _mask_offsets, what_can_be_built
 from treewright.corpora import builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -188,7 +181,7 @@ def test_arrays_keep_it(material):
 
 
 @kernel
-def build_kernel(key, grammar, words, start, end, built, out, some):
+def build_kernel(grammar, words, start, end, built, out, some):
     what_can_be_built(grammar, words, start, end, built, out, some)
 
 
@@ -203,7 +196,7 @@ def test_what_can_be_built(material):
         built = rng.integers(0, 2**63, (_mask_offsets(np.array([0, 4]))[-1], width)).astype(np.uint64)
         built &= np.uint64((1 << len(base.symbols)) - 1) if len(base.symbols) < 64 else ~np.uint64(0)
         out, some = np.zeros((1, width), np.uint64), np.zeros((2, 64 * width), np.int64)
-        build_kernel(PRUNING, blocks, rows, start, end, built, out, some)
+        build_kernel(blocks, rows, start, end, built, out, some)
         parts = as_items(built, 0, 4)
         wanted = set(blocks.tag[blocks.word_at[rows[start]] : blocks.word_at[rows[start] + 1]].tolist())
         wanted = wanted if end - start == 1 else set()

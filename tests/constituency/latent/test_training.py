@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.constituency.test_latent import assert_is_proper, few_trees, seeds, split, treebanks
 
+from tests.constituency.latent.test_grammar import assert_is_proper, few_trees, seeds, split, treebanks
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.training import (
@@ -266,6 +266,7 @@ def scored(scores: list[float]) -> Callable[[list[LatentGrammar]], float]:
     return lambda levels: next(following)
 
 
+@pytest.mark.slow
 def test_starts_are_grammars_of_one_seed_after_the_other() -> None:
     trees = treebank_of_sentences(8)
     learner = replace(cycles(2), starts=3)
@@ -280,6 +281,7 @@ def test_starts_are_grammars_of_one_seed_after_the_other() -> None:
     assert len(train_latent(trees, learner).history) == 2, "nothing to choose by: one start"
 
 
+@pytest.mark.slow
 def test_starts_go_on_where_they_stopped(tmp_path: Path) -> None:
     trees, scores = treebank_of_sentences(8), [0.1, 0.4, 0.2, 0.3, 0.2, 0.5]
     learner = replace(cycles(2), starts=3)

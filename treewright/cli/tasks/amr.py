@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.settings import Setting
 from treewright.cli.tasks.base import Task, percent
 from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, load_graphs, sentence_id
 from treewright.errors import CorpusError
+from treewright.settings import File, Setting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,49 +38,9 @@ class AMR(Task):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     files: ClassVar[tuple[Setting, ...]] = (
-        Setting("trees", Path, "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U.", metavar="FILE"),
-        Setting("dev_trees", Path, "Those of the development corpus.", metavar="FILE"),
+        Setting("trees", File(), "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U", metavar="FILE"),
+        Setting("dev_trees", File(), "Those of the development corpus", metavar="FILE"),
     )
-    settings: ClassVar[tuple[Setting, ...]] = (
-        Setting(
-            "aligner",
-            str,
-            "Which words nodes come from: rules, improved, or given (the graphs have alignments).",
-            default="rules",
-        ),
-        Setting(
-            "loss",
-            str,
-            "What learners with roll-outs minimise: naive (1 − F of naive Smatch), absolute (mistakes), or penalty "
-            "(mistakes, and a fifth of the steps).",
-            default="naive",
-        ),
-        Setting(
-            "reentrance",
-            bool,
-            "Add edges to the tree in a second phase, or not.",
-            flag="--reentrance/--no-reentrance",
-            default="True",
-        ),
-        Setting("reach", int, "How many edges away a node may be reattached; 0: anywhere.", default="6"),
-        Setting(
-            "shenanigans",
-            bool,
-            "Give each state of the training data a feature of its own, a kind of regularisation.",
-            flag="--shenanigans/--no-shenanigans",
-            default="False",
-        ),
-        Setting(
-            "dictionaries",
-            str,
-            "A folder with the frames of PropBank and lists of verbalisations; they become part of the model.",
-            metavar="FOLDER",
-        ),
-        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="20"),
-        Setting("seed", int, "The same seed gives the same model.", default="0"),
-    )
-    default_learner = "exploration"
-    learner_defaults = {"learner": "exploration"}
     score_name = "Smatch"
     formats = GRAPH_FORMATS
     keeps_format = False

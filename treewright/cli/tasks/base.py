@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from treewright.cli.settings import LEARNING, Setting
+from treewright.cli.settings import Option, Table
 from treewright.cli.streams import load
 from treewright.errors import ConfigError
+from treewright.settings import Choice, Setting, Text, settings_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +32,9 @@ _PAGE = """<!DOCTYPE html>
 <body>
 """
 
+_LEARNER = Setting("name", Text(), "The algorithm: see `treewright learners`", flags="--learner -l")
+_UPDATE = Setting("name", Choice(lambda: _updates()), "The update of the classifier", flags="--update -u")
+
 
 class Candidate(NamedTuple):
     """One of the best annotations of a sentence; the score is None where there is none to compare with others."""
@@ -46,15 +51,12 @@ class Task(ABC):
     """What its sentences get, by the name of the task that gives it first: what can be compared with each other."""
     help: ClassVar[str]
     """The help of ``treewright train NAME``."""
-    settings: ClassVar[tuple[Setting, ...]]
-    """The estimator's settings, all but the learner."""
     files: ClassVar[tuple[Setting, ...]] = ()
     """Files that training needs besides the corpora."""
-    learning: ClassVar[tuple[Setting, ...]] = LEARNING
-    """The learner's settings: ``LEARNING`` for imitation, ``PLANNING`` for inverse reinforcement learning."""
-    default_learner: ClassVar[str]
-    learner_defaults: ClassVar[dict[str, str]]
-    """What the help shows as defaults of the learner's options, by parameter; the library knows them."""
+    variants: ClassVar[Sequence[Mapping[str, str]]] = ()
+    """Settings on which the defaults of other settings depend: the help shows these, too."""
+    notes: ClassVar[Mapping[str, str]] = {}
+    """What settings can be told on the command line that the library has no words for."""
     score_name: ClassVar[str]
     """What the score on development data is called."""
     formats: ClassVar[tuple[str, ...]]
@@ -74,30 +76,55 @@ class Task(ABC):
     k_best_formats: ClassVar[tuple[str, ...]] = ()
     """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
 
-    def learning_settings(self) -> list[Setting]:
-        """The settings of the learner and its update, with the defaults that this task shows."""
-        return [replace(s, default=self.learner_defaults.get(s.parameter, "")) for s in self.learning]
+    @cached_property
+    def options(self) -> list[Option]:
+        """The settings of the estimator, of its learners and of their updates; the estimator is imported for them."""
+        from treewright.learners import learner_rows
+        from treewright.policies import UPDATES
+
+        estimator = self.estimator()
+        configs = {"": estimator().resolved_config()}
+        configs |= {_condition(variant): estimator(**variant).resolved_config() for variant in self.variants}
+        learners = learner_rows(*estimator.learners)
+        has_update = any(setting.name == "update" for row in learners.values() for setting in row.settings)
+        own = [
+            Option(
+                replace(setting, note=self.notes.get(setting.name, setting.note)),
+                "",
+                _shown(setting, _defaults(setting, configs)),
+                (self.name,),
+            )
+            for setting in settings_of(estimator)
+        ]
+        of_learners = {when: each["learner"] for when, each in configs.items()}
+        of_updates = {when: each.get("update", {}) for when, each in of_learners.items()}
+        return [
+            *own,
+            *_table_options("learner", _LEARNER, learners, of_learners),
+            *(_table_options("update", _UPDATE, UPDATES, of_updates) if has_update else ()),
+        ]
+
+    def table(self, table: Table) -> list[Option]:
+        """The options of one table."""
+        return [option for option in self.options if option.table == table]
 
     @property
     def plans(self) -> bool:
         """Whether it learns from whole plans: then there is no update of a classifier."""
-        return all(setting.table != "update" for setting in self.learning)
+        return not self.table("update")
 
-    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner | None:
-        """The learner of resolved settings, for training with development data or without.
-
-        None where there is nothing to learn in passes.
-        """
+    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
+        """The learner of resolved settings, for training with development data or without."""
         from treewright.learners import make_learner
 
-        return make_learner(dict(settings))
+        return make_learner(dict(settings), *self.estimator().learners)
 
-    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as the estimator takes them, from what the command line or a file says."""
-        return dict(values)
+    def value(self, name: str, value: Any) -> Any:
+        """The value of a setting of the estimator as the library takes it, from what a person writes."""
+        return value
 
     def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-        """The estimator's settings as people write them: what :meth:`params` undoes.
+        """The estimator's settings as people write them: what :meth:`value` undoes.
 
         ``said`` are the values of a configuration, or the card of a model.
         """
@@ -174,6 +201,59 @@ class Task(ABC):
 
         The estimator is None where somebody else parsed them.
         """
+
+
+def _updates() -> list[str]:
+    from treewright.policies import UPDATES
+
+    return list(UPDATES)
+
+
+def _table_options(
+    table: Table, name: Setting, rows: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Option]:
+    """The name of a row, and the settings of all rows; ``configs`` are the resolved settings of the default row."""
+    usual = configs[""].get("name", "")
+    yield Option(name, table, usual)
+    settings: dict[str, dict[str, Setting]] = {}
+    for row, made in rows.items():
+        for setting in settings_of(made):
+            if setting.name != "update":
+                settings.setdefault(setting.name, {})[row] = setting
+    for same in settings.values():
+        setting = next(iter(same.values()))
+        values = {when: each[setting.name] for when, each in configs.items() if setting.name in each}
+        differ = any(each.plain(each.check(each.default)) not in values.values() for each in same.values())
+        shown = _shown(setting, values, f" with {usual}" if differ else "")
+        yield Option(setting, table, shown, (table, *(f"{table} {row!r}" for row in same)))
+
+
+def _defaults(setting: Setting, configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The default of a setting of an estimator; where that is None, what it is resolved to."""
+    if setting.default is not None:
+        return {"": setting.default}
+    return {when: each[setting.name] for when, each in configs.items()}
+
+
+def _shown(setting: Setting, values: Mapping[str, Any], always: str = "") -> str:
+    """The default of a setting as the help shows it, given its resolved values by the condition they depend on."""
+    texts = {when: _written(setting, value) for when, value in values.items()}
+    first = texts.pop("", "")
+    others = [f"{text} if {when}" for when, text in texts.items() if text != first]
+    return ", ".join([f"{first}{always}", *others]) if first else ""
+
+
+def _written(setting: Setting, value: Any) -> str:
+    """A plain value as a person writes it."""
+    if isinstance(value, bool):
+        return setting.option_flags[0].split("/")[0 if value else 1].removeprefix("--")
+    if value is None:
+        return "" if setting.none_written is None else str(setting.none_written)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _condition(variant: Mapping[str, str]) -> str:
+    return " and ".join(f"{name} is {value}" for name, value in variant.items())
 
 
 def percent(value: float | None) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Candidate, Task, page, percent, sentence_values
 from treewright.errors import ConfigError, CorpusError, ModelError
 
@@ -26,8 +25,6 @@ __all__ = ["Constituency", "Latent", "grammar_name", "is_grammar_file", "read_gr
 
 _NARROWEST = 40  # columns that a drawing needs at least
 _RULES = ("evalb", "parseval")
-_ML = "maximum-likelihood"
-_ALGORITHMS = f"{_ML} (count, and learn no more), or one of inverse reinforcement learning: see `treewright learners`."
 
 
 class Constituency(Task):
@@ -49,49 +46,9 @@ class Constituency(Task):
       treewright train constituency train.ptb --search agenda --tradeoff 1e-5 -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings: ClassVar[tuple[Setting, ...]] = (
-        Setting(
-            "grammar",
-            str,
-            "What symbols remember: v2h1 is the parent and one sibling; v3hinf, v2h1-head, v2h1-tags. Or a file with "
-            "rules: text (.txt), or another model; see `treewright grammar`.",
-            default="v2h1",
-        ),
-        Setting(
-            "lexicon",
-            str,
-            "What is known of words: ratio, log P(tag|word)/P(tag), or word, log P(word|tag).",
-            default="ratio",
-        ),
-        Setting("tags", str, "Who chooses tags: the lexicon, or gold: they are given.", default="lexicon"),
-        Setting("trained", str, "Rules whose weights are learned: all, or binary.", default="all"),
-        Setting(
-            "loss",
-            str,
-            "max-margin: what the expert must be ahead in, constituents or rules; --loss is by how much.",
-            flag="--loss-on",
-            key="loss_on",
-            default="rules",
-        ),
-        Setting(
-            "decoder", str, "viterbi: the best tree; max-rule: the one with the most probable rules.", default="viterbi"
-        ),
-        Setting("prune", float, "Skip what a coarse grammar finds less probable; 0 is exact.", default="0.0"),
-        Setting("beam", float, "Drop what is worse than the best of its span by this; 0 is exact.", nothing=0),
-        Setting("search", str, "cky: everything is built; agenda: what has the highest priority first.", default="cky"),
-        Setting(
-            "tradeoff",
-            float,
-            "λ of an agenda: the price of a pop that priorities are learned for, such as 1e-5; 0: nothing is learned.",
-            nothing=0,
-        ),
-        Setting("max_length", int, "Leave longer sentences out of training and development; 0: none.", nothing=0),
-        Setting("memory", float, "Gigabytes for a chart; longer sentences are parsed in parts.", default="2.0"),
-        Setting("seed", int, "The same seed gives the same model.", default="0"),
-    )
-    learning: ClassVar[tuple[Setting, ...]] = (replace(PLANNING[0], help=_ALGORITHMS), *PLANNING[1:])
-    default_learner = "max-margin"
-    learner_defaults = {"learner": "max-margin"}
+    notes: ClassVar[Mapping[str, str]] = {
+        "grammar": "Or a file with rules: text (.txt), or another model; see `treewright grammar`"
+    }
     score_name = "F1"
     formats = ("ptb", "text", "svg", "html", "json")
     keeps_format = False
@@ -101,16 +58,9 @@ class Constituency(Task):
     measures = ("f1",)
     counted = ("covered_",)
 
-    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def value(self, name: str, value: Any) -> Any:
         """A grammar may be a file, whose rules and weights are taken as they are."""
-        if (values.get("tradeoff") or 0.0) > 1.0:
-            raise ConfigError(
-                f"tradeoff must be at most 1, not {values['tradeoff']:g}: it is the price of a pop, and a constituent "
-                "that is found is worth 1"
-            )
-        if is_grammar_file(values.get("grammar")):
-            return {**values, "grammar": read_grammar(str(values["grammar"]))}
-        return dict(values)
+        return read_grammar(str(value)) if name == "grammar" and is_grammar_file(value) else value
 
     def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
         """The grammar by its short name, or by that of its file."""
@@ -134,10 +84,6 @@ class Constituency(Task):
         from treewright.constituency import ConstituencyParser
 
         return ConstituencyParser
-
-    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner | None:
-        """None for relative frequencies, which need no passes."""
-        return None if settings["name"] == _ML else super().make_learner(settings)
 
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
@@ -262,38 +208,7 @@ class Latent(Constituency):
       treewright train latent train.ptb --dev dev.ptb --cycles 4 --tradeoff 0.01 -o fast.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
-        Setting("grammar", str, "What symbols remember before they are split: v1h0, v1h0-left, v1h1.", default="v1h0"),
-        Setting(
-            "decoder",
-            str,
-            "max-rule-product: the tree with the most probable rules; max-rule-sum; or viterbi.",
-            default="max-rule-product",
-        ),
-        Setting("prune", float, "Skip what coarser grammars find less probable; 0 is exact.", default="0.0001"),
-        Setting("products", int, "How many of the --starts parse together, as a product.", default="1"),
-        Setting(
-            "tradeoff",
-            float,
-            "λ of learned pruning: the price of a constituent built in vain, such as 0.01; 0: no such pruning.",
-            nothing=0,
-        ),
-        *(s for s in Constituency.settings if s.name in ("max_length", "memory", "seed")),
-    )
-    learning = (
-        Setting("name", str, "split-merge; there is no other.", table="learner", flag="--learner -l", key="learner"),
-        Setting("cycles", int, "Cycles of splitting and merging.", table="learner", flag="--cycles -n"),
-        Setting(
-            "starts", int, "With --dev: how many grammars are learned, of which the best is kept.", table="learner"
-        ),
-        Setting("split", int, "Steps of EM after splitting.", table="learner"),
-        Setting("merge", int, "Steps of EM after merging.", table="learner"),
-        Setting("smooth", int, "Steps of EM with smoothing.", table="learner"),
-        Setting("merged", float, "The share of the splits that is taken back.", table="learner"),
-    )
-    default_learner = "split-merge"
-    learner_defaults = {"learner": "split-merge", "cycles": "5", "starts": "3", "split": "50", "merge": "20",
-                        "smooth": "10", "merged": "0.5"}  # fmt: skip
+    notes: ClassVar[Mapping[str, str]] = {}
     k_best_formats = ()
 
     def estimator(self) -> type[Any]:
@@ -302,21 +217,13 @@ class Latent(Constituency):
 
         return LatentParser
 
-    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Any:
-        """Its cycles are what other learners have passes for; without development data there is one start."""
-        from treewright.constituency.latent.training import make_split_merge
+    def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
+        """Without development data there is one start."""
+        return super().make_learner(settings if has_dev else {**settings, "starts": 1})
 
-        learner = make_split_merge(dict(settings))
-        if learner.cycles < 1:
-            raise ConfigError(
-                "cycles must be 1 or more: without any, no symbol is split; for the grammar as the treebank has it, "
-                "treewright train constituency --learner maximum-likelihood"
-            )
-        return learner if has_dev else replace(learner, starts=1)
-
-    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as they are: a grammar cannot be a file here."""
-        return dict(values)
+    def value(self, name: str, value: Any) -> Any:
+        """A grammar cannot be a file here."""
+        return value
 
     def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """There are no other files."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, page, percent, sentence_json
 from treewright.errors import CorpusError
 
@@ -38,41 +37,7 @@ class Dependency(Task):
     systems learn a tree without crossings and how to undo that.
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings: ClassVar[tuple[Setting, ...]] = (
-        Setting(
-            "system",
-            str,
-            "How trees are built: arc-hybrid, arc-eager, arc-standard, arc-standard-buffer, swap.",
-            default="arc-hybrid",
-        ),
-        Setting(
-            "features",
-            str,
-            "What is looked at: rich, basic, or templates: 's0.w; s0.t b0.t'.",
-            default="rich",
-        ),
-        Setting("mode", str, "accurate: move and label at once; fast: first the move.", default="accurate"),
-        Setting("oracle", str, "Who says what is right: dynamic or static.", default="dynamic"),
-        Setting("beam", int, "Hypotheses kept while parsing; 1 is greedy.", default="1"),
-        Setting(
-            "bits",
-            int,
-            "Size of the table of hashed features: 2^bits rows.",
-            flag="--bits -b",
-            default="19, or 20 if fast",
-        ),
-        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="2"),
-        Setting("label_weight", float, "What a wrong label costs; a wrong head costs 1.", default="1.0"),
-        Setting("seed", int, "The same seed gives the same model.", default="0"),
-    )
-    default_learner = "exploration"
-    learner_defaults = {
-        "learner": "exploration",
-        "iterations": "12 with exploration, 20 if fast",
-        "k": "0",
-        "update": "perceptron",
-        "margin": "30, or 50 if fast",
-    }
+    variants: ClassVar[Sequence[Mapping[str, str]]] = ({"mode": "fast"},)
     score_name = "LAS"
     formats = ("conllu", "text", "svg", "html", "json")
     one_a_file = ("svg",)
@@ -80,13 +45,11 @@ class Dependency(Task):
     scoring = ("subtypes", "punctuation")
     measures = ("las", "uas")
 
-    def params(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def value(self, name: str, value: Any) -> Any:
         """Templates on the command line are separated by semicolons."""
-        features = values.get("features")
-        if isinstance(features, str) and (";" in features or "." in features):
-            templates = [template.strip() for template in features.split(";") if template.strip()]
-            return {**values, "features": templates}
-        return dict(values)
+        if name == "features" and isinstance(value, str) and (";" in value or "." in value):
+            return [template.strip() for template in value.split(";") if template.strip()]
+        return value
 
     def estimator(self) -> type[Any]:
         """The parser."""
@@ -171,22 +134,10 @@ class Eisner(Dependency):
     Examples:
       treewright train eisner train.conllu --dev dev.conllu --out model.tw
       treewright train eisner train.conllu -l maxent --n-best 50 -o model.tw
-      treewright train eisner train.conllu -l perceptron --passes 10 -o model.tw
+      treewright train eisner train.conllu -l irl-perceptron --passes 10 -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
-        Setting(
-            "bits",
-            int,
-            "Size of the table of hashed features: 2^bits weights for arcs.",
-            flag="--bits -b",
-            default="20",
-        ),
-        *(setting for setting in Dependency.settings if setting.name in ("min_count", "seed")),
-    )
-    learning = PLANNING
-    default_learner = "max-margin"
-    learner_defaults = {"learner": "max-margin", "passes": "15", "batch": "4", "averaged": "averaged"}
+    variants = ()
 
     def estimator(self) -> type[Any]:
         """The parser."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table, several
-from treewright.cli.settings import PLANNING, Setting
 from treewright.cli.tasks.base import Task, percent, sentence_json
 from treewright.errors import CorpusError
 
@@ -28,31 +27,12 @@ class Tagging(Task):
     Examples:
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
       treewright train tagging train.tsv -l dagger --beta decay:0.1 -o model.tw
-      treewright train tagging train.tsv --update arow --C 10 --out model.tw
+      treewright train tagging train.tsv --update arow --r 10 --out model.tw
       treewright train tagging train.tsv -l imitation --roll-in learned -o model.tw
       treewright train tagging --config tagger.toml --seed 2 --out second.tw
       treewright train tagging train.tsv -l lols --print-config > lols.toml
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings: ClassVar[tuple[Setting, ...]] = (
-        Setting(
-            "column",
-            str,
-            "The column to learn: upos, xpos, feats, deprel, lemma, misc, deps.",
-            default="upos",
-        ),
-        Setting("bits", int, "Size of the table of hashed features: 2^bits rows.", flag="--bits -b", default="18"),
-        Setting("beam", int, "Hypotheses kept while tagging; 1 is greedy.", default="1"),
-        Setting("min_count", int, "Words rarer than this count as unknown ones.", default="1"),
-        Setting("seed", int, "The same seed gives the same model.", default="0"),
-    )
-    default_learner = "exploration"
-    learner_defaults = {
-        "learner": "exploration",
-        "iterations": "10 with exploration",
-        "update": "arow",
-        "C": "30 with arow",
-    }
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
@@ -118,17 +98,9 @@ class Viterbi(Tagging):
     Examples:
       treewright train viterbi train.conllu --dev dev.conllu --out model.tw
       treewright train viterbi train.tsv -l maxent --n-best 0 --passes 10 -o model.tw
-      treewright train viterbi train.conllu --column xpos -l perceptron -o model.tw
+      treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
     After Ctrl-C, the same command with --resume goes on where it was."""
-    settings = (
-        *(setting for setting in Tagging.settings if setting.name in ("column", "bits")),
-        Setting("order", int, "1: score pairs of neighbouring labels; 0: do not.", default="1"),
-        *(setting for setting in Tagging.settings if setting.name in ("min_count", "seed")),
-    )
-    learning = PLANNING
-    default_learner = "max-margin"
-    learner_defaults = {"learner": "max-margin", "passes": "15", "batch": "4", "averaged": "averaged"}
 
     def estimator(self) -> type[Any]:
         """The tagger."""

@@ -1,1 +1,11 @@
-"""Agenda parsing: the agenda, its priorities, heuristics, and learned policies."""
+"""The agenda parser, the priorities of constituents, and how they are learned.
+
+A* heuristics are in :mod:`treewright.constituency.agenda.heuristics`, which is imported only where it is needed.
+"""
+
+from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.parser import AgendaParser
+from treewright.constituency.agenda.policy import AgendaPolicy
+from treewright.constituency.agenda.priorities import Priorities
+
+__all__ = ["AgendaEnvironment", "AgendaParser", "AgendaPolicy", "Priorities"]

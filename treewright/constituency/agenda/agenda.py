@@ -59,16 +59,14 @@ from treewright.constituency.agenda.priorities import (
     static_merits,
     write_features,
 )
-from treewright.constituency.charts.chart import NEVER, POSSIBLE
 from treewright.constituency.charts.derivations import write_node
+from treewright.constituency.charts.semirings import NEVER, POSSIBLE
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.hashing import uniform
-from treewright.search.task import Engine
 
 __all__ = [
-    "AGENDA",
     "COVERED",
     "WHOLE",
     "Combinations",
@@ -98,17 +96,6 @@ Floats = npt.NDArray[np.float64]
 
 STOP_AT_ONCE = np.array([-1.0, 0.0, 0.0])
 """The halting rule of the paper: the first complete parse is returned."""
-
-
-class Agenda(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-AGENDA = Agenda()
 
 
 class Combinations(NamedTuple):
@@ -748,7 +735,6 @@ def longest_of(at: Any, which: Any) -> int:
 
 @kernel
 def agenda_pass(
-    key: Any,
     rules: Rules,
     combinations: Combinations,
     binary: Any,

@@ -13,7 +13,7 @@ to pop all of them. If there is no complete parse, the pieces that cover the sen
 step makes up for the difference; so shaped and unshaped rewards of every trajectory have the same total.
 
 What is a gold constituent? A node of a tree is built as one symbol or as two
-(:mod:`treewright.constituency.grammar.grammar`):
+(:mod:`treewright.constituency.grammar.pcfg`):
 a bottom, which stands for the lowest label of its span, and perhaps a top. Tops count where the gold tree has a chain
 of labels over the span, for the first one of it; in between, chains may have more, which do not count.
 
@@ -34,7 +34,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     IN_CHART,
     PUSHES,
     SIZE,
@@ -70,10 +69,12 @@ from treewright.constituency.agenda.priorities import (
     span_number,
     static_merits,
 )
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, has, new_space, row_offsets, value
+from treewright.constituency.charts.chart import has_tree, new_space, row_offsets
 from treewright.constituency.charts.derivations import best_tree
-from treewright.constituency.grammar.grammar import Grammar, label_of
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import VITERBI_64
+from treewright.constituency.grammar.pcfg import Grammar, label_of
+from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError
 from treewright.search.compiling import compiled, kernel, lean
@@ -102,7 +103,6 @@ _MUCH = 1e4  # a gold constituent counts for so much more than anything that a s
 
 @kernel
 def oracle_pass(
-    key: Any,
     rules: Rules,
     binary: Any,
     unary: Any,
@@ -125,7 +125,7 @@ def oracle_pass(
     are wrong.
     """
     symbols, n_most = rules.is_top.shape[0], longest_of(at, which)
-    space = new_space(symbols, n_most, np.float64(NEVER), False)
+    space = new_space(VITERBI_64, symbols, n_most)
     anchored = np.zeros(space.values.shape[0])
     classes = counts.shape[0]
     correct = np.zeros(n_most * (n_most + 1) // 2 * classes, np.uint8)
@@ -142,9 +142,9 @@ def oracle_pass(
                     reward = _MUCH if correct[place] != 0 else -_MUCH if counts[of[symbol]] else 0.0
                     anchored[symbol * offsets[n + 1] + offsets[width] + start] = reward
         mark(gold[gold_at[i] : gold_at[i + 1]], correct, 0)
-        chart = fill(rules, binary, unary, lexical, sentence, anchored, np.inf, space, False)
+        chart = fill(VITERBI_64, Weighted(rules, binary, unary, lexical), sentence, anchored, np.inf, space)
         filled[i] = 0
-        if has(chart, rules.root, 0, n) and value(chart, rules.root, 0, n) > POSSIBLE:
+        if has_tree(chart):
             filled[i] = best_tree(chart, rules.root, 0, n, nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], 0)
         control[slot] += 1
 
@@ -253,7 +253,6 @@ def roll_out(
 
 @kernel
 def rollout_pass(
-    key: Any,
     rules: Rules,
     combinations: Combinations,
     lexical: Lexical,
@@ -596,7 +595,7 @@ class AgendaEnvironment:
             part = slice(first, last)
             # fmt: off
             rollout_pass(
-                AGENDA, parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
+                parser.grammar.rules, parser.combinations, parser.lexical, packed.words, packed.at, which[part],
                 weights, parser.of, parser.priorities.tables, packed.kinds, packed.marks, float(self.prune), self._most,
                 parser.eligible, *self._gold, *self._oracle, *self._wants, self.dynamic, float(temperature),
                 float(infusion), float(discount), counts, costs, b[part], int(seed), gradient[part],
@@ -653,7 +652,7 @@ class AgendaEnvironment:
         counts = np.isin(np.arange(classes), [c for group in bottoms.values() for c in group])
         # fmt: off
         oracle_pass(
-            AGENDA, parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
+            parser.grammar.rules, *parser.scores, parser.lexical, packed.words, packed.at, np.arange(n),
             parser.of, counts, *self._gold, nodes, filled, np.zeros(2, np.int64), 1,
         )
         # fmt: on

@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     COVERED,
     IN_CHART,
     POPS,
@@ -50,9 +49,9 @@ from treewright.constituency.agenda.agenda import (
     write_result,
 )
 from treewright.constituency.agenda.priorities import span_number
-from treewright.constituency.charts.chart import NEVER, POSSIBLE
+from treewright.constituency.charts.semirings import NEVER, POSSIBLE
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
 from treewright.constituency.grammar.rules import Lexical, Rules
 from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
@@ -108,7 +107,7 @@ def _best_of(rules: Ints, weights: Floats) -> tuple[Ints, Floats]:
 
 
 @kernel
-def context_pass(key: Any, rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> Any:
+def context_pass(rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> Any:
     """Outside scores by context, (words to the left × (n + 1) + words to the right) × symbols: see SX above.
 
     ``tags`` are the best scores that symbols can have over a word.
@@ -183,7 +182,6 @@ def outside_of_chart(rules: Rules, binary: Any, unary: Any, room: Room, n: int, 
 
 @kernel
 def level_pass(
-    key: Any,
     rules: Rules,
     combinations: Combinations,
     binary: Any,
@@ -343,7 +341,7 @@ def context_summaries(grammar: Grammar, lexical: Lexical, n: int) -> Floats:
     cut = len(grammar.binary)
     tags = np.full(len(grammar.symbols), NEVER)
     np.maximum.at(tags, lexical.symbol, lexical.score.astype(np.float64))
-    found = context_pass(AGENDA, grammar.rules, grammar.weights[:cut], grammar.weights[cut:], tags, int(n))
+    found = context_pass(grammar.rules, grammar.weights[:cut], grammar.weights[cut:], tags, int(n))
     return np.asarray(found).reshape(n + 1, n + 1, len(grammar.symbols))
 
 
@@ -378,7 +376,7 @@ def _parse(
                 out = np.zeros(0 if is_last else int(out_at[-1]))
                 beyond = STOP_AT_ONCE if is_last else _as_far_as(threshold)
                 # fmt: off
-                level_pass(AGENDA, level.grammar.rules, level.combinations, *level.scores, level.lexical, words, at,
+                level_pass(level.grammar.rules, level.combinations, *level.scores, level.lexical, words, at,
                            which, level.up, level.classes, static, static_at, beyond, out, out_at,
                            _eligible(level.grammar), nodes, filled, values, status, pops[k], pushes[k], control, slot)
                 # fmt: on

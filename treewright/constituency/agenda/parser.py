@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.agenda import (
-    AGENDA,
     STOP_AT_ONCE,
     WHOLE,
     Combinations,
@@ -38,9 +37,8 @@ from treewright.constituency.agenda.priorities import (
     new_view,
     write_features,
 )
-from treewright.constituency.grammar.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
 from treewright.constituency.grammar.rules import Lexical
-from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.corpora import Tree
 from treewright.search.compiling import interpreted
 from treewright.search.running import run_shards
@@ -86,6 +84,31 @@ class Parses(NamedTuple):
     pushes: Longs
 
 
+class Expanded(Protocol):
+    """A grammar whose symbols are substates."""
+
+    @property
+    def grammar(self) -> Grammar:
+        """The grammar."""
+
+
+class Refined(Protocol):
+    """A treebank grammar whose symbols are split into substates, such as a latent-variable grammar."""
+
+    @property
+    def base(self) -> Grammar:
+        """The grammar before its symbols were split."""
+
+    def expanded(self) -> Expanded:
+        """The same as an ordinary grammar, with substates for symbols."""
+
+    def lexical(self) -> Lexical:
+        """The tags of words, in substates."""
+
+    def rows(self, words: Sequence[str]) -> Ints:
+        """The rows of the lexicon for the words of a sentence."""
+
+
 @dataclass(frozen=True, eq=False)
 class AgendaParser:
     """The agenda parser of a grammar.
@@ -99,11 +122,11 @@ class AgendaParser:
     priorities: Priorities
 
     @classmethod
-    def of_latent(cls, latent: LatentGrammar, trees: Iterable[Tree]) -> Self:
-        """The agenda parser of a latent-variable grammar, with substates for symbols (``LatentGrammar.expanded``).
+    def of_latent(cls, latent: Refined, trees: Iterable[Tree]) -> Self:
+        """The agenda parser of a latent-variable grammar, with substates for symbols.
 
-        It finds the tree of the best derivation, and not the one with the most probable rules, for which all
-        constituents are needed. ``trees`` are those that the grammar was learned from, binarised.
+        It finds the tree of the best derivation. The tree whose rules are most probable would need all constituents.
+        ``trees`` are those that the grammar was learned from, binarised.
         """
         grammar, lexical, trees = latent.expanded().grammar, latent.lexical(), list(trees)
         derivations, words = [latent.base.derivation(tree) for tree in trees], [tree.leaves() for tree in trees]
@@ -164,7 +187,7 @@ class AgendaParser:
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             # fmt: off
             agenda_pass(
-                AGENDA, self.grammar.rules, self.combinations, *self.scores, self.lexical, packed.words, packed.at,
+                self.grammar.rules, self.combinations, *self.scores, self.lexical, packed.words, packed.at,
                 which[first:last], θ, self.of, self.priorities.tables, packed.kinds, packed.marks, *wants,
                 float(prune), float(growth), int(most_pops), halting, self.eligible, nodes, filled, values,
                 status, pops, pushes, order, control, slot,

@@ -36,9 +36,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import NEVER
+from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.grammar.binarisation import is_intermediate, project
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import CorpusError
 from treewright.models import pack_strings, unpack_strings

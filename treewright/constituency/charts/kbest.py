@@ -1,9 +1,13 @@
 """The k best trees of a chart, lazily and exactly: ``maximumScoringTrees`` (Huang & Chiang 2005, Algorithm 3).
 
-Each constituent has a list of its best derivations, made longer only when somebody asks for the next one, and a list of
-candidates for that. A candidate is an action (a rule and a split) together with the ranks of the derivations of its two
-parts. The first candidates of a constituent are its k best actions with both ranks 0. When (l, r) is taken, (l, r+1)
-becomes a candidate, and (l+1, 0) if r is 0: so every combination is proposed once, and never before a better one.
+Each constituent has a list of its best derivations, made longer only when somebody asks for the next one, and a heap of
+candidates for that (:mod:`treewright.search.heaps`). A candidate is an action (a rule and a split) together with the
+ranks of the derivations of its two parts. The first candidates of a constituent are its k best actions with both ranks
+0. When (l, r) is taken, (l, r+1) becomes a candidate, and (l+1, 0) if r is 0: so every combination is proposed once,
+and never before a better one.
+
+:mod:`treewright.search.n_best` has the same algorithm for graphs whose edges are written out. The edges of a chart are
+far too many for that: those into a constituent are listed when it is first asked for, and only the k best are kept.
 """
 
 from __future__ import annotations
@@ -13,34 +17,35 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import POSSIBLE, Chart, has, place, value
-from treewright.constituency.charts.derivations import actions_of, write_node
+from treewright.constituency.charts.chart import Chart, has_tree, place, value
+from treewright.constituency.charts.derivations import Actions, actions_of, new_actions, write_node
+from treewright.constituency.grammar.rules import Rules
 from treewright.search.compiling import compiled
+from treewright.search.heaps import meld, without_best
 
 __all__ = ["Forest", "k_best_trees", "new_forest"]
 
-EXHAUSTED = -2
+EXHAUSTED = -2  # in place of a heap: there are no more derivations
 
 
 class Forest(NamedTuple):
-    """Constituents with their derivations and candidates; room that is used again."""
+    """Constituents with their derivations and candidates; memory that is used for one sentence after another."""
 
     node_of: npt.NDArray[np.int32]  # the number of a constituent's node, by its place in the chart; −1 if it has none
     constituent: npt.NDArray[np.int64]  # nodes × (symbol, start, width)
     known: npt.NDArray[np.int64]  # how many derivations of a node are known
     derivation: npt.NDArray[np.int64]  # nodes × k: which of the items they are
-    first: npt.NDArray[np.int64]  # the first candidate of a node; −1 if there is none now, −2 if there will be none
-    item: npt.NDArray[np.int64]  # items × (rule, split, left rank, right rank, next candidate)
+    heap: npt.NDArray[np.int64]  # the candidates of a node; −1 if there is none now, −2 if there will be none
+    item: npt.NDArray[np.int64]  # items × (rule, split, left rank, right rank)
+    links: npt.NDArray[np.int64]  # of each item, in its heap
     score: npt.NDArray[np.float64]  # of each item
     used: npt.NDArray[np.int64]  # nodes, items
-    action: npt.NDArray[np.int64]  # room for the actions of one constituent
-    split: npt.NDArray[np.int64]
-    q: npt.NDArray[np.float64]
+    actions: Actions  # of one constituent
 
 
 @compiled
-def new_forest(places: int, nodes: int, k: int, actions: int) -> Forest:
-    """Room for a chart with so many places, for so many nodes of it, k derivations and so many actions of each."""
+def new_forest(rules: Rules, n: int, places: int, nodes: int, k: int) -> Forest:
+    """The memory for charts of up to n words with ``places`` numbers, ``nodes`` constituents, k derivations of each."""
     items = nodes * (min(k, 10) + 2) + 4 * k
     return Forest(
         np.full(places, -1, np.int32),
@@ -48,25 +53,24 @@ def new_forest(places: int, nodes: int, k: int, actions: int) -> Forest:
         np.zeros(nodes, np.int64),
         np.zeros((nodes, k), np.int64),
         np.zeros(nodes, np.int64),
-        np.zeros((items, 5), np.int64),
+        np.zeros((items, 4), np.int64),
+        np.zeros((items, 2), np.int64),
         np.zeros(items),
         np.zeros(2, np.int64),
-        np.zeros(actions, np.int64),
-        np.zeros(actions, np.int64),
-        np.zeros(actions),
+        new_actions(rules, n),
     )
 
 
 @compiled
 def k_best_trees(chart: Chart, forest: Forest, scores: Any, trees: Any) -> int:
-    """The best trees of the whole sentence, best first: as many as there is room for in ``scores``, if they exist.
+    """The k best trees of the whole sentence, best first, where k is the length of ``scores``.
 
-    ``trees`` gets their derivations (k × nodes × numbers). Returns how many there are; −1 if the forest has too little
-    room: then try again with a larger one.
+    ``trees`` gets their derivations (k × nodes × numbers). Returns how many trees there are, or −1 if the forest is too
+    small: then try again with a larger one.
     """
     root, n, k = chart.rules.root, chart.n, scores.shape[0]
     found = 0
-    if has(chart, root, 0, n) and value(chart, root, 0, n) > POSSIBLE:
+    if has_tree(chart):
         node = _node(chart, forest, root, 0, n)
         enough = node >= 0
         while enough and found < k:
@@ -87,12 +91,13 @@ def k_best_trees(chart: Chart, forest: Forest, scores: Any, trees: Any) -> int:
 
 @compiled
 def _node(chart: Chart, forest: Forest, symbol: int, start: int, width: int) -> int:
-    """The node of a constituent, made if need be, with its first candidates; −1 if there is no room."""
+    """The node of a constituent, made if need be, with its first candidates; −1 if the forest is too small."""
     here = place(chart, symbol, start, width)
     if forest.node_of[here] >= 0:
         return np.int64(forest.node_of[here])
     node = forest.used[0]
-    m = actions_of(chart, symbol, start, width, forest.action, forest.split, forest.q)
+    actions = forest.actions
+    m = actions_of(chart, symbol, start, width, actions)
     k = forest.derivation.shape[1]
     if node >= forest.known.shape[0] or forest.used[1] + max(1, min(m, k)) > forest.score.shape[0]:
         return np.int64(-1)
@@ -100,12 +105,12 @@ def _node(chart: Chart, forest: Forest, symbol: int, start: int, width: int) -> 
     forest.node_of[here] = node
     forest.constituent[node, 0], forest.constituent[node, 1], forest.constituent[node, 2] = symbol, start, width
     forest.known[node] = 0
-    forest.first[node] = -1
+    forest.heap[node] = -1
     if m == 0:  # a word: there is one derivation
         _propose(forest, node, value(chart, symbol, start, width), -1, 0, 0, 0)
-    order = np.argsort(-forest.q[:m], kind="mergesort")
+    order = np.argsort(-actions.q[:m], kind="mergesort")
     for a in order[:k]:
-        _propose(forest, node, forest.q[a], forest.action[a], forest.split[a], 0, 0)
+        _propose(forest, node, actions.q[a], actions.rule[a], actions.split[a], 0, 0)
     return node
 
 
@@ -115,31 +120,15 @@ def _propose(forest: Forest, node: int, score: float, rule: int, split: int, lef
     item = forest.used[1]
     forest.item[item, 0], forest.item[item, 1] = rule, split
     forest.item[item, 2], forest.item[item, 3] = left, right
-    forest.item[item, 4] = forest.first[node]
+    forest.links[item, 0], forest.links[item, 1] = -1, -1
     forest.score[item] = score
-    forest.first[node] = item
+    forest.heap[node] = meld(forest.score, forest.links, forest.heap[node], item)
     forest.used[1] += 1
 
 
 @compiled
-def _take_best(forest: Forest, node: int) -> int:
-    """Remove the best candidate from the list; −1 if the list is empty. Among equals, the one proposed first."""
-    best, before_best, before, item = -1, -1, -1, forest.first[node]
-    while item >= 0:
-        if best < 0 or forest.score[item] >= forest.score[best]:
-            best, before_best = item, before
-        before, item = item, forest.item[item, 4]
-    if best >= 0:
-        if before_best < 0:
-            forest.first[node] = forest.item[best, 4]
-        else:
-            forest.item[before_best, 4] = forest.item[best, 4]
-    return best
-
-
-@compiled
 def _part(chart: Chart, forest: Forest, node: int, rule: int, split: int, side: int) -> int:
-    """The node of one of the parts of an action; −1 if there is no room."""
+    """The node of one of the parts of an action; −1 if the forest is too small."""
     symbol, start, width = forest.constituent[node, 0], forest.constituent[node, 1], forest.constituent[node, 2]
     if chart.rules.is_top[symbol]:
         return _node(chart, forest, np.int64(chart.rules.unary[rule, 1]), start, width)
@@ -150,8 +139,8 @@ def _part(chart: Chart, forest: Forest, node: int, rule: int, split: int, side: 
 
 @compiled
 def _extend(chart: Chart, forest: Forest, node: int, rank: int) -> bool:
-    """Make the derivation of a rank known, if there is one; False if there is no room for it."""
-    while forest.known[node] <= rank and forest.first[node] != EXHAUSTED:
+    """Make the derivation of a rank known, if there is one; False if the forest is too small."""
+    while forest.known[node] <= rank and forest.heap[node] != EXHAUSTED:
         if forest.known[node] > 0:  # the neighbours of the one that was taken last become candidates
             last = forest.derivation[node, forest.known[node] - 1]
             rule, split = forest.item[last, 0], forest.item[last, 1]
@@ -168,10 +157,11 @@ def _extend(chart: Chart, forest: Forest, node: int, rank: int) -> bool:
                     change -= forest.score[forest.derivation[part, wanted - 1]]
                     left, right = forest.item[last, 2] + (1 - side), forest.item[last, 3] + side
                     _propose(forest, node, forest.score[last] + change, rule, split, left, right)
-        best = _take_best(forest, node)
+        best = forest.heap[node]
         if best < 0 or forest.known[node] == forest.derivation.shape[1]:
-            forest.first[node] = EXHAUSTED
+            forest.heap[node] = EXHAUSTED
         else:
+            forest.heap[node] = without_best(forest.score, forest.links, best)
             forest.derivation[node, forest.known[node]] = best
             forest.known[node] += 1
     return True
@@ -179,7 +169,7 @@ def _extend(chart: Chart, forest: Forest, node: int, rank: int) -> bool:
 
 @compiled
 def _write(chart: Chart, forest: Forest, rank: int, nodes: Any) -> bool:
-    """The derivation of the whole sentence of a rank, node by node; False if there is no room for it."""
+    """The derivation of the whole sentence of a rank, node by node; False if the forest is too small."""
     stack = np.empty((chart.n + 2, 2), np.int64)  # node of the forest, rank
     stack[0, 0], stack[0, 1] = 0, rank
     height, filled = 1, 0

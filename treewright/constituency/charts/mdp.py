@@ -30,9 +30,8 @@ unexpanded constituents, and those are what a chart holds: Viterbi's inside scor
 scores of just the constituents that it takes part in (Proposition 2).
 
 In the paper, grammars are in Chomsky's normal form. Here there are unary rules too: actions without a split. A rule
-that stands for a whole chain (:mod:`treewright.constituency.grammar.grammar`) introduces one constituent for the
-middle of the
-chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
+that stands for a whole chain (:mod:`treewright.constituency.grammar.pcfg`) introduces one constituent for the middle of
+the chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
 marks. Positions are counted from 0; an end is the position after the last word, and a split that of the right part's
 first.
 """
@@ -48,14 +47,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, fill, new_space
-from treewright.constituency.charts.passes import CHARTS, k_best_pass
+from treewright.constituency.charts.chart import new_space
+from treewright.constituency.charts.corpus import Sentences, Shard
+from treewright.constituency.charts.passes import KBestTrees, k_best_pass
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import POSSIBLE, VITERBI_64
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.grammar import Grammar
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.grammar.pcfg import Grammar
+from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.corpora import Tree
-from treewright.errors import CorpusError, TaskError, whole_number
+from treewright.errors import CorpusError, TaskError
 from treewright.search.compiling import kernel
+from treewright.settings import whole_number
 
 __all__ = ["Action", "Constituent", "Rule", "State", "TopDownMDP", "Trajectory"]
 
@@ -155,10 +158,10 @@ class Trajectory(NamedTuple):
 
 
 @kernel
-def inside_pass(charts: Any, rules: Rules, binary: Any, unary: Any, lexical: Lexical, words: Any) -> Any:
+def inside_pass(grammar: Weighted, words: Any) -> Any:
     """The values of a sentence's Viterbi chart, and where its rows begin."""
-    space = new_space(rules.is_top.shape[0], words.shape[0], np.float64(NEVER), False)
-    chart = fill(rules, binary, unary, lexical, words, np.zeros(0), np.inf, space, False)
+    space = new_space(VITERBI_64, grammar.rules.is_top.shape[0], words.shape[0])
+    chart = fill(VITERBI_64, grammar, words, np.zeros(0), np.inf, space)
     return space.values, chart.offsets
 
 
@@ -284,10 +287,9 @@ class TopDownMDP:
     @cached_property
     def inside_scores(self) -> dict[Constituent, float]:
         """``insideScores``: the value of every constituent that can be completed, from a chart."""
-        cut = len(self.grammar.binary)
-        weights, rows = self.grammar.weights, np.arange(len(self.words))
-        values, offsets = inside_pass(CHARTS, self.grammar.rules, weights[:cut], weights[cut:], self._lexical, rows)
         names, n = self.grammar.symbols, len(self.words)
+        rows = np.arange(n, dtype=np.int32)
+        values, offsets = inside_pass(self.grammar.weighted(self._lexical), rows)
         table = values[: len(names) * offsets[n + 1]].reshape(len(names), -1)
         scores: dict[Constituent, float] = {}
         for width in range(1, n + 1):
@@ -346,13 +348,12 @@ class TopDownMDP:
 
     def maximum_scoring_trees(self, k: int) -> list[State]:
         """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if there are not so many."""
-        k, n, cut = whole_number("k", k, 1), len(self.words), len(self.grammar.binary)
-        scores, nodes, found = np.zeros((1, k)), np.zeros((k, 2 * n - 1, 5), np.int32), np.zeros(1, np.int64)
-        rules, weights = self.grammar.rules, self.grammar.weights
-        rows, at, which = np.arange(n, dtype=np.int32), np.array([0, n]), np.zeros(1, np.int64)
-        scored = weights[:cut], weights[cut:], self._lexical
-        k_best_pass(CHARTS, rules, *scored, rows, at, which, k, np.inf, scores, nodes, found, np.zeros(2, np.int64), 1)
-        return [self.from_derivation(nodes[rank]) for rank in range(found[0])]
+        k, n = whole_number("k", k, 1), len(self.words)
+        best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, 5), np.int32), np.zeros(1, np.int64))
+        sentence = Sentences(np.arange(n, dtype=np.int32), np.array([0, n]))
+        shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
+        k_best_pass(self.grammar.weighted(self._lexical), sentence, shard, k, np.inf, best)
+        return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]
 
     def score(self, tree: State) -> float:
         """``score``: the sum of the weights of a tree's rules; of a partial tree, of those that it has."""

@@ -1,160 +1,144 @@
 """Passes over sentences: what Python calls, once for a whole shard of a corpus.
 
-All take :data:`CHARTS`, the grammar, the scores of its rules, the lexicon's table, and sentences one behind the other:
-``words`` are rows of that table, and sentence i has those from ``at[i]`` to ``at[i+1]``. Experts' trees are
-derivations one behind the other, of 2n − 1 nodes each. ``which`` says which sentences are meant, in what order.
+All take a weighted grammar, sentences, and the shard of them that is meant
+(:mod:`treewright.constituency.charts.corpus`). The passes for learning also take the derivations of the experts' trees.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from treewright.constituency.charts.chart import (
-    NEVER,
-    POSSIBLE,
-    Chart,
-    fill,
-    has,
-    new_space,
-    outside,
-    place,
-    row_offsets,
-    value,
-)
-from treewright.constituency.charts.derivations import best_tree, cover, policy_gradient
+from treewright.constituency.charts.chart import Chart, has, has_tree, new_space, place, row_offsets, value
+from treewright.constituency.charts.corpus import NODE, Parsed, Sentences, Shard, longest, nodes_of, words_of
+from treewright.constituency.charts.derivations import best_tree, covering_trees, new_actions
 from treewright.constituency.charts.kbest import k_best_trees, new_forest
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.charts.outside import outside
+from treewright.constituency.charts.policy_matching import Pull, policy_gradient
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import INSIDE, NEVER, VITERBI, VITERBI_64
+from treewright.constituency.grammar.rules import Rules, Weighted
 from treewright.search.compiling import compiled, kernel
-from treewright.search.task import Engine
 
-__all__ = ["CHARTS", "expected_pass", "k_best_pass", "n_best_pass", "parse_pass", "plan_pass", "policy_pass"]
-
-
-class Charts(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-CHARTS = Charts()
-
-WHOLE, COVERED = 0, 1  # did a sentence get one tree, or pieces?
-VITERBI, MAX_RULE = 0, 1
-
-
-@compiled
-def _longest(at: Any, which: Any) -> int:
-    most = 1
-    for i in which:
-        most = max(most, at[i + 1] - at[i])
-    return most
+__all__ = [
+    "BEST_TREE",
+    "COVERED",
+    "MAX_RULE",
+    "WHOLE",
+    "Coarse",
+    "Decoding",
+    "KBestTrees",
+    "expected_pass",
+    "k_best_pass",
+    "n_best_pass",
+    "parse_pass",
+    "plan_pass",
+    "policy_pass",
+]
 
 
-@compiled
-def _exponentials(scores: Any, wanted: bool = True) -> Any:
-    out = np.empty(scores.shape[0] if wanted else 0)
-    for k in range(out.shape[0]):
-        out[k] = math.exp(np.float64(scores[k]))
-    return out
+WHOLE, COVERED = 0, 1  # the status of a sentence: one tree, or pieces that cover it
+BEST_TREE, MAX_RULE = 0, 1  # decoders
+
+
+class Decoding(NamedTuple):
+    """How trees are chosen."""
+
+    decoder: int  # BEST_TREE or MAX_RULE
+    beam: float  # infinity is exact
+    threshold: float  # of coarse-to-fine pruning; 0 prunes nothing
+
+
+class Coarse(NamedTuple):
+    """A coarser grammar to prune with."""
+
+    grammar: Weighted  # weights are plain factors
+    of: npt.NDArray[np.int32]  # the coarse symbol of each symbol
+
+
+class KBestTrees(NamedTuple):
+    """The k best trees of each sentence."""
+
+    scores: npt.NDArray[np.float64]  # sentences × k
+    trees: npt.NDArray[np.int32]  # k × the nodes of all sentences × numbers
+    found: npt.NDArray[np.int64]  # how many trees each sentence has
+
+
+# ---- parsing
 
 
 @kernel
 def parse_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    which: Any,
-    decoder: int,
-    beam: float,
-    coarse: Any,
-    threshold: float,
+    grammar: Weighted,
+    sentences: Sentences,
+    shard: Shard,
+    decoding: Decoding,
+    coarse: Coarse,
     eligible: Any,
-    nodes: Any,
-    filled: Any,
-    values: Any,
-    status: Any,
-    control: Any,
-    slot: int,
+    parsed: Parsed,
 ) -> None:
-    """The best tree of each sentence, and its value. ``nodes`` has 2n − 1 rows for each, ``filled`` of which are used.
+    """The best tree of each sentence, and its value.
 
-    ``coarse`` is a coarser grammar to prune with, (rules, binary, unary, lexical, coarse symbols), its scores as plain
-    factors: constituents whose probability is below ``threshold`` there are left out; a threshold of 0 prunes nothing.
-    With max-rule decoding, the value is the logarithm of the product of the rules' posteriors, plus log Z.
+    Constituents less probable under the coarse grammar than ``decoding.threshold`` are left out. A sentence without a
+    tree is covered with ``eligible`` symbols. With max-rule decoding, the value is the logarithm of the product of the
+    rules' posteriors, plus log Z.
     """
-    n_symbols, most = rules.is_top.shape[0], _longest(at, which)
-    space = new_space(n_symbols, most, np.float32(NEVER), False)
+    n_symbols, most = grammar.rules.is_top.shape[0], longest(sentences, shard.which)
+    max_rule, prunes = decoding.decoder == MAX_RULE, decoding.threshold > 0.0
+    space = new_space(VITERBI, n_symbols, most)
     no_anchors = np.zeros(0, np.float32)
-    anchored = np.zeros(space.values.shape[0] if decoder == MAX_RULE or threshold > 0.0 else 0, np.float32)
-    sums = new_space(n_symbols if decoder == MAX_RULE else 1, most, np.float64(0.0), True)
-    coarse_rules, coarse_binary, coarse_unary, coarse_lexical, coarse_of = coarse
-    coarse_symbols = coarse_rules.is_top.shape[0] if threshold > 0.0 else 1
-    coarse_sums = new_space(coarse_symbols, most, np.float64(0.0), True)
+    anchored = np.zeros(space.values.shape[0] if max_rule or prunes else 0, np.float32)
+    sums = new_space(INSIDE, n_symbols if max_rule else 1, most)
+    coarse_sums = new_space(INSIDE, coarse.grammar.rules.is_top.shape[0] if prunes else 1, most)
     above = np.zeros(max(sums.values.shape[0], coarse_sums.values.shape[0]))
-    factors = _exponentials(binary, decoder == MAX_RULE), _exponentials(unary, decoder == MAX_RULE)
-    pieces = np.zeros((most, 3), np.int64)
-    for i in which:
-        if control[0] != 0:
+    factors = _exponentials(grammar, max_rule)
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        sentence, n = words[at[i] : at[i + 1]], at[i + 1] - at[i]
-        out = nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
+        words, out = words_of(sentences, i), nodes_of(sentences, parsed.nodes, i)
         anchors = no_anchors
-        if threshold > 0.0:
-            chart = fill(
-                coarse_rules,
-                coarse_binary,
-                coarse_unary,
-                coarse_lexical,
-                sentence,
-                no_anchors,
-                np.inf,
-                coarse_sums,
-                True,
-            )
+        if prunes:
+            chart = fill(INSIDE, coarse.grammar, words, no_anchors, np.inf, coarse_sums)
             if outside(chart, above, np.zeros(0)) > -np.inf:
-                _keep_probable(chart, above, threshold, coarse_of, anchored)
+                _keep_probable(chart, above, decoding.threshold, coarse.of, anchored)
                 anchors = anchored
-        if decoder == MAX_RULE:
-            chart = fill(rules, factors[0], factors[1], lexical, sentence, anchors, beam, sums, True)
+        if max_rule:
+            chart = fill(INSIDE, factors, words, anchors, decoding.beam, sums)
             if outside(chart, above, np.zeros(0)) > -np.inf:
                 _log_posteriors(chart, above, anchored)
                 anchors = anchored
-        best = fill(rules, binary, unary, lexical, sentence, anchors, beam, space, False)
-        if not _has_tree(best) and (anchors.shape[0] > 0 or beam < np.inf):  # pruned away
-            best = fill(rules, binary, unary, lexical, sentence, no_anchors, np.inf, space, False)
-        if _has_tree(best):
-            filled[i] = best_tree(best, rules.root, 0, n, out, 0)
-            values[i] = value(best, rules.root, 0, n)
-            status[i] = WHOLE
+        best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
+        if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # pruned away
+            best = fill(VITERBI, grammar, words, no_anchors, np.inf, space)
+        if has_tree(best):
+            parsed.filled[i] = best_tree(best, best.rules.root, 0, best.n, out, 0)
+            parsed.values[i] = value(best, best.rules.root, 0, best.n)
+            parsed.status[i] = WHOLE
         else:
-            count, total = 0, 0.0
-            for piece in range(cover(best, eligible, pieces)):
-                symbol, start, end = pieces[piece, 0], pieces[piece, 1], pieces[piece, 2]
-                count = best_tree(best, symbol, start, end - start, out, count)
-                total += value(best, symbol, start, end - start)
-            filled[i], values[i], status[i] = count, total, COVERED
-        control[slot] += 1
+            parsed.filled[i], parsed.values[i] = covering_trees(best, eligible, out)
+            parsed.status[i] = COVERED
+        shard.control[shard.slot] += 1
 
 
 @compiled
-def _has_tree(chart: Chart) -> bool:
-    return has(chart, chart.rules.root, 0, chart.n) and value(chart, chart.rules.root, 0, chart.n) > POSSIBLE
+def _exponentials(grammar: Weighted, wanted: bool) -> Weighted:
+    """The same grammar with plain factors for logarithms; without weights where it is not wanted."""
+    binary = np.empty(grammar.binary.shape[0] if wanted else 0)
+    unary = np.empty(grammar.unary.shape[0] if wanted else 0)
+    for k in range(binary.shape[0]):
+        binary[k] = math.exp(np.float64(grammar.binary[k]))
+    for k in range(unary.shape[0]):
+        unary[k] = math.exp(np.float64(grammar.unary[k]))
+    return Weighted(grammar.rules, binary, unary, grammar.lexical)
 
 
 @compiled
 def _keep_probable(chart: Chart, above: Any, threshold: float, coarse_of: Any, anchored: Any) -> None:
-    """For each fine constituent: 0 where its coarse one is probable enough, never elsewhere."""
+    """For each fine constituent: 0 where its coarse one is probable enough, ``NEVER`` elsewhere."""
     n = chart.n
-    triangle = chart.offsets[n + 1]
     for symbol in range(coarse_of.shape[0]):
         coarse = coarse_of[symbol]
         for width in range(1, n + 1):
@@ -164,7 +148,7 @@ def _keep_probable(chart: Chart, above: Any, threshold: float, coarse_of: Any, a
                 if has(chart, coarse, start, width):
                     here = place(chart, coarse, start, width)
                     probable = chart.space.values[here] * above[here] >= threshold
-                anchored[symbol * triangle + at] = np.float32(0.0 if probable else NEVER)
+                anchored[symbol * chart.cells + at] = np.float32(0.0 if probable else NEVER)
 
 
 @compiled
@@ -186,46 +170,24 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
 
 
 @kernel
-def k_best_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    which: Any,
-    k: int,
-    beam: float,
-    scores: Any,
-    trees: Any,
-    found: Any,
-    control: Any,
-    slot: int,
-) -> None:
-    """The k best trees of each sentence: ``trees`` has k rows of all nodes of all sentences."""
-    space = new_space(rules.is_top.shape[0], _longest(at, which), np.float64(NEVER), False)
+def k_best_pass(grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float, best: KBestTrees) -> None:
+    """The k best trees of each sentence."""
+    rules = grammar.rules
+    space = new_space(VITERBI_64, rules.is_top.shape[0], longest(sentences, shard.which))
     no_anchors = np.zeros(0, np.float64)
     nodes = 1000
-    for i in which:
-        if control[0] != 0:
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        n = at[i + 1] - at[i]
-        chart = fill(rules, binary, unary, lexical, words[at[i] : at[i + 1]], no_anchors, beam, space, False)
-        found[i] = -1
-        while found[i] < 0:
-            forest = new_forest(space.values.shape[0], nodes, k, _most_actions(rules, n))
-            found[i] = k_best_trees(chart, forest, scores[i], trees[:, 2 * at[i] - i : 2 * at[i + 1] - (i + 1)])
-            nodes = nodes * 2 if found[i] < 0 else nodes
-        control[slot] += 1
-
-
-@compiled
-def _most_actions(rules: Rules, n: int) -> int:
-    most = rules.unary.shape[0]
-    for symbol in range(rules.is_top.shape[0]):
-        most = max(most, (rules.of_parent_at[symbol + 1] - rules.of_parent_at[symbol]) * n)
-    return most + 1
+        words, at = words_of(sentences, i), sentences.at
+        chart = fill(VITERBI_64, grammar, words, no_anchors, beam, space)
+        best.found[i] = -1
+        while best.found[i] < 0:
+            forest = new_forest(rules, words.shape[0], space.values.shape[0], nodes, k)
+            trees = best.trees[:, 2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
+            best.found[i] = k_best_trees(chart, forest, best.scores[i], trees)
+            nodes = nodes * 2 if best.found[i] < 0 else nodes
+        shard.control[shard.slot] += 1
 
 
 # ---- learning
@@ -243,61 +205,53 @@ def _count_rules(rules: Rules, nodes: Any, amount: float, counts: Any) -> None:
 
 @kernel
 def plan_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
+    grammar: Weighted,
+    sentences: Sentences,
     gold: Any,
-    which: Any,
+    shard: Shard,
     loss: float,
     on_rules: bool,
     counts: Any,
-    control: Any,
-    slot: int,
 ) -> float:
     """The rules of the best trees (Algorithms 2 to 4), added to ``counts``; returns the sum of the trees' values.
 
     With a loss constant, what the expert does is worth less by it: the rules of the expert's tree wherever they are
     used (``on_rules``, as in Algorithm 4), or the constituents of the expert's tree, where they are.
     """
-    space = new_space(rules.is_top.shape[0], _longest(at, which), np.float32(NEVER), False)
+    rules, most = grammar.rules, longest(sentences, shard.which)
+    space = new_space(VITERBI, rules.is_top.shape[0], most)
     anchored = np.zeros(0 if on_rules or loss == 0.0 else space.values.shape[0], np.float32)
-    lowered_binary, lowered_unary = binary.copy(), unary.copy()
-    nodes = np.zeros((2 * _longest(at, which), 5), np.int32)
+    lowered = Weighted(rules, grammar.binary.copy(), grammar.unary.copy(), grammar.lexical)
+    nodes = np.zeros((2 * most, NODE), np.int32)
     total = 0.0
-    for i in which:
-        if control[0] != 0:
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        expert, n = gold[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], at[i + 1] - at[i]
+        words, expert = words_of(sentences, i), nodes_of(sentences, gold, i)
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
-                    lowered_unary[expert[k, 1]] = np.float64(lowered_unary[expert[k, 1]]) - loss
+                    lowered.unary[expert[k, 1]] = np.float64(lowered.unary[expert[k, 1]]) - loss
                 if expert[k, 2] >= 0:
-                    lowered_binary[expert[k, 2]] = np.float64(lowered_binary[expert[k, 2]]) - loss
+                    lowered.binary[expert[k, 2]] = np.float64(lowered.binary[expert[k, 2]]) - loss
         elif loss != 0.0:
-            _anchor(expert, n, anchored, -loss)
-        chart = fill(
-            rules, lowered_binary, lowered_unary, lexical, words[at[i] : at[i + 1]], anchored, np.inf, space, False
-        )
-        if _has_tree(chart):
-            total += value(chart, rules.root, 0, n)
-            filled = best_tree(chart, rules.root, 0, n, nodes, 0)
+            _anchor(expert, words.shape[0], anchored, -loss)
+        chart = fill(VITERBI, lowered, words, anchored, np.inf, space)
+        if has_tree(chart):
+            total += value(chart, rules.root, 0, chart.n)
+            filled = best_tree(chart, rules.root, 0, chart.n, nodes, 0)
             _count_rules(rules, nodes[:filled], 1.0, counts)
         else:  # no tree, not even the expert's: nothing to learn
             _count_rules(rules, expert, 1.0, counts)
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):
                 if expert[k, 1] >= 0:
-                    lowered_unary[expert[k, 1]] = unary[expert[k, 1]]
+                    lowered.unary[expert[k, 1]] = grammar.unary[expert[k, 1]]
                 if expert[k, 2] >= 0:
-                    lowered_binary[expert[k, 2]] = binary[expert[k, 2]]
+                    lowered.binary[expert[k, 2]] = grammar.binary[expert[k, 2]]
         elif loss != 0.0:
-            _anchor(expert, n, anchored, 0.0)
-        control[slot] += 1
+            _anchor(expert, words.shape[0], anchored, 0.0)
+        shard.control[shard.slot] += 1
     return total
 
 
@@ -311,108 +265,70 @@ def _anchor(expert: Any, n: int, anchored: Any, amount: float) -> None:
 
 
 @kernel
-def expected_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    gold: Any,
-    which: Any,
-    counts: Any,
-    control: Any,
-    slot: int,
-) -> float:
+def expected_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, counts: Any) -> float:
     """The expected rules of all trees, by inside and outside values, added to ``counts``; returns Σ log Z."""
-    space = new_space(rules.is_top.shape[0], _longest(at, which), np.float64(0.0), True)
+    space = new_space(INSIDE, grammar.rules.is_top.shape[0], longest(sentences, shard.which))
     above, no_anchors = np.zeros(space.values.shape[0]), np.zeros(0)
-    factors = _exponentials(binary), _exponentials(unary)
+    factors = _exponentials(grammar, True)
     total = 0.0
-    for i in which:
-        if control[0] != 0:
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        chart = fill(rules, factors[0], factors[1], lexical, words[at[i] : at[i + 1]], no_anchors, np.inf, space, True)
+        chart = fill(INSIDE, factors, words_of(sentences, i), no_anchors, np.inf, space)
         log_z = outside(chart, above, counts)
         if log_z > -np.inf:
             total += log_z
         else:
-            _count_rules(rules, gold[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], 1.0, counts)
-        control[slot] += 1
+            _count_rules(grammar.rules, nodes_of(sentences, gold, i), 1.0, counts)
+        shard.control[shard.slot] += 1
     return total
 
 
 @kernel
-def n_best_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    gold: Any,
-    which: Any,
-    k: int,
-    counts: Any,
-    control: Any,
-    slot: int,
-) -> float:
+def n_best_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, k: int, counts: Any) -> float:
     """Algorithm 6: the expected rules of the k best trees, added to ``counts``; returns Σ log Σ exp of their values."""
-    most = _longest(at, which)
-    space = new_space(rules.is_top.shape[0], most, np.float64(NEVER), False)
-    no_anchors, scores, trees = np.zeros(0), np.zeros(k), np.zeros((k, 2 * most, 5), np.int32)
+    rules, most = grammar.rules, longest(sentences, shard.which)
+    space = new_space(VITERBI_64, rules.is_top.shape[0], most)
+    no_anchors, scores, trees = np.zeros(0), np.zeros(k), np.zeros((k, 2 * most, NODE), np.int32)
     nodes = 1000
-    forest = new_forest(space.values.shape[0], nodes, k, _most_actions(rules, most))
+    forest = new_forest(rules, most, space.values.shape[0], nodes, k)
     total = 0.0
-    for i in which:
-        if control[0] != 0:
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        n = at[i + 1] - at[i]
-        chart = fill(rules, binary, unary, lexical, words[at[i] : at[i + 1]], no_anchors, np.inf, space, False)
+        chart = fill(VITERBI_64, grammar, words_of(sentences, i), no_anchors, np.inf, space)
         found = k_best_trees(chart, forest, scores, trees)
         while found < 0:
             nodes *= 2
-            forest = new_forest(space.values.shape[0], nodes, k, _most_actions(rules, most))
+            forest = new_forest(rules, most, space.values.shape[0], nodes, k)
             found = k_best_trees(chart, forest, scores, trees)
         if found == 0:
-            _count_rules(rules, gold[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], 1.0, counts)
+            _count_rules(rules, nodes_of(sentences, gold, i), 1.0, counts)
         else:
             mass = 0.0
             for t in range(found):
                 mass += math.exp(scores[t] - scores[0])
             for t in range(found):
-                _count_rules(rules, trees[t, : 2 * n - 1], math.exp(scores[t] - scores[0]) / mass, counts)
+                _count_rules(rules, trees[t, : 2 * chart.n - 1], math.exp(scores[t] - scores[0]) / mass, counts)
             total += scores[0] + math.log(mass)
-        control[slot] += 1
+        shard.control[shard.slot] += 1
     return total
 
 
 @kernel
 def policy_pass(
-    charts: Any,
-    rules: Rules,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    gold: Any,
-    which: Any,
-    temperature: float,
-    gradient: Any,
-    control: Any,
-    slot: int,
+    grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, temperature: float, gradient: Any
 ) -> float:
     """Algorithm 5 for each sentence; adds to ``gradient`` and returns the sum of J."""
-    space = new_space(rules.is_top.shape[0], _longest(at, which), np.float32(NEVER), False)
-    pull, no_anchors = np.zeros(space.values.shape[0]), np.zeros(0, np.float32)
+    rules, most = grammar.rules, longest(sentences, shard.which)
+    space = new_space(VITERBI, rules.is_top.shape[0], most)
+    pull, actions = Pull(np.zeros(space.values.shape[0]), gradient), new_actions(rules, most)
+    no_anchors = np.zeros(0, np.float32)
     total = 0.0
-    for i in which:
-        if control[0] != 0:
+    for i in shard.which:
+        if shard.control[0] != 0:
             break
-        chart = fill(rules, binary, unary, lexical, words[at[i] : at[i + 1]], no_anchors, np.inf, space, False)
-        total += policy_gradient(chart, gold[2 * at[i] - i : 2 * at[i + 1] - (i + 1)], temperature, pull, gradient)
-        control[slot] += 1
+        chart = fill(VITERBI, grammar, words_of(sentences, i), no_anchors, np.inf, space)
+        total += policy_gradient(chart, nodes_of(sentences, gold, i), temperature, actions, pull)
+        shard.control[shard.slot] += 1
     return total

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.passes import CHARTS, expected_pass, n_best_pass, plan_pass, policy_pass
-from treewright.constituency.grammar.grammar import Grammar
+from treewright.constituency.charts.corpus import Sentences, Shard
+from treewright.constituency.charts.passes import expected_pass, n_best_pass, plan_pass, policy_pass
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.errors import ConfigError
 from treewright.search.planning import Features
@@ -30,17 +31,17 @@ LOSSES = ("rules", "constituents")
 #: whose weights are learned: those of binary rules, as in the paper, or those of all rules
 TRAINED = ("binary", "all")
 
-_MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in so many blocks, of so many at least
+_MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in at most 16 blocks of at least 8
 
 
 @dataclass(frozen=True, eq=False)
 class CKYPlanner:
     """Sentences with the derivations of their trees, and the grammar whose weights are learned.
 
-    ``words`` are rows of the lexicon's table, one sentence behind the other, from ``at[i]`` to ``at[i + 1]``; ``gold``
-    are derivations, 2n − 1 nodes a sentence. A plan's features are the counts of its rules (§5.1); what the lexicon
-    says is part of a plan's value, but not learned, and neither are the weights of unary rules unless ``trained`` is
-    ``all``.
+    ``words`` are rows of the lexicon's table; sentence i has those from ``at[i]`` to ``at[i + 1]``. ``gold`` are
+    derivations, with 2n − 1 nodes for each sentence. A plan's features are the counts of its rules (§5.1). The
+    lexicon's scores are part of a plan's value, but not learned; nor are the weights of unary rules, unless ``trained``
+    is ``all``.
     """
 
     grammar: Grammar
@@ -110,9 +111,8 @@ class CKYPlanner:
         self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
     ) -> Features:
         """One compiled pass. The blocks that are summed up do not depend on ``jobs``, and so neither does the sum."""
-        n = len(self.grammar.binary)
-        weights = self.weights(θ).astype(kind)
-        binary, unary = weights[:n], weights[n:]
+        grammar = self.grammar.weighted(self.lexical, self.weights(θ).astype(kind))
+        sentences = Sentences(self.words, self.at)
         which = np.asarray(which, np.int64)
         blocks = max(1, min(_MOST_BLOCKS, len(which) // _LEAST_BLOCK))
         edges = [len(which) * k // blocks for k in range(blocks + 1)]
@@ -120,11 +120,9 @@ class CKYPlanner:
         def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> list[tuple[Floats, float]]:
             done = []
             for start, end in pairwise(edges[first : last + 1]):
-                counts = np.zeros(len(weights))
-                # fmt: off
-                value = kernel(CHARTS, self.grammar.rules, binary, unary, self.lexical, self.words, self.at, self.gold,
-                               which[start:end], *settings, counts, control, slot)
-                # fmt: on
+                counts = np.zeros(len(self.grammar))
+                shard = Shard(which[start:end], control, slot)
+                value = kernel(grammar, sentences, self.gold, shard, *settings, counts)
                 done.append((counts, value))
             return done
 

@@ -54,7 +54,8 @@ from urllib.parse import unquote
 
 from treewright.constituency.grammar.heads import head_child
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError, whole_number
+from treewright.errors import ConfigError, CorpusError
+from treewright.settings import whole_number
 
 __all__ = ["DIRECTIONS", "TOP", "Markovisation", "escape_label", "is_intermediate", "plain_label", "project"]
 

@@ -49,8 +49,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import plain_label
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.models import pack_strings, unpack_strings
+from treewright.settings import whole_number
 
 __all__ = ["KINDS", "Lexicon", "word_classes"]
 

@@ -20,7 +20,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from treewright.constituency.grammar.grammar import BOTTOM, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
 from treewright.errors import ConfigError
 
 __all__ = ["ListedRule", "list_rules", "sizes"]

@@ -9,7 +9,7 @@ The probabilities of one base rule are a dense block, in which the parent's subs
 ever done with it is to multiply it with vectors over the children. Substates have numbers of their own, in the order of
 the base's symbols: those of A begin at ``first[A]``.
 
-A symbol that starts unary chains has a top and a bottom (:mod:`treewright.constituency.grammar.grammar`). They are one
+A symbol that starts unary chains has a top and a bottom (:mod:`treewright.constituency.grammar.pcfg`). They are one
 category and have the same substates: where there is no chain, the substate stays what it is, so the block of the rule
 NP → NP~ is diagonal. EM, which never makes a zero anything else, keeps it so. (With substates of their own for tops
 and bottoms, a grammar of three cycles lost three points of F1 on the development part of the WSJ sample.)
@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import TOP, is_intermediate
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.latent.lexicon import LatentLexicon
 from treewright.corpora import Tree

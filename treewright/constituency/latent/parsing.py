@@ -18,10 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import NEVER, POSSIBLE, Chart, fill, has, new_space, outside, place, value
-from treewright.constituency.charts.derivations import NODE, best_tree, cover
-from treewright.constituency.grammar.grammar import BOTTOM
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.charts.chart import Chart, has_tree, new_space, place
+from treewright.constituency.charts.corpus import NODE
+from treewright.constituency.charts.derivations import best_tree, covering_trees
+from treewright.constituency.charts.outside import outside
+from treewright.constituency.charts.recurrence import fill
+from treewright.constituency.charts.semirings import INSIDE
+from treewright.constituency.charts.semirings import VITERBI as BEST
+from treewright.constituency.grammar.pcfg import BOTTOM
+from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
     MAX_RULE_SUM,
@@ -46,7 +51,6 @@ from treewright.errors import ConfigError
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.running import run_shards
-from treewright.search.task import Engine
 
 __all__ = ["DECODERS", "CoarseToFine", "Derivation", "Product"]
 
@@ -134,16 +138,6 @@ def keep_probable_symbols(chart: Chart, above: Any, room: Room, threshold: float
 # ---- passes over a corpus
 
 
-class LatentCharts(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-LATENT_CHARTS = LatentCharts()
-
 TOGETHER = 256  # sentences whose posteriors are kept at a time, for products
 RELAXED = (1.0, 1e-3, 1e-6)  # thresholds are multiplied by these in turn, until there is a tree
 
@@ -225,7 +219,6 @@ def descend(
 
 @kernel
 def latent_pass(
-    charts: Any,
     treebank: Treebank,
     coarse: Blocks,
     fine: Blocks,
@@ -259,7 +252,8 @@ def latent_pass(
     for i in which:
         most = max(most, at[i + 1] - at[i])
     room = new_room(coarse, fine, most)
-    sums = new_space(treebank.rules.is_top.shape[0], most, np.float64(0.0), True)
+    sums = new_space(INSIDE, treebank.rules.is_top.shape[0], most)
+    factors = Weighted(treebank.rules, treebank.binary, treebank.unary, treebank.lexical)
     above, nothing = np.zeros(sums.values.shape[0]), np.zeros(0)
     kept_at, key, probability, used = np.zeros(len(which) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0), 0
     for step, i in enumerate(which):
@@ -272,10 +266,7 @@ def latent_pass(
             take_mask(masks, mask_at[i], n, room)
             found = descend(coarse, fine, sentence, room, thresholds, 1.0, beam, decoder != VITERBI)
         if not found and thresholds[0] > 0.0:
-            # fmt: off
-            chart = fill(treebank.rules, treebank.binary, treebank.unary, treebank.lexical, sentence, nothing, np.inf,
-                         sums, True)
-            # fmt: on
+            chart = fill(INSIDE, factors, sentence, nothing, np.inf, sums)
             possible = outside(chart, above, nothing, SLIGHT * thresholds[0] * RELAXED[-1]) > -np.inf
             for relaxed in RELAXED:
                 if possible and not found:
@@ -321,24 +312,18 @@ def _with_room(values: Any, used: int, more: int) -> Any:
 
 
 @kernel
-def treebank_parse(charts: Any, treebank: Treebank, words: Any, nodes: Any) -> tuple[int, bool]:
+def treebank_parse(treebank: Treebank, words: Any, nodes: Any) -> tuple[int, bool]:
     """Where the latent grammar has no tree: the best one of the treebank grammar, or pieces that cover the words.
 
     Returns the number of nodes, and whether it is a tree.
     """
     n = words.shape[0]
-    space = new_space(treebank.rules.is_top.shape[0], n, np.float32(NEVER), False)
-    no_anchors = np.zeros(0, np.float32)
-    # fmt: off
-    chart = fill(treebank.rules, treebank.log_binary, treebank.log_unary, treebank.lexical, words, no_anchors, np.inf,
-                 space, False)
-    # fmt: on
-    if has(chart, treebank.rules.root, 0, n) and value(chart, treebank.rules.root, 0, n) > POSSIBLE:
+    space = new_space(BEST, treebank.rules.is_top.shape[0], n)
+    scored = Weighted(treebank.rules, treebank.log_binary, treebank.log_unary, treebank.lexical)
+    chart = fill(BEST, scored, words, np.zeros(0, np.float32), np.inf, space)
+    if has_tree(chart):
         return best_tree(chart, treebank.rules.root, 0, n, nodes, 0), True
-    pieces = np.zeros((n, 3), np.int64)
-    filled = 0
-    for k in range(cover(chart, treebank.eligible, pieces)):
-        filled = best_tree(chart, pieces[k, 0], pieces[k, 1], pieces[k, 2] - pieces[k, 1], nodes, filled)
+    filled, _ = covering_trees(chart, treebank.eligible, nodes)
     return filled, False
 
 
@@ -371,7 +356,7 @@ class _Found(NamedTuple):
         for i, size in enumerate(self.filled.tolist()):
             nodes, is_whole = self.nodes[begins[i] : begins[i + 1]], True
             if not size:
-                size, is_whole = treebank_parse(LATENT_CHARTS, treebank, rows[at[i] : at[i + 1]], nodes)
+                size, is_whole = treebank_parse(treebank, rows[at[i] : at[i + 1]], nodes)
             derivations.append(Derivation(nodes[:size], is_whole))
         return derivations
 
@@ -470,7 +455,7 @@ class CoarseToFine(_Search):
         def work(first: int, last: int, control: Longs, slot: int) -> Posteriors:
             # fmt: off
             kept: Posteriors = latent_pass(
-                LATENT_CHARTS, self.treebank, *self._blocks, rows, at, np.arange(first, last), masks, mask_at,
+                self.treebank, *self._blocks, rows, at, np.arange(first, last), masks, mask_at,
                 DECODERS[self.decoder], self.thresholds, self.beam, others, keeping, *found, control, slot,
             )
             # fmt: on

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.grammar.grammar import Grammar, NotInGrammar
+from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.constituency.latent.charts import (
     MAX_RULE_PRODUCT,
@@ -50,13 +50,13 @@ from treewright.constituency.latent.charts import (
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.parsing import refine, take_mask
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError, ModelError, whole_number
+from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.search.bits import bit
 from treewright.search.compiling import compiled, inlined, kernel, lean
 from treewright.search.hashing import mix, random_below, seed_random
 from treewright.search.lanes import LANES, add_scaled, set_block
 from treewright.search.running import run_shards
-from treewright.search.task import Engine
+from treewright.settings import whole_number
 
 __all__ = ["METHODS", "PruningPolicy"]
 
@@ -73,17 +73,6 @@ SLIGHT = 1e-3  # gradients below this change nothing
 EVEN = 2.0  # decisions with scores nearer to 0 than this are nearly even
 THRESHOLDS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # of which the best one is chosen on held-out sentences
 LONG = 4  # tags within a span of up to so many words are looked at together
-
-
-class Pruning(Engine):
-    """Handed to the kernels here, it puts the digest of this file and of what it imports in the key of their cache."""
-
-    def is_final(x: Any, state: Any) -> bool:  # type: ignore[override]
-        """Of no use; but it makes this file one of the task's sources."""
-        return True
-
-
-PRUNING = Pruning()
 
 
 class Table(NamedTuple):
@@ -183,7 +172,7 @@ def score_span(table: Table, scratch: Scratch, start: int, end: int) -> None:
 
 @kernel
 def mask_pass(
-    pruning: Any, table: Table, threshold: float, words: Any, at: Any, which: Any, masks: Any, mask_at: Any, slot: int
+    table: Table, threshold: float, words: Any, at: Any, which: Any, masks: Any, mask_at: Any, slot: int
 ) -> None:
     """The sets of symbols that are built, for all spans of each sentence. Every word keeps its most probable tag."""
     most = 1
@@ -239,7 +228,6 @@ def learn_from(table: Table, scratch: Scratch, start: int, end: int, symbol: int
 
 @kernel
 def learn_pass(
-    pruning: Any,
     table: Table,
     grammar: Blocks,
     words: Any,
@@ -321,7 +309,6 @@ def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: 
 
 @kernel
 def lols_pass(
-    pruning: Any,
     table: Table,
     grammar: Blocks,
     words: Any,
@@ -466,12 +453,12 @@ class PruningPolicy:
         for number in range(passes):
             order = rng.permutation(learned)
             roll_in = method != "classification" and number >= 2
-            learn_pass(PRUNING, table, coarse, flat, at, order, masks, mask_at, tradeoff, rate, roll_in)
+            learn_pass(table, coarse, flat, at, order, masks, mask_at, tradeoff, rate, roll_in)
         if method == "lols":
             fine = grammars[-1]
             level = blocks_of(fine, np.repeat(np.arange(len(tags)), fine.substates), grammars[0].substates)
             # fmt: off
-            lols_pass(PRUNING, table, level, flat, at, rng.permutation(learned), masks, mask_at, tradeoff, rate,
+            lols_pass(table, level, flat, at, rng.permutation(learned), masks, mask_at, tradeoff, rate,
                       deviations, _blocks_of_an_item(level), seed, passes)
             # fmt: on
         spans = np.repeat(held_out, np.diff(mask_at))
@@ -501,7 +488,7 @@ class PruningPolicy:
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             which = np.arange(first, last)
-            mask_pass(PRUNING, table, float(self.threshold), rows, at, which, masks, mask_at, slot)
+            mask_pass(table, float(self.threshold), rows, at, which, masks, mask_at, slot)
 
         if len(at) > 1:
             run_shards(work, len(at) - 1, jobs=jobs)

@@ -21,9 +21,8 @@ seeds give grammars that are as likely and yet differ by a point of F1. With dev
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -32,11 +31,12 @@ import numpy.typing as npt
 
 from treewright.constituency.latent.grammar import SMOOTHING, LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays
 from treewright.corpora import Tree
-from treewright.errors import ConfigError, CorpusError, whole_number
-from treewright.learners import Pass, checkpoints
-from treewright.learners.training import best_score
+from treewright.errors import CorpusError
+from treewright.learners import Learner, Pass, checkpoints, loop
+from treewright.learners.loop import best_score
 from treewright.search.compiling import kernel, lean
 from treewright.search.running import run_shards
+from treewright.settings import Real, Setting, Whole, whole_number
 
 __all__ = [
     "Expected",
@@ -44,7 +44,6 @@ __all__ = [
     "TrainedLatent",
     "Treebank",
     "expectation",
-    "make_split_merge",
     "maximise",
     "merge",
     "smooth",
@@ -507,7 +506,7 @@ def _add_losses(vectors: Vectors, at: int, k: int, first: int, usage: Any, losse
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitMerge:
+class SplitMerge(Learner):
     """Cycles of splitting, merging and smoothing (Petrov et al. 2006), as settings.
 
     ``split``, ``merge`` and ``smooth`` are the steps of EM after each. On the development part of the WSJ sample, other
@@ -515,12 +514,27 @@ class SplitMerge:
     with one seed after the other: the best grammar on development data is kept.
 
     * ``merged``: the share of the splits that are taken back.
-    * ``rules`` and ``lexicon``: how far the probabilities of substates are drawn together.
+    * ``rule_smoothing`` and ``lexicon_smoothing``: how far the probabilities of substates are drawn together.
     """
 
     name: ClassVar[str] = "split-merge"
-    uses_beta: ClassVar[bool] = False
-    data: ClassVar[str] = "online"
+    source: ClassVar[str] = "Petrov et al. 2006"
+    settings: ClassVar[tuple[Setting, ...]] = (
+        Setting(
+            "cycles",
+            Whole(1),
+            "Cycles of splitting and merging",
+            flags="--cycles -n",
+            why="without any no symbol is split, as with treewright train constituency --learner maximum-likelihood",
+        ),
+        Setting("starts", Whole(1), "With development data: how many grammars are learned, of which the best is kept"),
+        Setting("split", Whole(1), "Steps of EM after splitting"),
+        Setting("merge", Whole(1), "Steps of EM after merging"),
+        Setting("smooth", Whole(1), "Steps of EM with smoothing"),
+        Setting("merged", Real(0, below=1), "The share of the splits that are taken back"),
+        Setting("rule_smoothing", Real(0, below=1), "How far the rules of substates are drawn together"),
+        Setting("lexicon_smoothing", Real(0, below=1), "How far the words of substates are drawn together"),
+    )
 
     cycles: int = 5
     starts: int = 3
@@ -528,45 +542,13 @@ class SplitMerge:
     merge: int = 20
     smooth: int = 10
     merged: float = MERGED
-    rules: float = RULES
-    lexicon: float = SMOOTHING
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cycles", whole_number("cycles", self.cycles, 0))
-        for name in ("starts", "split", "merge", "smooth"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
-        for name in ("merged", "rules", "lexicon"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
-                raise ConfigError(f"learner {self.name!r}: {name} must be from 0 to less than 1, not {value!r}")
-            object.__setattr__(self, name, float(value))
+    rule_smoothing: float = RULES
+    lexicon_smoothing: float = SMOOTHING
 
     @property
-    def iterations(self) -> int:
-        """The cycles of all starts, as what other learners call their passes."""
+    def passes(self) -> int:
+        """The cycles of all starts: training reports each as other learners do their passes."""
         return self.starts * self.cycles
-
-    def params(self) -> dict[str, Any]:
-        """The settings, with the name."""
-        return {"name": self.name, **asdict(self)}
-
-
-def make_split_merge(learner: str | SplitMerge | Mapping[str, Any] | Any) -> SplitMerge:
-    """The learner by its name, from its settings, or as it is.
-
-    >>> make_split_merge({"name": "split-merge", "cycles": 3}).cycles
-    3
-    """
-    if isinstance(learner, SplitMerge):
-        return learner
-    settings = {"name": learner} if isinstance(learner, str) else learner
-    if not isinstance(settings, Mapping) or settings.get("name") != SplitMerge.name:
-        name = settings.get("name") if isinstance(settings, Mapping) else settings
-        raise ConfigError(f"a latent-variable grammar is learned by {SplitMerge.name!r}, not by {name!r}")
-    known = [field.name for field in fields(SplitMerge)]
-    if unknown := sorted(settings.keys() - {"name", *known}):
-        raise ConfigError(f"learner {SplitMerge.name!r} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
-    return SplitMerge(**{name: value for name, value in settings.items() if name != "name"})
 
 
 @dataclass
@@ -614,43 +596,84 @@ def train_latent(
     learner = learner or SplitMerge()
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     trees = list(trees)
-    treebank_grammar = LatentGrammar.from_treebank(trees)
-    treebank = Treebank(treebank_grammar, trees)
-    levels, history = [treebank_grammar], list[Pass]()
-    kept: list[list[LatentGrammar]] = []  # the levels of each start, up to the best cycle
+    grammar = LatentGrammar.from_treebank(trees)
+    treebank = Treebank(grammar, trees)
     starts = 1 if evaluate is None else learner.starts
-    fingerprint = {} if checkpoint is None else _fingerprint(treebank_grammar, treebank, learner, starts, seed)
-    fingerprint = {**fingerprint, **checkpoints.judged_by(evaluate)}
-    if checkpoint is not None and resume:
-        levels, kept, history = _load(checkpoint, fingerprint)
-    elif checkpoint is not None:
-        checkpoints.clear(checkpoint)
-    for number in range(len(history), starts * learner.cycles):
-        start, cycle = divmod(number, learner.cycles)
+    cycles = _Cycles(learner, grammar, treebank, seed, jobs, progress)
+    history = loop.run(
+        cycles,
+        starts * learner.cycles,
+        Pass,
+        fingerprint=lambda: _fingerprint(grammar, treebank, learner, starts, seed),
+        evaluate=evaluate,
+        report=report,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    return TrainedLatent(cycles.best_first(history) or [[grammar]], history)
+
+
+class _Cycles:
+    """Cycles of one start after the other, as the loop runs them."""
+
+    def __init__(
+        self,
+        learner: SplitMerge,
+        grammar: LatentGrammar,
+        treebank: Treebank,
+        seed: int,
+        jobs: int,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self.learner, self.grammar, self.treebank, self.seed = learner, grammar, treebank, seed
+        self.jobs, self.progress = jobs, progress
+        self.levels = [grammar]
+        self.kept: list[list[LatentGrammar]] = []  # the levels of each start, up to its best cycle
+        self.best = -np.inf  # the score of the best cycle of the present start
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One cycle, of a new start after the last cycle of the one before."""
+        start, cycle = divmod(iteration - 1, self.learner.cycles)
         if cycle == 0:
-            levels = [treebank_grammar]
-            kept.append(levels)
-        started = time.perf_counter()
-        grammar, value = _cycle(learner, levels[-1], treebank, cycle + 1, seed + start, jobs, progress)
-        levels = [*levels, grammar]
-        size, seconds = grammar.size, time.perf_counter() - started
-        score = None if evaluate is None else float(evaluate(levels))
-        if score is None or score > _best_score(history[number - cycle :]):
-            kept[start] = levels
-        is_best = score is None or score > _best_score(history)
-        loss = -value / treebank.words
-        history.append(Pass(number + 1, 0.0, loss, size["substates"], size["rules"], seconds, score, is_best))
-        if checkpoint is not None:
-            _save(checkpoint, fingerprint, levels, kept, history)
-        if report is not None:
-            report(history[-1])
-    rows = [history[k * learner.cycles : (k + 1) * learner.cycles] for k in range(len(kept))]
-    order = sorted(range(len(kept)), key=lambda start: -_best_score(rows[start]))
-    return TrainedLatent([kept[start] for start in order] or [[treebank_grammar]], history)
+            self.levels, self.best = [self.grammar], -np.inf
+            self.kept.append(self.levels)
+        # fmt: off
+        grammar, value = _cycle(self.learner, self.levels[-1], self.treebank, cycle + 1, self.seed + start, self.jobs,
+                                self.progress)
+        # fmt: on
+        self.levels = [*self.levels, grammar]
+        size, loss = grammar.size, -value / self.treebank.words
+        return {"beta": 0.0, "loss": loss, "decisions": size["substates"], "examples": size["rules"]}
 
+    def current(self) -> list[LatentGrammar]:
+        """The levels of the present start."""
+        return self.levels
 
-def _best_score(rows: Iterable[Pass]) -> float:
-    return max((row.score for row in rows if row.score is not None), default=-1.0)
+    def keep(self, score: float | None, best: bool) -> None:
+        """Keep the levels if they are the best of their start."""
+        if score is None or score > self.best:
+            self.kept[-1], self.best = self.levels, -np.inf if score is None else score
+
+    def best_first(self, history: Sequence[Pass]) -> list[list[LatentGrammar]]:
+        """The levels of each start up to its best cycle, those of the best start first."""
+        cycles = self.learner.cycles
+        scores = [best_score(history[k * cycles : (k + 1) * cycles]) for k in range(len(self.kept))]
+        order = sorted(range(len(self.kept)), key=lambda start: -(scores[start] or 0.0))
+        return [self.kept[start] for start in order]
+
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """The levels of the present start, and the best ones of all starts."""
+        arrays = {**hierarchy_to_arrays(self.levels), "starts": np.array(len(self.kept)), "best": np.array(self.best)}
+        for start, each in enumerate(self.kept):
+            if each is not self.levels:
+                arrays |= hierarchy_to_arrays(each, f"start{start}.level")
+        return arrays
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        self.levels, self.best = hierarchy_from_arrays(arrays), float(arrays["best"])
+        starts = range(int(arrays["starts"]))
+        self.kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or self.levels for k in starts]
 
 
 def _cycle(
@@ -683,7 +706,9 @@ def _cycle(
     grammar, _ = em(grammar, learner.split, 0.0, 0.0)
     grammar = merge(grammar, treebank, expectation(grammar, treebank, jobs=jobs), learner.merged)
     grammar, _ = em(grammar, learner.merge, 0.0, 0.0)
-    return em(smooth(grammar, learner.rules), learner.smooth, learner.rules, learner.lexicon)
+    return em(
+        smooth(grammar, learner.rule_smoothing), learner.smooth, learner.rule_smoothing, learner.lexicon_smoothing
+    )
 
 
 def _fingerprint(
@@ -698,30 +723,3 @@ def _fingerprint(
         digest.update(np.ascontiguousarray(array).data)
     cycles = learner.cycles if starts > 1 else None
     return {**learner.params(), "starts": None, "cycles": cycles, "seed": seed, "data": digest.hexdigest()}
-
-
-def _save(
-    folder: Path,
-    fingerprint: checkpoints.Fingerprint,
-    levels: Sequence[LatentGrammar],
-    kept: Sequence[Sequence[LatentGrammar]],
-    history: Sequence[Pass],
-) -> None:
-    arrays = {**hierarchy_to_arrays(levels), "starts": np.array(len(kept))}
-    for start, each in enumerate(kept):
-        if each is not levels:
-            arrays |= hierarchy_to_arrays(each, f"start{start}.level")
-    checkpoints.save_state(folder, fingerprint, [asdict(row) for row in history], arrays)
-
-
-def _load(
-    folder: Path, fingerprint: checkpoints.Fingerprint
-) -> tuple[list[LatentGrammar], list[list[LatentGrammar]], list[Pass]]:
-    """The levels of the present start, those of all starts up to their best cycles, and the history."""
-    state = checkpoints.load_state(folder, fingerprint)
-    if state is None:
-        return [], [], []
-    history, arrays = state
-    levels = hierarchy_from_arrays(arrays)
-    kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or levels for k in range(int(arrays["starts"]))]
-    return levels, kept, [Pass(**row) for row in history]

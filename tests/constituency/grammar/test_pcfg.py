@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.constituency.naive import Problem, filled, logarithms, table_of
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate, project
-from treewright.constituency.grammar.grammar import BOTTOM, TAG, Grammar, NotInGrammar, label_of
+from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar, label_of
 from treewright.corpora import Sentence, Tree
 from treewright.errors import CorpusError, ModelError
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from treewright.amr.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora import Sentence, Token, load_corpus
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 
 
 def lemmas(table, *tokens):

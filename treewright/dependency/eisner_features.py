@@ -299,7 +299,7 @@ def _score_sentence(
 
 @kernel
 def score_pass(
-    engine: Any, sight: Sight, θ: Any, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
+    sight: Sight, θ: Any, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
     arcs: Int, rows: Int, scores: Any, best: Any,
 ) -> None:  # fmt: skip
     """Score the arcs of sentences, from ``at[s]`` on those of ``which[s]``: with each label, or with their best one."""
@@ -354,7 +354,7 @@ def _add_arc(
 
 @kernel
 def collect_pass(
-    engine: Any, sight: Sight, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
+    sight: Sight, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
     arcs: Int, rows: Int, weights: Any, sums: Sums,
 ) -> None:  # fmt: skip
     """Add the features of arcs and labels, as often as the weights of parts say."""
@@ -379,9 +379,7 @@ def collect_pass(
 
 
 @kernel
-def trees_pass(
-    engine: Any, which: Any, at: Any, words_at: Any, weights: Any, best: Any, heads: Any, labels: Any
-) -> None:
+def trees_pass(which: Any, at: Any, words_at: Any, weights: Any, best: Any, heads: Any, labels: Any) -> None:
     """The heads and labels of the words of sentences, from the weights of their arcs and the best labels of these."""
     for s in range(which.shape[0]):
         start = words_at[which[s]]

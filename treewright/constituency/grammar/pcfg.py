@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import TOP, is_intermediate, plain_label, project, unescaped
-from treewright.constituency.grammar.rules import Rules
+from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
 from treewright.corpora import Tree
 from treewright.errors import CorpusError
 from treewright.models import pack_strings, read_model, unpack_strings, write_model
@@ -47,7 +47,7 @@ Floats = npt.NDArray[np.float64]
 
 BOTTOM = "~"  # marks the bottom of a symbol that starts chains; labels have it escaped
 TAG = "#"  # marks a tag that has the name of a phrase
-_OF_RULES = ("number", "tags", "labels", "rules", "_numbers_of_rules", "_names_of_rules", "_namer")
+_OF_RULES = ("number", "tags", "labels", "is_whole", "rules", "_numbers_of_rules", "_names_of_rules", "_namer")
 
 
 class NotInGrammar(CorpusError):
@@ -174,6 +174,12 @@ class Grammar:
         return [label_of(name) for name in self.symbols]
 
     @cached_property
+    def is_whole(self) -> npt.NDArray[np.bool_]:
+        """Which symbols are whole constituents, with which a sentence without a tree may be covered."""
+        names = zip(self.labels, self.symbols, strict=True)
+        return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])
+
+    @cached_property
     def rules(self) -> Rules:
         """The grammar as the kernels see it."""
         pairs, rule_at = np.unique(self.binary[:, 1:], axis=0, return_index=True)
@@ -199,6 +205,11 @@ class Grammar:
             self.number[TOP],
         )
 
+    def weighted(self, lexical: Lexical, weights: npt.NDArray[Any] | None = None) -> Weighted:
+        """The grammar as a chart takes it, with its own weights or with others, in their precision."""
+        weights, cut = self.weights if weights is None else weights, len(self.binary)
+        return Weighted(self.rules, weights[:cut], weights[cut:], lexical)
+
     @cached_property
     def _numbers_of_rules(self) -> tuple[dict[Any, int], dict[Any, int]]:
         names = self.symbols
@@ -216,7 +227,7 @@ class Grammar:
     # ---- trees and derivations
 
     def derivation(self, tree: Tree) -> Ints:
-        """The derivation of a binarised tree (see :mod:`treewright.constituency.charts.derivations`)."""
+        """The derivation of a binarised tree (see :mod:`treewright.constituency.charts.corpus`)."""
         binary, unary = self._numbers_of_rules
         tags = {self.symbols[k] for k in self.tags.values()}
         nodes, ends = [], []

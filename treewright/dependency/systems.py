@@ -1,0 +1,170 @@
+"""Transition systems: what one consists of, and all of them by name.
+
+A system is one module that ends with a value ``SYSTEM``, a :class:`TransitionSystem`: its moves, and the functions that
+say which moves are admissible, what they change and what they cost. Labels, features and the loss are the same for all
+systems (:mod:`treewright.dependency.task`). An installed package adds a system by an entry point of the group
+``treewright.systems``. A module is imported when its system is asked for.
+
+>>> find_system("arc-hybrid").moves[1]
+Move(name='LEFTARC', head='b0', dependent='s0')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from treewright.dependency.configuration import PLACES, STATE
+from treewright.errors import ConfigError
+from treewright.plugins import load_plugin, plugins
+from treewright.settings import one_of
+
+__all__ = ["Move", "TransitionSystem", "find_system", "system_names"]
+
+#: the modules of the systems that are built in
+_BUILT_IN = {
+    "arc-standard": "treewright.dependency.arc_standard",
+    "arc-standard-buffer": "treewright.dependency.arc_standard_buffer",
+    "arc-eager": "treewright.dependency.arc_eager",
+    "arc-hybrid": "treewright.dependency.arc_hybrid",
+    "swap": "treewright.dependency.swap",
+}
+
+
+class Move(NamedTuple):
+    """A move: its name in traces and, where it makes an arc, the places of the arc's head and dependent.
+
+    A place is ``s0`` to ``s3`` on the stack, from its top, or ``b0`` to ``b3`` in the buffer, from its head.
+    """
+
+    name: str
+    head: str = ""
+    dependent: str = ""
+
+    @property
+    def makes_arc(self) -> bool:
+        """Whether the move makes an arc."""
+        return bool(self.head)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransitionSystem:
+    """A transition system: moves over a :mod:`configuration <treewright.dependency.configuration>`, and their oracles.
+
+    The functions are compiled together with the engine. They take ``x``, the sentence (``x.n`` words, and in oracles
+    the gold tree: ``x.gold_heads``, ``x.gold_labels``), and ``state``, the configuration. Put
+    :func:`~treewright.search.inlined` above the short ones and :func:`~treewright.search.compiled` above the others. In
+    all but the oracles (``static``, ``costs`` and ``least_loss``), no arrays may be made.
+
+    Args:
+        name: the name by which users choose the system.
+        moves: the moves; a move's number is its position here.
+        admissible: ``(x, state) → bits``: the moves that may be made, bit k for move k. It must not look at the gold
+            tree, and unless the state is final it must offer at least one.
+        move: ``(x, state, move)``: changes stack and buffer. The arc of the move, if it makes one, was made before.
+        static: ``(x, state) → move``: the next move on one way to the gold tree, from states on that way.
+        costs: ``(x, state, out)``: the dynamic oracle. For each admissible move m it writes to ``out[m]`` how many
+            gold arcs the move loses, up to a number that is the same for all moves. None: there is only ``static``.
+        least_loss: ``(x, state) → count``: how many words without a head will get a wrong one, whatever is done.
+            None: unknown.
+        arc: ``(x, state, move) → (head, dependent)``, where the ends of an arc are not always at the places that
+            ``moves`` declares.
+        is_late: ``(x, state) → bool``: whether arcs made in this state only complete the tree. The oracle and the loss
+            count them as errors. None: there are no such arcs.
+        initial: ``(x, state)``: changes the first state, in which the root is on the stack and all words are in the
+            buffer.
+        is_final: ``(x, state) → bool``: whether the parse is complete. None: it is when every word has a head.
+        state: fields of the state besides those of all configurations, with their sizes: ``{"visited": "n + 1"}``.
+            They begin with zeros.
+        max_steps: a bound on the number of moves and labels that a parse takes.
+        projective: whether the system builds only trees without crossing arcs. Gold trees are then made projective
+            before learning, and this is undone after parsing.
+        prepare: ``heads → array``: what the oracles need to know of a gold tree besides its heads, as ``x.prepared``.
+            It is plain Python, and ``heads[i]`` is the head of word i + 1.
+    """
+
+    name: str
+    moves: tuple[Move, ...]
+    admissible: Callable[..., Any]
+    move: Callable[..., Any]
+    static: Callable[..., Any]
+    costs: Callable[..., Any] | None = None
+    least_loss: Callable[..., Any] | None = None
+    arc: Callable[..., Any] | None = None
+    is_late: Callable[..., Any] | None = None
+    initial: Callable[..., Any] | None = None
+    is_final: Callable[..., Any] | None = None
+    state: Mapping[str, int | str] = field(default_factory=dict)
+    max_steps: int | str = "12*n + 2"
+    projective: bool = True
+    prepare: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        for problem in self._problems():
+            raise ConfigError(f"the transition system {self.name!r}: {problem}")
+
+    def __repr__(self) -> str:
+        return f"TransitionSystem({self.name!r})"
+
+    def __deepcopy__(self, memo: Any) -> TransitionSystem:
+        return self
+
+    @property
+    def move_names(self) -> tuple[str, ...]:
+        """The names of the moves."""
+        return tuple(move.name for move in self.moves)
+
+    def _problems(self) -> list[str]:
+        names = self.move_names
+        found = [
+            f"the move name {name!r} must be letters, digits and hyphens, as in LEFT-ARC"
+            for name in names
+            if not name.replace("-", "").isalnum()
+        ]
+        found += [f"two moves have the name {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+        found += [
+            f"the move {move.name} makes an arc between {move.head!r} and {move.dependent!r}; the places are: "
+            f"{', '.join(PLACES)}"
+            for move in self.moves
+            if (move.head or move.dependent) and not {move.head, move.dependent} <= {*PLACES}
+        ]
+        if len({move.makes_arc for move in self.moves}) < 2:
+            found.append("it needs at least one move that makes an arc and one that does not")
+        if len(self.moves) > 62:
+            found.append(f"it has {len(self.moves)} moves; there can be 62")
+        found += [f"every state has a field {name!r} already" for name in self.state if name in STATE]
+        return found
+
+
+def system_names() -> tuple[str, ...]:
+    """The names of all transition systems: those that are built in, and those of installed packages."""
+    return (*_BUILT_IN, *(name for name in plugins("systems") if name not in _BUILT_IN))
+
+
+def find_system(system: str | TransitionSystem) -> TransitionSystem:
+    """Return the transition system of a name; a system is returned as it is.
+
+    Raises:
+        ConfigError: if there is no system of that name, or if it cannot be imported.
+
+    >>> find_system("arc-lazy")
+    Traceback (most recent call last):
+    treewright.errors.ConfigError: system cannot be 'arc-lazy'; it is one of: arc-standard, arc-standard-buffer, ...
+    """
+    if isinstance(system, TransitionSystem):
+        if system.name in _BUILT_IN and system is not find_system(system.name):
+            raise ConfigError(f"a built-in system has the name {system.name!r}; give yours another one")
+        return system
+    if system in _BUILT_IN:
+        built_in: TransitionSystem = import_module(_BUILT_IN[system]).SYSTEM
+        return built_in
+    if system not in system_names():
+        raise ConfigError(one_of(system, system_names()), setting="system", value=system)
+    found = load_plugin("systems", system)
+    if not isinstance(found, TransitionSystem):
+        raise ConfigError(f"the entry point {system!r} is not a TransitionSystem but of type {type(found).__name__}")
+    if found.name != system:
+        raise ConfigError(f"the entry point {system!r} holds a transition system with another name, {found.name!r}")
+    return found

@@ -1,0 +1,23 @@
+"""Estimators: what taggers and parsers have in common, from reading a corpus to saving a model."""
+
+from treewright.estimators.base import Estimator, NotFittedError, Running, clone
+from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
+from treewright.estimators.registry import estimator_class, estimator_names
+from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
+
+__all__ = [
+    "Corpus",
+    "Estimator",
+    "Input",
+    "NotFittedError",
+    "Running",
+    "as_sentence",
+    "batches",
+    "check_words",
+    "clone",
+    "corpus_error",
+    "estimator_class",
+    "estimator_names",
+    "overlapped",
+    "read_corpus",
+]

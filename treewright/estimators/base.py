@@ -1,0 +1,310 @@
+"""What all estimators share: scikit-learn's manners, one vocabulary, and saving to one file.
+
+The constructor only stores its arguments; ``fit`` learns and sets the attributes that end in an underscore. After that
+an estimator does not change, so that threads may share it.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import inspect
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
+
+from treewright.corpora import Sentence
+from treewright.errors import ConfigError, ModelError, TreewrightError
+from treewright.estimators.corpus import Corpus
+from treewright.estimators.streams import Input, as_sentence, batches, overlapped
+from treewright.learners import Learner, Pass, learner_settings, make_learner
+from treewright.learners.loop import best_score
+from treewright.metrics import Comparison, Scores
+from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.settings import Setting, checked, current_names, whole_number
+
+__all__ = ["Estimator", "NotFittedError", "Running", "clone"]
+
+ScoresT = TypeVar("ScoresT", bound=Scores)
+Any_ = TypeVar("Any_", bound="Estimator[Any]")
+
+
+class NotFittedError(TreewrightError):
+    """The estimator has learned nothing yet."""
+
+
+class Running(TypedDict):
+    """How learning is run and watched: the arguments of ``fit`` that are passed on to training."""
+
+    jobs: int
+    report: Callable[[Pass], None] | None
+    progress: Callable[[str, int, int], None] | None
+    checkpoint: Path | None
+    resume: bool
+
+
+class Estimator(Generic[ScoresT]):
+    """Base class of taggers and parsers: a subclass says what it learns, how it annotates, and how it is scored.
+
+    A subclass has a ``task``, a constructor that stores its arguments under their names, ``settings``, the declarations
+    of these arguments, and these methods:
+
+    * ``_check_together()`` raises :class:`~treewright.errors.ConfigError` for settings that do not go together, and
+      ``_make_learner()`` makes the learner;
+    * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
+    * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
+      sentences with it; neither changes the estimator;
+    * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
+    * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
+    """
+
+    task: ClassVar[str] = ""
+    """The name of the task, by which models are found again (:mod:`treewright.estimators.registry`)."""
+    annotates: ClassVar[str] = ""
+    """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    """The declarations of the constructor's arguments, all but the ``learner``."""
+    learners: ClassVar[tuple[type[Learner], ...]] = ()
+    """The classes of learners that it learns with."""
+    learner: Any
+    card_: dict[str, Any]
+    history_: list[Pass]
+
+    _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
+
+    # ---- settings
+
+    @classmethod
+    def _param_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in self._param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor; takes effect at the next ``fit``."""
+        known = self._param_names()
+        for name, value in params.items():
+            if name not in known:
+                raise ConfigError(
+                    f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = {n: v for n, v in self.get_params().items() if v is not defaults[n].default}
+        changed = {n: v for n, v in changed.items() if v != defaults[n].default}
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
+
+    def resolved_config(self) -> dict[str, Any]:
+        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records.
+
+        Raises:
+            ConfigError: for a value that its setting does not take.
+        """
+        values = checked(self)
+        plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
+        return {**self.get_params(), **plain, "learner": self._make_learner().params()}
+
+    def _make_learner(self) -> Any:
+        """The learner, with what is usual for this task where it says nothing."""
+        if isinstance(self.learner, Learner):
+            return make_learner(self.learner, *self.learners)
+        settings = learner_settings(self.learner, *self.learners)
+        return make_learner({**self._usual(settings), **settings}, *self.learners)
+
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Further settings for a learner whose name and settings are given: those that are usual for this task."""
+        return {}
+
+    def _check_settings(self) -> None:
+        """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""
+        checked(self)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise :class:`~treewright.errors.ConfigError` for settings that do not go together."""
+
+    # ---- learning
+
+    def fit(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None = None,
+        *,
+        jobs: int = 1,
+        report: Callable[[Pass], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept.
+
+        ``report`` receives each pass, ``progress`` (stage, done, total) all along. ``checkpoint`` is a folder for what
+        must survive an interruption, and ``resume`` goes on from what is there. The result depends on neither, and not
+        on ``jobs``, the number of threads.
+        """
+        self._check_settings()
+        jobs = whole_number("jobs", jobs, 1)
+        running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
+        self._fit(corpus, dev, running)
+        return self
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        raise NotImplementedError
+
+    def _dev_score(self, name: str) -> dict[str, float]:
+        """The best score on development data, by its name; nothing where there are none."""
+        best = best_score(self.history_)
+        return {} if best is None else {name: best}
+
+    def _make_card(self, corpora: Mapping[str, str], scores: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "seed": checked(self).get("seed", 0),
+            "corpora": dict(corpora),
+            "scores": dict(scores),
+            "libraries": library_versions(),
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "card_"):
+            raise NotFittedError(f"this {type(self).__name__} has learned nothing yet: call fit, or load a model")
+
+    # ---- annotating
+
+    @overload
+    def predict(self, sentences: Iterator[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]: ...
+    @overload
+    def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence]: ...
+    def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence] | Iterator[Sentence]:
+        """Annotate sentences or lists of words, in ``jobs`` threads; what they have beside that is kept.
+
+        For a list the result is a list. For an iterator (a generator, an open reader) it is an iterator: sentences are
+        read and annotated some thousand words at a time, and memory does not grow with their number.
+        """
+        self._check_fitted()
+        stream = self._predicted(sentences, whole_number("jobs", jobs, 1))
+        return stream if isinstance(sentences, Iterator) else list(stream)
+
+    def _predicted(self, sentences: Input, jobs: int) -> Iterator[Sentence]:
+        for batch, found in self._decoded(sentences, jobs):
+            yield from self._annotate(batch, found)
+
+    def _decoded(self, sentences: Input, jobs: int) -> Iterator[tuple[list[Sentence], Any]]:
+        """Batches of sentences, each with what was found for it."""
+        cut: Iterable[list[Sentence]] = self._batches(sentences)
+        if not isinstance(sentences, Iterator):
+            cut = list(cut)
+        return overlapped(cut, partial(self._decoding, jobs=jobs))
+
+    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
+        return batches(sentences, self._batch_size, as_sentence)
+
+    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+        """Prepare a batch in the calling thread, and return what to do with it in another one."""
+        return partial(self._decode, batch, jobs)
+
+    def _decode(self, batch: list[Sentence], jobs: int) -> Any:
+        raise NotImplementedError
+
+    def _annotate(self, batch: list[Sentence], found: Any) -> Iterable[Sentence]:
+        sentences: Iterable[Sentence] = found
+        return sentences
+
+    # ---- scoring
+
+    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> ScoresT:
+        """Annotate a corpus whose right annotation is known, and compare."""
+        self._check_fitted()
+        gold = self._gold(corpus)
+        return self._score(gold, self.predict(gold, jobs=jobs))
+
+    def compare(
+        self,
+        other: Estimator[Any],
+        corpus: Corpus,
+        *,
+        samples: int = 10_000,
+        seed: int = 0,
+        jobs: int = 1,
+        **options: Any,
+    ) -> Comparison:
+        """Say whether another estimator is better than this one on a corpus, and whether that may be chance.
+
+        In the result, A is this estimator and B the other one: where the difference is positive, the other is better.
+        ``samples`` and ``seed`` are those of the significance tests, ``options`` those of the task's comparison.
+        """
+        self._check_fitted()
+        other._check_fitted()
+        if self._annotation() != other._annotation():
+            one, two = ((type(each).__name__, each._annotation()) for each in (self, other))
+            raise ConfigError(f"{one[0]} is about {one[1]}, and {two[0]} about {two[1]}: give two of the same kind")
+        gold = self._gold(corpus)
+        a, b = (each.predict(gold, jobs=jobs) for each in (self, other))
+        return self._compare(gold, a, b, samples=whole_number("samples", samples, 1), seed=seed, **options)
+
+    def _annotation(self) -> str:
+        """What is annotated, in a word or two; only estimators that agree on it can be compared."""
+        return self.annotates
+
+    def _gold(self, corpus: Corpus) -> list[Sentence]:
+        raise NotImplementedError
+
+    def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> ScoresT:
+        raise NotImplementedError
+
+    def _compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
+    ) -> Comparison:
+        raise NotImplementedError
+
+    # ---- the model file
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the model to one file, whole or not at all."""
+        self._check_fitted()
+        settings, arrays = self._learned()
+        config = {"params": self.resolved_config(), "learned": settings}
+        write_model(path, task=self.task, config=config, arrays=arrays, card=self.card_)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that :meth:`save` wrote; no code in the file is executed."""
+        return cls.from_model(read_model(path, expect_task=cls.task))
+
+    @classmethod
+    def from_model(cls, model: ModelFile) -> Self:
+        """Return the estimator that a model file holds."""
+        try:
+            estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
+            estimator._restore(model.config["learned"], model.arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "
+                f"by Treewright {model.treewright}; train it again, or use that version"
+            ) from error
+        estimator.card_ = dict(model.card)
+        return estimator
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        raise NotImplementedError
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def clone(estimator: Any_) -> Any_:
+    """Return an estimator with the same settings that has learned nothing.
+
+    >>> from treewright.tagging import Tagger
+    >>> clone(Tagger("xpos", bits=12))
+    Tagger(column='xpos', bits=12)
+    """
+    return type(estimator)(**copy.deepcopy(estimator.get_params()))

@@ -1,0 +1,58 @@
+"""What estimators learn from and are scored on: one way to read a corpus, and to say what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from treewright.corpora import Sentence, load_corpus
+from treewright.errors import ConfigError, CorpusError
+
+__all__ = ["Corpus", "corpus_error", "read_corpus"]
+
+Corpus = str | os.PathLike[str] | Iterable[Sentence]
+"""Sentences, or the path of a file of them."""
+
+
+def read_corpus(corpus: Corpus, *, column: str = "upos", advice: str = "") -> list[Sentence]:
+    """Return the sentences of a corpus: a file's, or those that are given.
+
+    Args:
+        corpus: sentences, or the path of a file.
+        column: the column that the tags of a tabular file belong to.
+        advice: how to get sentences with the right annotation, for the message to users who give something else.
+
+    Raises:
+        ConfigError: if something in it is no :class:`~treewright.corpora.Sentence`.
+        CorpusError: if the file cannot be read, or if there are no sentences.
+
+    >>> read_corpus([["a", "dog"]])
+    Traceback (most recent call last):
+    treewright.errors.ConfigError: a corpus is a file or a list of Sentence objects, not of list
+    """
+    if isinstance(corpus, (str, os.PathLike)):
+        sentences = load_corpus(corpus, column=column)
+    elif isinstance(corpus, Iterable):
+        sentences = list(corpus)
+    else:
+        raise ConfigError(f"a corpus is a file or a list of Sentence objects, not {corpus!r}")
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            kind = type(sentence).__name__
+            raise ConfigError(
+                f"a corpus is a file or a list of Sentence objects, not of {kind}{advice and '; '}{advice}"
+            )
+    if not sentences:
+        raise CorpusError("there is nothing to learn from or to score: no sentences")
+    return sentences
+
+
+def corpus_error(message: str, sentence: Sentence, number: int) -> CorpusError:
+    """Return the error that names a sentence: by its file and line, or else by its number, counted from 1.
+
+    >>> str(corpus_error("no tree", Sentence.from_words(["a"]), 3))
+    'sentence 3: no tree'
+    """
+    if sentence.path is None:
+        return CorpusError(f"sentence {number}: {message}")
+    return CorpusError(message, path=sentence.path, line=sentence.line)
