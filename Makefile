@@ -22,7 +22,7 @@ logs   := build/logs
 .PHONY: help demo check test lint types imports format quick compiled interpreted durations docs serve bench clean distclean
 
 help: ## this list
-	@echo "Treewright: parsers that learn as apprentices."
+	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
 	@echo
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | while IFS=@ read -r verb text; do \
 		printf '%-20s %s\n' "$$verb" "$$text"; done
@@ -78,7 +78,7 @@ test: ## everything that must be right before a commit: style, types, imports, a
 	@echo "interpreted: $$(tail -n 1 $(logs)/interpreted.txt)"
 	@echo "All checks passed."
 
-lint: $(VENV)/.installed-tools ## style, formatting, which room may import which, types
+lint: $(VENV)/.installed-tools ## style, formatting, imports between packages, types
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
 	@$(MAKE) --no-print-directory imports types

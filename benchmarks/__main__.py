@@ -1,9 +1,10 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [latency] [report]``: all of them, or the ones that are named."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from itertools import takewhile
 
 PARTS = (
     "engine",
@@ -18,12 +19,13 @@ PARTS = (
     "smatch",
     "alignment",
     "amr",
+    "latency",
     "report",
 )
 
 
 def main() -> None:
-    parts = sys.argv[1:] or list(PARTS)
+    parts = list(takewhile(lambda word: not word.startswith("--"), sys.argv[1:])) or list(PARTS)
     for part in parts:
         if part not in PARTS:
             sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")

@@ -129,9 +129,9 @@ def report(results: dict[str, Any]) -> list[str]:
     text = [
         "## Aligners",
         "",
-        "Nodes of The Little Prince aligned rightly with words, against the alignments of LEAMR: 50 sentences that the rules were made with (dev), 45 to test on. "
-        "Twelve of the latter were looked at before the rules were written; *unseen* are the other 33. `python -m benchmarks alignment`. "
-        "F is of nodes all of whose words are right; exact F of nodes with exactly the right words. "
+        "Nodes of The Little Prince aligned correctly with words, according to the alignments of LEAMR: 50 sentences that the rules were written with (dev), 45 to test on. "
+        "Twelve of the latter were inspected before the rules were written; *unseen* are the other 33. `python -m benchmarks alignment`. "
+        "F counts nodes all of whose words are right; exact F counts nodes with exactly the right words. "
         f"`amrlib` is the rule-based aligner of that package ({results.get('amrlib version', 'not measured')}).",
         "",
     ]

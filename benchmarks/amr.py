@@ -7,7 +7,7 @@
   parser of ours, which learn from English EWT and the training trees.
 * ``draw``: pictures of Smatch over iterations, and of naive Smatch against Smatch of parsed sentences (Figure 5.3).
 
-Results are kept after each row, so that an interrupted run goes on where it was; delete the file of results to begin anew.
+Results are saved after each row, so that an interrupted run continues; delete the file of results to start from the beginning.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def best(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     smatch_f = np.array([f for _, _, f in scores.by_sentence()])
     kept["best"] = {
         "dev by seed": by_seed,
-        "test": scores.to_dict(),
-        "test from words": from_raw.to_dict(),
+        "test": scores.as_dict(),
+        "test from words": from_raw.as_dict(),
         "trees": tree_scores(test, raw),
         "sentences a second": len(test) / seconds,
         "words a second": sum(map(len, test)) / seconds,
@@ -265,7 +265,7 @@ def report(results: dict[str, Any]) -> list[str]:
         "",
         "### The expert",
         "",
-        "Table 4.3 again: Smatch of what the expert makes of the 1,274 training sentences (the thesis: F .941 to .973 on newswire).",
+        "Table 4.3 repeated: Smatch of the expert's graphs for the 1,274 training sentences (the thesis: F .941 to .973 on newswire).",
         "",
     ]
     body = []
@@ -279,7 +279,7 @@ def report(results: dict[str, Any]) -> list[str]:
             "### Algorithms",
             "",
             f"Smatch on dev after each of {ITERATIONS} iterations, and on the first {SOME} training sentences after the iteration that is best on dev; CPU seconds in two threads. Losses of roll-outs,",
-            "made for every action, are mistakes in naive Smatch (*absolute*), one sample an action, β = 0.7^(i−1) unless the algorithm says otherwise; AROW, averaged.",
+            "made for every action, are mistakes in naive Smatch (*absolute*), one sample per action, β = 0.7^(i−1) unless the algorithm defines it; AROW, averaged.",
             "",
         ]
         body = [
@@ -294,11 +294,11 @@ def report(results: dict[str, Any]) -> list[str]:
             "![Smatch over iterations](images/amr-iterations.svg)",
             "",
             f"The best of those with roll-outs is {rolled[1]} with {percent(rolled[0])}; imitation without roll-outs reaches {percent(plain)}. The thesis found the same order on newswire (.68 for simple",
-            "imitation, .63 for DI-DLO), and blames the variance of long roll-outs. Mind that this is one seed each, that the best of them are nearer to each other than the interval",
-            "on dev is wide, and that features, C and the update were chosen on dev with exploration: the others, those with roll-outs above all, were not tuned.",
+            "imitation, .63 for DI-DLO), and attributes it to the variance of long roll-outs. These are results of one seed each, the differences between the best of them are smaller than the interval",
+            "on dev, and features, C and the update were chosen on dev with exploration: the other learners, especially those with roll-outs, were not tuned.",
             "",
-            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads of a machine that had other work, too; all algorithms",
-            f"together stay within {number(max(row['peak memory'] for row in rows.values()), 1)} GB of memory.",
+            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads of a machine that did other work at the same time; all algorithms",
+            f"together use at most {number(max(row['peak memory'] for row in rows.values()), 1)} GB of memory.",
             "",
         ]
     if rows := results.get("effects"):
@@ -320,7 +320,7 @@ def report(results: dict[str, Any]) -> list[str]:
             "",
             f"Exploration, 8 iterations; of {len(best['dev by seed'])} seeds the best on dev ({', '.join(percent(f) for f in best['dev by seed'])}), scored on test once. Published for this",
             "corpus, trained on it: .55 (Goodman, Vlachos & Naradowsky 2016), .52 (Rao et al. 2016), .46 (JAMR 2014). *From words*: tags, lemmas and trees by taggers and a",
-            f"parser of ours, trained on English EWT and on the training trees; they agree with those of the corpus in {percent(best['trees']['upos'])} % of the tags, {percent(best['trees']['lemma'])} % of the lemmas and",
+            f"dependency parser of Treewright, trained on English EWT and on the training trees; they agree with those of the corpus in {percent(best['trees']['upos'])} % of the tags, {percent(best['trees']['lemma'])} % of the lemmas and",
             f"{percent(best['trees']['LAS'])} % of the labelled heads.",
             "",
         ]

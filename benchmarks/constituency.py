@@ -25,8 +25,10 @@ import numpy as np
 
 from benchmarks.common import ROOT, corpus_folder, keep, peak_memory, say
 from treewright.constituency import ConstituencyParser, Grammar
-from treewright.constituency.charts.chart import NEVER, chart_bytes
-from treewright.constituency.charts.passes import parse_pass
+from treewright.constituency.charts.chart import chart_bytes
+from treewright.constituency.charts.corpus import Sentences
+from treewright.constituency.charts.passes import parse_all
+from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, read_ptb
 
@@ -40,7 +42,7 @@ def corpus(name: str, part: str) -> list[Sentence]:
 
 
 def in_turns(systems: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, dict[str, float]]:
-    """CPU seconds of each system: the median of so many turns, and the best and the worst one."""
+    """CPU seconds of each system: the median of several turns, and the best and the worst one."""
     seconds: dict[str, list[float]] = {name: [] for name in systems}
     for work in systems.values():
         work()
@@ -130,15 +132,8 @@ def against_yardstick(parser: ConstituencyParser, test: list[Sentence]) -> dict[
 
 def values_of(parser: ConstituencyParser, words: list[list[str]]) -> np.ndarray:
     """The scores of the best trees."""
-    batch = parser._packed([Sentence.from_words(each) for each in words])
-    n = len(words)
-    nodes = np.zeros((2 * int(batch.at[-1]) - n, 5), np.int32)
-    filled, status, values = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n)
-    # fmt: off
-    parse_pass(parser.grammar_.rules, *parser._scores, parser._lexical, batch.rows, batch.at, np.arange(n), 0, np.inf,
-               parser._no_coarse, 0.0, parser._eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
-    # fmt: on
-    return values
+    pieces = parser._pieces([Sentence.from_words(each) for each in words])
+    return parse_all(parser._scored, Sentences(pieces.rows, pieces.at), parser.grammar_.is_whole).values
 
 
 # ---- NLTK
@@ -250,23 +245,12 @@ def against_torch_struct(repeats: int = 7) -> dict[str, Any] | None:
     )
     tags = np.array([grammar.number[f"T{k}"] for k in range(DENSE_TAGS)], np.int32)
     lexical = Lexical(np.arange(n + 1) * DENSE_TAGS, np.tile(tags, n), terms.reshape(-1))
-    cut = len(grammar.binary)
-    scores = grammar.weights.astype(np.float32)
-    nodes, filled, values, status = (
-        np.zeros((2 * n - 1, 5), np.int32),
-        np.zeros(1, np.int64),
-        np.zeros(1),
-        np.zeros(1, np.int64),
-    )
-    coarse = (grammar.rules, np.zeros(0), np.zeros(0), lexical, np.zeros(1, np.int32))
+    weighted = grammar.weighted(lexical, grammar.weights.astype(np.float32))
+    sentences = Sentences(np.arange(n, dtype=np.int32), np.array([0, n]))
     eligible = np.ones(len(grammar.symbols), np.bool_)
 
     def ours() -> float:
-        # fmt: off
-        parse_pass(grammar.rules, scores[:cut], scores[cut:], lexical, np.arange(n, dtype=np.int32), np.array([0, n]),
-                   np.arange(1), 0, np.inf, coarse, 0.0, eligible, nodes, filled, values, status, np.zeros(2, np.int64), 1)
-        # fmt: on
-        return float(values[0])
+        return float(parse_all(weighted, sentences, eligible).values[0])
 
     given = [torch.tensor(array)[None] for array in (terms, rules, roots)]
 
@@ -310,7 +294,7 @@ def accuracy(train: list[Sentence], dev: list[Sentence], test: list[Sentence]) -
                 "LR": scores.lr,
                 "exact": scores.exact,
                 "tagging": scores.tagging,
-                "without a tree": parser.covered_ / len(short),
+                "without a tree": sum(each.covered for each in parser.analyse(short)) / len(short),
             }
         row["MB for 40 words"] = chart_bytes(len(parser.grammar_.symbols), 40) / 1e6
         say(row)

@@ -4,7 +4,7 @@
 normalised update a pass of the whole corpus, steps ∝ 1/√k, 100 passes, the pass best on dev; step size, temperature and
 regularisation are chosen here, by ``choose``, on dev of CRAFT. *Tuned*: an update a sentence, averaged, all rules learned; the
 settings in ``METHODS`` were found on dev of CRAFT. Test is scored once a model. Results are kept after each model, so that an
-interrupted run goes on where it was; delete the file of results to begin anew.
+interrupted run continues; delete the file of results to start from the beginning.
 """
 
 from __future__ import annotations
@@ -82,10 +82,9 @@ def short(corpus: str, part: str, words: int = MOST_WORDS) -> list[Sentence]:
 
 
 def scored(parser: ConstituencyParser, gold: list[Sentence]) -> tuple[dict[str, Any], list[Tree]]:
-    trees = [
-        tree for sentence in parser.parse(gold) if sentence.tree is not None and (tree := clean_tree(sentence.tree))
-    ]
-    row: dict[str, Any] = {"without a tree": parser.covered_ / len(gold)}
+    analyses = parser.analyse(gold)
+    trees = [tree for each in analyses if each.sentence.tree is not None and (tree := clean_tree(each.sentence.tree))]
+    row: dict[str, Any] = {"without a tree": sum(each.covered for each in analyses) / len(gold)}
     for rules in ("parseval", "evalb"):
         scores = score_constituents(gold, trees, rules=rules)  # type: ignore[arg-type]
         row[rules] = {

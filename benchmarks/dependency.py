@@ -25,7 +25,7 @@ from unittest import mock
 from benchmarks.common import ROOT, corpus_folder, keep, say, timed
 from benchmarks.dependency_peers import Peer, about, blank, spacy_parser, train_spacy, train_udpipe, udpipe_parser
 from treewright.corpora import Sentence, load_corpus, read_conllu, write_conllu
-from treewright.dependency import DependencyParser, score_dependencies
+from treewright.dependency import DependencyParser, score_dependencies, words
 from treewright.policies import LinearPolicy
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -66,7 +66,7 @@ def train_model(name: str, path: Path | None = None) -> dict[str, Any]:
     settings = MODELS[name]
     train, dev = corpus("train", "dev")
     small = DependencyParser(**settings, bits=12).fit(train[:20], dev=dev[:20])
-    small.predict(dev[:20])
+    small.arcs(dev[:20])
     if path is None:
         return {}
     del train, dev  # the parser reads the files itself, and keeps of them what it needs
@@ -106,7 +106,7 @@ def train_model(name: str, path: Path | None = None) -> dict[str, Any]:
         results["sizes"], trees = [], []
         for kind, smaller in sizes:
             parser.policy_ = smaller
-            trees.append([arc for heads, labels in parser.predict(dev) for arc in zip(heads, labels, strict=True)])
+            trees.append([arc for heads, labels in parser.arcs(dev) for arc in zip(heads, labels, strict=True)])
             changed = sum(a != b for a, b in zip(trees[0], trees[-1], strict=True))
             file = parser.save(path.with_name("smaller.tw"))
             row = {"kind": kind, "weights": int((smaller.weights != 0).sum()), "model MB": file.stat().st_size / 1e6}
@@ -165,12 +165,12 @@ def decoding(parser: DependencyParser, sentences: list[Sentence]) -> tuple[int, 
 
 
 def predicting(parser: DependencyParser, sentences: list[Sentence], *, new: bool = False) -> tuple[int, Turn]:
-    """Sentences in memory to heads and labels; with ``new``, no word has been seen since the model was loaded."""
+    """Sentences in memory to heads and labels; with ``new``, no word has been seen before."""
 
     def turn() -> Callable[[], Any]:
         if new:
-            parser._restore(*parser._learned())
-        return lambda: parser.predict(sentences)
+            words._row.cache_clear()
+        return lambda: parser.arcs(sentences)
 
     return sum(map(len, sentences)), turn
 
@@ -205,7 +205,7 @@ def speeds(
         write_conllu(blanks, source)
 
         def convert(parser: DependencyParser) -> Callable[[], Any]:
-            return lambda: write_conllu(parser.parse_stream(read_conllu(source)), target)
+            return lambda: write_conllu(parser.predict(read_conllu(source)), target)
 
         files: dict[str, tuple[int, Turn]] = {
             name: (words, lambda parser=parser: convert(parser)) for name, parser in ours.items() if parser.beam == 1
@@ -304,8 +304,8 @@ def main() -> None:
                 say(name, json.dumps(results[name]))
         ours = {name: DependencyParser.load(path) for name, path in paths.items()}
         ours["accurate, beam 8"] = DependencyParser.load(paths["accurate"]).set_params(beam=BEAM)
-        results["dev"] = {name: scored(dev, parser.predict(map(blank, dev))) for name, parser in ours.items()}
-        results["test"] = {name: scored(test, parser.predict(map(blank, test))) for name, parser in ours.items()}
+        results["dev"] = {name: scored(dev, parser.arcs(map(blank, dev))) for name, parser in ours.items()}
+        results["test"] = {name: scored(test, parser.arcs(map(blank, test))) for name, parser in ours.items()}
         results["test"] |= {name: scored(test, peer(test)) for name, peer in peers.items()}
         say(json.dumps({name: row["LAS"] for name, row in results["test"].items()}))
         gc.collect()

@@ -118,13 +118,13 @@ def main() -> None:
         "exact": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0),
         **{f"coarse-to-fine, {t:g}": CoarseToFine(levels, threshold=t) for t in (1e-4, 1e-3, 1e-2)},
         **{
-            f"beam, {t:g}": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0, beam=t)
+            f"beam, {t:g}": CoarseToFine(levels, levels=[len(levels) - 1], threshold=0.0, least_share=t)
             for t in (1e-4, 1e-3, 1e-2)
         },
     }
-    for method in ("classification", "dagger", "lols"):
-        for price in PRICES if method == "dagger" else PRICES[1:2]:
-            policy = PruningPolicy.learn(levels, binary, tradeoff=price, method=method, seed=SEED)
+    for method in ("classification", "on-policy", "roll-outs"):
+        for price in PRICES if method == "on-policy" else PRICES[1:2]:
+            policy = PruningPolicy.learn(levels, binary, tradeoff=price, learner=method, seed=SEED)
             searches[f"learned ({method}), λ = {price:g}"] = CoarseToFine(levels, threshold=1e-3, policy=policy)
     for name, search in searches.items():
         repeats = 1 if name == "exact" else REPEATS
@@ -146,7 +146,7 @@ def report(results: dict[str, Any]) -> list[str]:
     text = [
         "## Latent-variable grammars",
         "",
-        "The WSJ sample, with the default settings, as `treewright train latent train.ptb --dev dev.ptb` has them (sentences of all lengths, several starts,",
+        "The WSJ sample, with the default settings of `treewright train latent train.ptb --dev dev.ptb` (sentences of all lengths, several starts,",
         "max-rule-product): `python -m benchmarks latent`. F1 on dev by start and cycle, EVALB's rules:",
         "",
     ]
@@ -190,7 +190,7 @@ def report(results: dict[str, Any]) -> list[str]:
     text += [
         "### Pruning",
         "",
-        "The grammar of the last cycle of that seed. Learned pruning chooses what is built at all, from the words at the ends of spans; what it allows goes through",
+        "The grammar of the last cycle of that seed. Learned pruning decides which constituents are built, from the words at the ends of spans; the remaining ones are pruned by",
         "coarse-to-fine with a threshold of 10⁻³.",
         "",
     ]

@@ -45,8 +45,8 @@ def run_treewright(train, dev, test, column: str, iterations: int) -> dict[str, 
     learner = {**LEARNER, "iterations": iterations}
     Tagger(column, learner=learner, bits=10).fit(train[:50], dev=dev[:50])  # compile first
     tagger, clock = timed(lambda: Tagger(column, learner=learner, **SETTINGS[column]).fit(train, dev=dev))
-    tagger.predict(words)
-    _, seconds = median_of(lambda: tagger.predict(words))
+    tagger.labels(words)
+    _, seconds = median_of(lambda: tagger.labels(words))
     scores = tagger.evaluate(test)
     with tempfile.TemporaryDirectory() as folder:
         size = tagger.save(Path(folder, "model.tw")).stat().st_size

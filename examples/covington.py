@@ -177,10 +177,11 @@ SYSTEM = TransitionSystem(
 
 
 def main():
-    """Train a parser on the built-in corpus, and on a sentence with crossing arcs; show how it parses that."""
+    """Check the system, train a parser with a sentence that has crossing arcs, and show how it parses that."""
     from treewright import DependencyParser, Sentence, builtin_corpus
-    from treewright.dependency.trace import trace
+    from treewright.dependency import check_system
 
+    print(check_system(SYSTEM))
     words = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
     heads, labels = [2, 4, 4, 0, 7, 7, 2, 4], ["det", "nsubj", "aux", "root", "case", "det", "nmod", "obl"]
     crossing = Sentence.from_words(words).with_tree(heads, labels)
@@ -188,8 +189,10 @@ def main():
     learner = {"name": "exploration", "passes": 4}
     parser = DependencyParser(SYSTEM, learner=learner, features="basic", bits=14).fit([*train, *[crossing] * 5], dev)
     print(f"LAS on the built-in corpus: {parser.evaluate(test).las:.3f}")
-    for step in trace(parser, crossing):
-        print(f"{' '.join(step.stack):45} | {' '.join(step.buffer):45} | {step.transition}")
+    names = ["root", *words]
+    for step in parser.trace(crossing).steps:
+        stack, buffer = (" ".join(names[node] for node in step.state[place]) for place in ("stack", "buffer"))
+        print(f"{stack:45} | {buffer:45} | {step.action or 'done'}")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ import pytest
 from _pytest.doctest import DoctestItem
 from hypothesis import settings
 
-# Wherever CI is set, the same examples are tried in every run: a change is judged by what it changes, not by luck.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("people", deadline=None)
+# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests. With the
+# compiler off, fewer examples are tried: the compiled run tries all of them.
+_EXAMPLES = 25 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_EXAMPLES)
+settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 

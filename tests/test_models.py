@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import struct
 import tracemalloc
@@ -380,7 +381,7 @@ def test_newer_format(small: Path) -> None:
     document = {"format": "treewright-model", "format_version": 2, "treewright": "3.4", "something": "else"}
     small.write_bytes(signed({}, document=document))
     message = refused(small, arrays=False)
-    assert "written by Treewright 3.4 with format 2; this version reads up to 1: upgrade" in message
+    assert re.search(r"Treewright 3\.4 .*format 2.* 1\b.*upgrade", message)
 
 
 GOOD = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}

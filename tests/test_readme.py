@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,25 @@ def test_importing_the_package_does_not_import_numba():
 
 
 @pytest.mark.jit
-def test_the_example_of_a_users_task_runs():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "segmentation.py")], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("example", "printed"),
+    [
+        ("segmentation", "she wants to buy the new book ."),
+        pytest.param("covington", "RIGHTARC_nmod", marks=pytest.mark.slow),
+    ],
+)
+def test_the_examples_run(example, printed):
+    command = [sys.executable, str(ROOT / "examples" / f"{example}.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "keeps its contract" in done.stdout
-    assert "she wants to buy the new book ." in done.stdout
+    assert printed in done.stdout
+
+
+def test_the_drawing_of_the_architecture_has_every_package_of_the_contract_in_its_layer():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.split(" | ") for layer in contract["layers"] if layer != "__main__"]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    bands = re.split(r"\n[├└].*\n?", re.search(r"```text\n┌.*\n(│[^`]*)```", page)[1])[:-1]
+    drawn = [[cell.split()[0] for cell in band.splitlines()[0].split("│") if cell.strip()] for band in bands]
+    assert [sorted(names) for names in drawn] == [sorted(names) for names in layers]

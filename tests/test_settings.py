@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treewright.constituency.agenda.policy import LEARNERS as PRIORITIES
+from treewright.constituency.latent.pruning import LEARNERS as PRUNING
 from treewright.constituency.latent.training import SplitMerge
 from treewright.errors import ConfigError
 from treewright.estimators import estimator_class, estimator_names
@@ -144,10 +146,10 @@ def test_old_names_are_read_where_the_new_one_is_known():
 
 
 def test_every_new_name_is_one():
-    assert set(RENAMED["learners"].values()) <= set(learner_rows())
     names = {setting.name for owner in OWNERS for setting in owner.settings}
+    learners = {"learners": learner_rows(), "priorities": PRIORITIES, "pruning": PRUNING}
     for owner, table in RENAMED.items():
-        assert owner == "learners" or set(table.values()) <= names
+        assert set(table.values()) <= set(learners.get(owner, names))
 
 
 # ---- the declarations

@@ -1,8 +1,8 @@
 """Treewright: parsers that learn as apprentices.
 
 A sentence is parsed by a sequence of decisions, a treebank is an expert's behaviour, and imitation learning is the way
-to learn from it. The most used names are here; each is imported when it is first asked for, so that
-``import treewright`` is quick.
+to learn from it. The most used names are here; each is imported when it is first used, so that ``import treewright`` is
+quick.
 """
 
 from __future__ import annotations
@@ -13,34 +13,57 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from treewright.amr import AMRParser
-    from treewright.constituency import ConstituencyParser, Grammar, LatentParser
-    from treewright.corpora import Sentence, Token, load_corpus, read_sentences
+    from treewright.amr import AMRParser, compare_smatch, score_smatch
+    from treewright.constituency import (
+        ConstituencyParser,
+        Grammar,
+        LatentParser,
+        compare_constituents,
+        score_constituents,
+    )
+    from treewright.corpora import Graph, Sentence, Token, Tree, load_corpus, read_sentences
     from treewright.corpora.builtin import builtin_corpus
-    from treewright.dependency import DependencyParser, EisnerParser
+    from treewright.dependency import DependencyParser, EisnerParser, compare_dependencies, score_dependencies
     from treewright.errors import TreewrightError
+    from treewright.estimators import Estimator, NotFittedError, check_estimator, clone
     from treewright.loading import load
+    from treewright.pipeline import Pipeline
     from treewright.search import Task, check_task
-    from treewright.tagging import Tagger, ViterbiTagger
+    from treewright.tagging import Tagger, ViterbiTagger, compare_taggings, score_tagging
 
 _HOMES = {
     "AMRParser": "treewright.amr",
     "ConstituencyParser": "treewright.constituency",
     "DependencyParser": "treewright.dependency",
     "EisnerParser": "treewright.dependency",
+    "Estimator": "treewright.estimators",
     "Grammar": "treewright.constituency",
+    "Graph": "treewright.corpora",
     "LatentParser": "treewright.constituency",
+    "NotFittedError": "treewright.estimators",
+    "Pipeline": "treewright.pipeline",
     "Sentence": "treewright.corpora",
     "Tagger": "treewright.tagging",
     "Task": "treewright.search",
     "Token": "treewright.corpora",
+    "Tree": "treewright.corpora",
     "TreewrightError": "treewright.errors",
     "ViterbiTagger": "treewright.tagging",
     "builtin_corpus": "treewright.corpora.builtin",
+    "check_estimator": "treewright.estimators",
     "check_task": "treewright.search",
+    "clone": "treewright.estimators",
+    "compare_constituents": "treewright.constituency",
+    "compare_dependencies": "treewright.dependency",
+    "compare_smatch": "treewright.amr",
+    "compare_taggings": "treewright.tagging",
     "load": "treewright.loading",
     "load_corpus": "treewright.corpora",
     "read_sentences": "treewright.corpora",
+    "score_constituents": "treewright.constituency",
+    "score_dependencies": "treewright.dependency",
+    "score_smatch": "treewright.amr",
+    "score_tagging": "treewright.tagging",
 }
 
 __all__ = [
@@ -48,20 +71,35 @@ __all__ = [
     "ConstituencyParser",
     "DependencyParser",
     "EisnerParser",
+    "Estimator",
     "Grammar",
+    "Graph",
     "LatentParser",
+    "NotFittedError",
+    "Pipeline",
     "Sentence",
     "Tagger",
     "Task",
     "Token",
+    "Tree",
     "TreewrightError",
     "ViterbiTagger",
     "__version__",
     "builtin_corpus",
+    "check_estimator",
     "check_task",
+    "clone",
+    "compare_constituents",
+    "compare_dependencies",
+    "compare_smatch",
+    "compare_taggings",
     "load",
     "load_corpus",
     "read_sentences",
+    "score_constituents",
+    "score_dependencies",
+    "score_smatch",
+    "score_tagging",
 ]
 
 

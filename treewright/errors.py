@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TreewrightError"]
+__all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TraceError", "TreewrightError"]
 
 
 class TreewrightError(Exception):
@@ -34,6 +34,10 @@ class ModelError(TreewrightError):
 
 class TaskError(TreewrightError):
     """A task (search space) breaks its contract, e.g. a ``step`` that does not advance."""
+
+
+class TraceError(TreewrightError):
+    """A trace holds a value that is not plain, or JSON that should be a trace is none."""
 
 
 class ConfigError(TreewrightError):

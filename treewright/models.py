@@ -1,19 +1,19 @@
-"""Model files: one file, arrays and a JSON document, nothing in it that could run.
+"""Model files: arrays and a JSON document in one file, without code.
 
-A model file (``*.tw``) is a safetensors file, so that other tools can look inside::
+A model file (``*.tw``) is a safetensors file, so that other tools can read it::
 
     8 bytes      length of the header, little-endian
     header       {"__metadata__": {"sha256": "…", "treewright": "{…}"}, "weights": {"dtype": "F32", …}, …}
-    data         the arrays, C order, little-endian, one after the other without gaps
+    data         the arrays, C order, little-endian, concatenated without gaps
 
 The string under ``treewright`` is a JSON document: name and version of the format, the version of Treewright
-that wrote it, the task, its configuration (every setting, resolved), the *card* (where the model comes from:
-seed, corpus hashes, library versions, scores, date) and the SHA-256 of the data. ``sha256`` is that of
-everything before the data, with its own 64 digits taken as zeros: so the header can be trusted without
-reading the arrays, and no byte of the file can change unnoticed. (It guards against accidents; it is not a
+that wrote it, the task, its configuration (every setting, resolved), the *card* (the origin of the model: seed,
+corpus hashes, library versions, scores, date) and the SHA-256 of the data. ``sha256`` is the checksum of
+everything before the data, computed with its own 64 digits set to zeros. So the header can be trusted without
+reading the arrays, and a change of any byte is detected. (The checksum guards against accidents; it is not a
 signature.)
 
-The same input gives the same bytes: dates, seeds and versions are the caller's.
+The same input gives the same bytes; the caller provides dates, seeds and versions.
 
 >>> import numpy as np, tempfile
 >>> from pathlib import Path
@@ -85,20 +85,20 @@ _MAX_HEADER = 100_000_000  # the limit of safetensors itself
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelFile:
-    """What a model file says."""
+    """The contents of a model file."""
 
     format_version: int
     task: str
     config: dict[str, Any]
     arrays: dict[str, Array] = field(repr=False)
-    """The arrays by name; empty if they were not asked for."""
+    """The arrays by name; empty if only the header was read."""
     card: dict[str, Any]
     treewright: str
     """The version of Treewright that wrote the file."""
     sha256: str
-    """The checksum of the header, which holds that of the arrays: it identifies the whole file."""
+    """The checksum of the header, which contains that of the arrays: it identifies the whole file."""
     layout: dict[str, tuple[str, tuple[int, ...]]] = field(repr=False)
-    """Data type and shape of every array, whether the arrays were asked for or not."""
+    """Data type and shape of every array, even if only the header was read."""
 
 
 def write_model(
@@ -111,11 +111,11 @@ def write_model(
 ) -> None:
     """Write a model file, whole or not at all: an existing file is replaced only by a complete new one.
 
-    ``config`` and ``card`` may hold what JSON can say: dictionaries with string keys, lists, strings, finite
-    numbers, true, false, None. Tuples are written as lists, NumPy's scalars as numbers. Long lists of strings
-    are better written as arrays, see :func:`pack_strings`.
+    ``config`` and ``card`` may contain JSON values: dictionaries with string keys, lists, strings, finite
+    numbers, true, false, None. Tuples are written as lists, NumPy's scalars as numbers. Write long lists of
+    strings as arrays, see :func:`pack_strings`.
 
-    Raises :class:`~treewright.errors.ModelError` if something cannot be stored or the file not be written.
+    Raises :class:`~treewright.errors.ModelError` if a value cannot be stored or the file cannot be written.
     """
     if not isinstance(task, str) or not task:
         raise ModelError(f"the task of a model is a name, not {task!r}")
@@ -155,12 +155,12 @@ def write_model(
 
 
 def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task: str | None = None) -> ModelFile:
-    """Read a model file and check every byte of it; no code in it is run, for there is none.
+    """Read a model file and verify its checksums. Nothing in it is executed.
 
-    With ``arrays=False`` only the header is read and checked, which takes no time however large the file is.
-    The arrays are the caller's own: writable, one buffer each.
+    With ``arrays=False`` only the header is read and checked, which is quick for a file of any size. The arrays are
+    writable and have one buffer each.
 
-    Raises :class:`~treewright.errors.ModelError` if there is no such file, if it is not a model, truncated,
+    Raises :class:`~treewright.errors.ModelError` if the file does not exist, if it is not a model, truncated,
     damaged or of a newer format, or if it is a model for another task than ``expect_task``.
     """
     try:
@@ -197,9 +197,9 @@ def library_versions() -> dict[str, str]:
 
 
 def pack_strings(strings: Iterable[str], name: str = "strings") -> dict[str, Array]:
-    """A list of strings as two arrays: their UTF-8 bytes, and where each one begins (and the last one ends).
+    """A list of strings as two arrays: their UTF-8 bytes, and the offsets of their beginnings (and of the end).
 
-    For vocabularies, which would bloat the JSON document. :func:`unpack_strings` is the inverse.
+    Use it for vocabularies, which would bloat the JSON document. :func:`unpack_strings` is the inverse.
 
     >>> packed = pack_strings(["le", "été"], "words")
     >>> {name: array.tolist() for name, array in packed.items()}
@@ -241,7 +241,7 @@ def unpack_strings(arrays: Mapping[str, Array], name: str = "strings") -> list[s
 
 
 def _own_version() -> str:
-    # Not an import statement: the facade may import every room, and that door would open upwards.
+    # Not an import statement: the facade imports every package, and imports must point downwards.
     return str(import_module("treewright").__version__)
 
 
@@ -274,7 +274,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _plain(value: Any, where: str, depth: int = 0) -> Any:
-    """A value as JSON can say it, such that reading gives back the same."""
+    """A value as JSON that reads back as the same value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -305,7 +305,7 @@ def _dump(value: Any) -> str:
 
 
 def _sign(header: str) -> bytes:
-    """Everything before the data: the length, the header padded to whole words, its checksum filled in."""
+    """Everything before the data: the length, and the header, padded to whole words and with its checksum."""
     raw = header.encode("ascii")
     raw += b" " * (-len(raw) % 8)
     if len(raw) > _MAX_HEADER:
@@ -434,7 +434,7 @@ def _layout(header: dict[str, Any]) -> list[tuple[str, np.dtype[Any], tuple[int,
 def _load(
     file: BufferedReader, tensors: list[tuple[str, np.dtype[Any], tuple[int, ...]]], into: dict[str, Array]
 ) -> str:
-    """Read the arrays; the checksum of their bytes."""
+    """Read the arrays; return the checksum of their bytes."""
     digest = hashlib.sha256()
     for name, dtype, shape in tensors:
         try:

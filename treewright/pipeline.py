@@ -9,23 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from treewright.corpora import Sentence
 from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError
+from treewright.estimators import Estimator
 
 __all__ = ["Pipeline"]
-
-
-class _Tagger(Protocol):
-    column: str
-
-    def tag(self, sentences: Sequence[Sentence], *, jobs: int = 1) -> list[Sentence]: ...
-
-
-class _Parser(Protocol):
-    def parse(self, sentences: Sequence[Sentence], *, jobs: int = 1) -> list[Sentence]: ...
 
 
 @dataclass(frozen=True)
@@ -35,29 +26,32 @@ class Pipeline:
     :func:`~treewright.corpora.lemmas.learn_lemmas` makes the table. None leaves the lemmas as they are.
     """
 
-    taggers: Sequence[_Tagger]
-    parser: _Parser | None = None
+    taggers: Sequence[Estimator[Any]]
+    parser: Estimator[Any] | None = None
     lemmas: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         for number, tagger in enumerate(self.taggers, 1):
-            if not hasattr(tagger, "tag"):
+            if tagger.annotates != "tagging":
                 raise ConfigError(f"tagger {number} is a {type(tagger).__name__}, which tags nothing; give a Tagger")
-        columns = [tagger.column for tagger in self.taggers]
+        columns = self._columns()
         if twice := next((column for column in columns if columns.count(column) > 1), None):
             raise ConfigError(f"two taggers are for the column {twice}; leave one out")
-        if self.parser is not None and not (hasattr(self.parser, "parse") and hasattr(self.parser, "labels_")):
+        if self.parser is not None and self.parser.annotates != "dependency":
             kind = type(self.parser).__name__
             raise ConfigError(f"the parser is a {kind}, which makes no dependency trees; give a DependencyParser")
 
     def annotate(self, sentences: Sequence[Sentence], *, jobs: int = 1) -> list[Sentence]:
         """The sentences with what they lack: the taggers' columns, lemmas, and trees."""
         found = list(sentences)
-        for tagger in self.taggers:
-            found = _where(found, partial(_is_untagged, column=tagger.column), tagger.tag, jobs)
+        for tagger, column in zip(self.taggers, self._columns(), strict=True):
+            found = _where(found, partial(_is_untagged, column=column), tagger, jobs)
         if self.lemmas is not None:
             found = [with_lemmas(sentence, self.lemmas) for sentence in found]
-        return found if self.parser is None else _where(found, _has_no_tree, self.parser.parse, jobs)
+        return found if self.parser is None else _where(found, _has_no_tree, self.parser, jobs)
+
+    def _columns(self) -> list[str]:
+        return [tagger.get_params()["column"] for tagger in self.taggers]
 
 
 def _is_untagged(sentence: Sentence, column: str) -> bool:
@@ -69,11 +63,11 @@ def _has_no_tree(sentence: Sentence) -> bool:
 
 
 def _where(
-    sentences: list[Sentence], lacking: Callable[[Sentence], bool], work: Callable[..., list[Sentence]], jobs: int
+    sentences: list[Sentence], lacking: Callable[[Sentence], bool], estimator: Estimator[Any], jobs: int
 ) -> list[Sentence]:
-    """Some work on those sentences that need it; the others stay as they are."""
+    """Annotate the sentences that lack something; the others stay as they are."""
     chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and lacking(sentence)]
-    done = work([sentences[k] for k in chosen], jobs=jobs)
+    done = estimator.predict([sentences[k] for k in chosen], jobs=jobs)
     for k, sentence in zip(chosen, done, strict=True):
         sentences[k] = sentence
     return sentences

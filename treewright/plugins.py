@@ -6,8 +6,9 @@ A package declares entry points in its ``pyproject.toml``, and Treewright finds 
     covington = "my_package.covington:SYSTEM"
 
 The groups are ``treewright.systems`` (transition systems of dependency parsing), ``treewright.learners`` (rows of the
-table of learners) and ``treewright.tasks`` (estimators that the command line trains). Nothing is imported until its
-name is asked for.
+table of learners), ``treewright.tasks`` (estimators, which :func:`treewright.load` then knows) and
+``treewright.commands`` (what the command line must know to train the estimator of that name and to show its results).
+Nothing is imported until its name is asked for.
 """
 
 from __future__ import annotations

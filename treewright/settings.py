@@ -384,10 +384,12 @@ def check_fields(owner: Any) -> None:
 
 # ---- old names
 
-#: Names that changed, old to new: those of ``learners``, and those of the settings of everything else by what has them.
-#: Model files and configurations that were written with the old names are still read.
+#: Names that changed, old to new: those of ``learners``, of learners of ``priorities`` and of ``pruning``; and those of
+#: the settings of everything else, by what has them. Files that were written with the old names are still read.
 RENAMED: dict[str, dict[str, str]] = {
     "learners": {"ml": "maximum-likelihood", "perceptron": "irl-perceptron"},
+    "priorities": {"dagger": "on-policy"},
+    "pruning": {"dagger": "on-policy", "lols": "roll-outs"},
     "learner": {"iterations": "passes", "loss": "margin"},
     "learner 'split-merge'": {"rules": "rule_smoothing", "lexicon": "lexicon_smoothing"},
     "update": {"rate": "step_size"},

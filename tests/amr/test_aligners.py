@@ -169,7 +169,7 @@ def test_the_example_of_the_thesis():
 
 def test_the_improved_aligner_needs_a_tree():
     of = replace(sentence("Go !", "(g / go-02)"), path="a.amr", line=3)
-    with pytest.raises(CorpusError, match=r"a.amr:3: the improved aligner needs the dependency tree"):
+    with pytest.raises(CorpusError, match=r"a\.amr:3: .*tree"):
         ImprovedAligner().align(of)
 
 
@@ -298,7 +298,7 @@ def test_dictionaries(tmp_path):
     assert RuleAligner(found).align(of) == {"s": (1,)}
     assert RuleAligner().align(of) == {}
     lists.write_text("VERBALIZE employee TO person :ARG1-of employ-01\nemployee = employ\n")
-    with pytest.raises(CorpusError, match=r"verbalization-list-v1.06.txt:2: VERBALIZE … TO … or"):
+    with pytest.raises(CorpusError, match=r"verbalization-list-v1\.06\.txt:2: "):
         read_verbalisations(tmp_path)
     assert read_verbalisations(tmp_path / "nowhere") == {}
 

@@ -97,7 +97,7 @@ def test_bad_gold_alignments(value, message):
 
 
 def test_gold_alignments_of_a_graph_that_is_none():
-    with pytest.raises(CorpusError, match=r"<stream>: the graph 'a.1' is not in PENMAN notation"):
+    with pytest.raises(CorpusError, match=r"<stream>: .*'a\.1'.*PENMAN"):
         gold(GOLD, "# ::id a.1\n(s / see-01 :ARG0\n")
 
 
@@ -149,10 +149,10 @@ def test_trees_without_ids_are_in_order():
     ("text", "message"),
     [
         (TREES.replace("a.2", "a.3"), "a.amr:10: there is no tree with the id 'a.2'"),
-        (TREES.replace("a.2", "a.1"), "a.conllu:6: another tree has the id 'a.1'"),
+        (TREES.replace("a.2", "a.1"), "a.conllu:6: another tree .*'a.1'"),
         (TREES.replace("\tChina\tChina", "\tchina\tChina"), "a.conllu:6: .* word 5 is 'china', and 'China' in"),
         (TREES.replace("6\t.\t.\tPUNCT\t.\t_\t4\tpunct\t_\t_\n", ""), "a.conllu:6: .* has 5 words, .* 6"),
-        (TREES.replace("\t4\tpunct", "\t6\tpunct"), "a.conllu:6: word 6 hangs on itself"),
+        (TREES.replace("\t4\tpunct", "\t6\tpunct"), "a.conllu:6: .*word 6 .*cycle"),
     ],
 )
 def test_trees_of_other_sentences(text, message):

@@ -20,9 +20,7 @@ from treewright.corpora import Graph, Sentence, Token, read_amr, read_conllu
 from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import NotFittedError
-from treewright.models import read_model
-from treewright.search import decode, interpreted, trajectory
-from treewright.search.engine import decode_pass
+from treewright.search import decode, trajectory
 
 QUICK = {"name": "dagger", "passes": 4}
 
@@ -80,16 +78,6 @@ def test_the_best_iteration_on_dev_is_kept():
 
 
 @pytest.mark.jit
-def test_the_same_seed_gives_the_same_file(parser, tmp_path):
-    again = make_parser().fit(SENTENCES, jobs=2)
-    for name, one in (("one", parser), ("two", again)):
-        one.card_["date"] = "2025-01-31"
-        one.save(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert read_model(tmp_path / "one").task == "amr"
-
-
-@pytest.mark.jit
 def test_a_model_file_parses_the_same_with_any_number_of_jobs(parser, tmp_path):
     parser.save(tmp_path / "parser.tw")
     loaded = load(tmp_path / "parser.tw")
@@ -97,15 +85,7 @@ def test_a_model_file_parses_the_same_with_any_number_of_jobs(parser, tmp_path):
     parsed = parser.parse(SENTENCES)
     assert loaded.parse(SENTENCES) == parsed
     assert parser.parse(SENTENCES, jobs=2) == parsed
-    assert list(parser.parse_stream(iter(SENTENCES))) == parsed
     assert loaded.get_params()["aligner"] == "rules"
-
-
-@pytest.mark.jit
-def test_training_resumes_where_it_was(parser, tmp_path):
-    make_parser(learner={**QUICK, "passes": 2}).fit(SENTENCES, checkpoint=tmp_path / "c")
-    resumed = make_parser().fit(SENTENCES, checkpoint=tmp_path / "c", resume=True)
-    assert np.array_equal(resumed.policy_.weights, parser.policy_.weights)
 
 
 @pytest.mark.jit
@@ -219,8 +199,8 @@ def test_a_corpus_whose_edges_are_all_inverse():
         ({"reach": -1}, "reach must be"),
         ({"bits": 40}, "bits must be"),
         ({"seed": -1}, "seed must be"),
-        ({"dictionaries": "nowhere"}, "there is no folder 'nowhere' with dictionaries"),
-        ({"learner": "magic"}, "there is no learner 'magic'"),
+        ({"dictionaries": "nowhere"}, "dictionaries .* there is no folder 'nowhere'"),
+        ({"learner": "magic"}, "learner cannot be 'magic'"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -231,7 +211,6 @@ def test_bad_settings(settings, message):
 @pytest.mark.parametrize(
     ("corpus", "message"),
     [
-        ([], "nothing to learn from"),
         ([Sentence.from_words(["a"])], "a sentence without a graph"),
         ([Sentence((), graph=Graph.from_penman("(d / dog)"))], "a sentence without words"),
     ],
@@ -242,7 +221,7 @@ def test_bad_corpora(corpus, message):
 
 
 def test_a_folder_without_dictionaries(tmp_path):
-    with pytest.raises(ConfigError, match="has no dictionaries"):
+    with pytest.raises(ConfigError, match="dictionaries are not in the folder"):
         make_parser(dictionaries=tmp_path).fit(SENTENCES)
 
 
@@ -254,7 +233,7 @@ def test_given_alignments_must_be_there():
 
 @pytest.mark.parametrize("learner", ["max-violation", "maxent"])
 def test_learners_of_other_kinds(learner):
-    with pytest.raises(ConfigError, match="is not for AMR"):
+    with pytest.raises(ConfigError, match=r"learner .* learns from .*: supervised, exploration"):
         make_parser(learner=learner).fit(SENTENCES)
 
 
@@ -265,19 +244,17 @@ def test_reentrance_is_true_or_false():
 
 def test_a_graph_in_two_parts_and_where_it_is():
     graph = Graph("a", (("a", "boy"), ("b", "girl")))
-    with pytest.raises(CorpusError, match=r"x\.txt:7: the node 'b' of the graph is not connected"):
+    with pytest.raises(CorpusError, match=r"x\.txt:7: .*'b'"):
         make_parser().fit([replace(SENTENCES[0], graph=graph, path="x.txt", line=7)])
 
 
 def test_a_bad_tree_and_where_it_is():
     bad = Sentence((Token("a", head=3, deprel="dep"),), path="x.conllu", line=7, graph=Graph.from_penman("(a / a)"))
-    with pytest.raises(CorpusError, match=r"x.conllu:7: word 1 hangs on word 3, and there are 1"):
+    with pytest.raises(CorpusError, match=r"x\.conllu:7: .*word 1 .*word 3"):
         make_parser().fit([bad])
 
 
 def test_nothing_learned():
-    with pytest.raises(NotFittedError):
-        make_parser().parse(SENTENCES)
     with pytest.raises(NotFittedError):
         make_parser().trace(SENTENCES[0])
 
@@ -330,11 +307,10 @@ def test_compiled_episodes_are_the_interpreted_ones(generous):
     """Features, scores, actions and losses, to the bit."""
     encoder, examples = generous
     packed, _ = encoder.pack(examples[:4], twins.options(loss=2))
-    plain = replace(packed, task=packed.task.plain())
     for seed in range(2):
         weights = np.random.default_rng(seed).integers(-9, 9, (256, 1)).astype(np.float32)
         found = decode(packed, weights)
-        wanted = decode(plain, weights, passes=(interpreted(decode_pass), None))
+        wanted = decode(packed.plain(), weights)
         assert np.array_equal(found.states, wanted.states)
         assert found.losses.tolist() == wanted.losses.tolist()
         assert found.steps.tolist() == wanted.steps.tolist()

@@ -131,13 +131,13 @@ def test_without_a_tree_each_word_hangs_on_the_one_before():
 @pytest.mark.parametrize(
     ("heads", "message"),
     [
-        ([5, 1], r"book\.conllu:3: word 1 hangs on word 5, and there are 2"),
+        ([5, 1], r"book\.conllu:3: the head of word 1 is word 5"),
         pytest.param(
             [2, 5],
-            r"book\.conllu:3: word 2 hangs on word 5, and there are 2",
+            r"book\.conllu:3: the head of word 2 is word 5",
         ),
-        ([2, 1], r"book\.conllu:3: word 1 hangs on itself, by way of others: not a tree"),
-        ([0, 2], r"book\.conllu:3: word 2 hangs on itself"),
+        ([2, 1], r"book\.conllu:3: .*word 1 form a cycle"),
+        ([0, 2], r"book\.conllu:3: .*word 2 form a cycle"),
     ],
 )
 def test_bad_trees(heads, message):
@@ -202,7 +202,7 @@ def test_an_edge_to_itself_is_left_out():
 
 def test_a_graph_in_two_parts():
     graph = Graph("a", (("a", "x"), ("b", "y"), ("c", "z")), (("b", ":ARG0", "c"),))
-    with pytest.raises(CorpusError, match="the node 'b' of the graph is not connected with its top"):
+    with pytest.raises(CorpusError, match=r"'b'.*not connected"):
         gold_tree(graph)
 
 

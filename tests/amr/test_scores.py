@@ -44,7 +44,7 @@ def test_by_hand():
         "reentrancies": (3, 5, 5),  # want, go, person, and two edges
         "roles": (2 + 2, 6, 6),
     }
-    assert "matched" not in scores.to_dict()
+    assert "matched" not in scores.as_dict()
 
 
 @pytest.mark.jit

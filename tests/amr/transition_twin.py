@@ -16,9 +16,7 @@ from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example, Parameters
 from treewright.amr.preparation import Word
 from treewright.amr.transitions import KINDS, LEMMA, kind_of, param_of, sigma
-from treewright.search import Trajectory, interpreted
-from treewright.search.engine import EXPERT, trajectory_pass
-from treewright.search.running import shape_of
+from treewright.search import interpreted, trajectory
 
 _kind_of, _param_of, _sigma = interpreted(kind_of), interpreted(param_of), interpreted(sigma)
 
@@ -305,15 +303,7 @@ def offered(task, x, state):
 
 def expert_trajectory(packed, i):
     """As :func:`treewright.search.trajectory` has it, interpreted."""
-    task, n = packed.task.plain(), int(packed.lengths[i])
-    bound, size = task.steps_bound(n), task.state_size(n)
-    actions, states = np.zeros(bound + 1, np.int32), np.zeros((bound + 1, size), np.int32)
-    weights, mixture = np.zeros((1, 1, 1), np.float32), np.array([0.0, 1.0])
-    steps = interpreted(trajectory_pass)(
-        task, packed.arrays, i, weights, mixture, EXPERT, size, bound, shape_of(task), 0, actions, states
-    )
-    assert steps > 0
-    return Trajectory(actions[:steps].tolist(), [task.state_view(states[t], n) for t in range(steps + 1)])
+    return trajectory(packed.plain(), i, None)
 
 
 @st.composite

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_trees_of_other_sentences(run, files):
     amr, trees = files
     trees.write_text(TREES.replace("\tboy\tboy", "\tgirl\tgirl"))
     said = run("align", amr, "--trees", trees, code=2).stderr
-    assert "corpus.conllu:2: not the tree of the same sentence: word 2 is 'girl', and 'boy'" in said
+    assert re.search(r"corpus\.conllu:2: .*word 2 .*'girl'.*'boy'", said)
 
 
 def test_bad_commands(run, files, tmp_path):

@@ -98,7 +98,7 @@ def test_other_formats(run, amr, files, tmp_path):
     drawings = sorted((tmp_path / "drawings").iterdir())
     assert [one.name for one in drawings] == ["0001.svg", "0002.svg", "0003.svg"]
     assert ElementTree.parse(drawings[0]).getroot().tag.endswith("svg")
-    assert "amr cannot be written as 'ptb'; choose one of penman" in run("parse", amr, "-f", "ptb", code=2).stderr
+    assert re.search("'ptb'.*penman", run("parse", amr, "-f", "ptb", code=2).stderr)
 
 
 def test_evaluate_a_model_and_a_file(run, amr, files, tmp_path):
@@ -143,14 +143,18 @@ def test_trace(run, amr, files):
     assert "[go, n't, does, boy, The]" in table[1]
     traced = json.loads(run("trace", "--model", amr, gold, "--trees", trees, "-n", "a.3", "-f", "json").stdout)
     assert traced["text"] == "The boy wants to go"
-    assert {"stack", "buffer", "action", "expert", "scores", "graph"} == traced["steps"][0].keys()
-    assert traced["steps"][0]["expert"] is not None
+    assert {"nodes", "edges", "stack", "buffer", "focus", "phase", "pending"} == traced["steps"][0]["state"].keys()
+    assert traced["steps"][0]["expert"]
+    expert = json.loads(
+        run("trace", "--model", amr, gold, "--trees", trees, "-n", "a.3", "-f", "json", "--gold").stdout
+    )
+    assert expert["steps"][-1]["measures"] == {"loss": 0.0}
     slides = run("trace", "--model", amr, trees, "-n", "a.2", "--style", "graphs").stdout
     assert slides.startswith("0.  σ (stack) [bark, dogs, Two]  β (buffer) []\n    (")
     assert "\n1.  σ [" in slides
     assert slides.count("Next action: ") == slides.count(".  σ ")
     judged = run("trace", "--model", amr, gold, "--trees", trees).stdout
-    assert ("any: nothing can be saved" in judged) == bool(re.search(r"  any\b", judged))
+    assert ("any: all actions" in judged) == bool(re.search(r"  any\b", judged))
     tsv = run("trace", "--model", amr, trees, "-n", 2, "--columns", "action,graph", "-f", "tsv").stdout
     assert tsv.startswith("action\tgraph\n")
 
@@ -236,9 +240,9 @@ def test_missing_lemmas():
 
 def test_models_that_make_something_else(run, amr, taggers, tree_parser):
     said = run("parse", amr, "-", "--tagger", tree_parser, input="a\n", code=2).stderr
-    assert "this is a model for dependency; give a tagger" in said
+    assert "model for dependency" in said
     said = run("parse", amr, "-", "--parser", taggers / "upos.tw", input="a\n", code=2).stderr
-    assert "this is a model for tagging; give a dependency parser" in said
+    assert "model for tagging" in said
     said = run("parse", amr, "-", *["--tagger", taggers / "upos.tw"] * 2, input="a\n", code=2).stderr
     assert "two taggers are for the column upos" in said
     said = run("parse", taggers / "upos.tw", "-", "--parser", tree_parser, input="a\n", code=2).stderr
@@ -315,12 +319,12 @@ def test_trees_that_do_not_match(run, amr, files, tmp_path, change, message):
 def test_no_trees_and_no_gold(run, amr, files, tmp_path):
     assert "add --trees" in run("train", "amr", files / "gold.amr", "-o", tmp_path / "x.tw", code=2).stderr
     said = run("parse", amr, "-", input="Two dogs bark\n", code=2).stderr
-    assert "<stdin>:1: a graph is made from a dependency tree, and this sentence has none: give trees" in said
+    assert re.search("<stdin>:1: .*dependency tree", said)
     assert "--trees" in said
     said = run("evaluate", amr, files / "gold.amr", code=2).stderr
-    assert "gold.amr:3: a graph is made from a dependency tree, and this sentence has none" in said
+    assert re.search(r"gold\.amr:3: .*dependency tree", said)
     said = run("evaluate", amr, files / "trees.conllu", "--input-format", "conllu", code=2).stderr
-    assert "trees.conllu:2: this sentence has no graph to compare with" in said
+    assert re.search(r"trees\.conllu:2: .*no graph", said)
     said = run("evaluate", files / "gold.amr", files / "gold.amr", "--trees", files / "trees.conllu", code=2).stderr
     assert "are for models, which parse" in said
 
@@ -369,7 +373,7 @@ def test_other_sentences(run, files, tmp_path):
     other = tmp_path / "other.amr"
     other.write_text(AMR.replace("a.2", "b"))
     said = run("evaluate", other, files / "gold.amr", code=2).stderr
-    assert "other.amr:7: sentence 2 is 'b', and 'a.2' in the gold file" in said
+    assert re.search(r"other\.amr:7: sentence 2 .*'b'.*'a\.2'", said)
     other.write_text(AMR.split("\n\n")[0] + "\n")
     assert "3 gold graphs and 1 predicted ones" in run("evaluate", other, files / "gold.amr", code=2).stderr
 

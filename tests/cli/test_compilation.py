@@ -63,7 +63,7 @@ def test_patience(said, monkeypatch):
     assert said == []
     with console.patience_while_compiling():
         compile_until(said, compilation)
-    assert said == [console.COMPILING]
+    assert said == [console.COMPILING, console.compiled_in(compilation.seconds)]
 
 
 def test_a_bar_without_a_terminal(said, monkeypatch):
@@ -75,4 +75,5 @@ def test_a_bar_without_a_terminal(said, monkeypatch):
         assert said == []
         compile_until(said, compilation)
         bar.update("learning", 1, 3)
-    assert said == [console.COMPILING]
+        bar.update("learning", 2, 3)
+    assert said == [console.COMPILING, console.compiled_in(compilation.seconds)]

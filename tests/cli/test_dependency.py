@@ -126,14 +126,14 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("--system", "arc-lazy"), "system cannot be 'arc-lazy'; it is one of: arc-standard"),
-            (("--mode", "slow"), "mode cannot be 'slow'"),
-            (("--oracle", "delphi"), "oracle cannot be 'delphi'"),
-            (("--features", "poor"), "features cannot be 'poor'; there are the sets basic, rich"),
+            (("--system", "arc-lazy"), "--system cannot be 'arc-lazy'; it is one of: arc-standard"),
+            (("--mode", "slow"), "--mode cannot be 'slow'"),
+            (("--oracle", "delphi"), "--oracle cannot be 'delphi'"),
+            (("--features", "poor"), "--features cannot be 'poor'; it is one of: basic, rich"),
             (("--features", "s0.x"), "in the template 's0.x': there is no 'x'"),
             (("--features", ";"), "at least one template"),
-            (("--label-weight", "2"), "label_weight must lie between 0 and 1"),
-            (("--beam", "0"), "beam must be"),
+            (("--label-weight", "2"), "--label-weight must be a number that is at least 0 and at most 1"),
+            (("--beam", "0"), "--beam must be"),
         ],
     )
     def test_mistakes(self, run, data, tmp_path, args, said):

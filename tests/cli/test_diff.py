@@ -95,4 +95,5 @@ def test_bad_commands(run, files, tmp_path):
     assert "has 2 graphs, and" in run("diff", *files, code=2).stderr
     assert "has 1 graph, and" in run("diff", *reversed(files), code=2).stderr
     several = run("diff", files[0], files[0], "-f", "svg", code=2).stderr
-    assert "a file holds one sentence as svg" in several
+    assert "svg" in several
+    assert "several" in several

@@ -56,3 +56,15 @@ def test_model_cut_in_half(run, model, data, tmp_path, name):
     cut.write_bytes(model.read_bytes()[: model.stat().st_size // 2])
     message = run(*((name, cut) if name == "info" else (name, cut, data / "test.conllu")), code=2).stderr
     assert message.startswith(f"error: {cut}: truncated")
+
+
+def test_analyses_with_other_tokens_are_scored_by_the_rules_of_conll_2018(run, tmp_path):
+    gold, found = tmp_path / "gold.conllu", tmp_path / "found.conllu"
+    gold.write_text("1\tDo\tdo\tAUX\t_\t_\t2\taux\t_\t_\n2\tgo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    found.write_text("1\tDogo\tgo\tVERB\t_\t_\t0\troot\t_\t_\n\n")
+    scores = json.loads(run("evaluate", found, gold, "--raw", "--json").stdout)
+    assert scores["Sentences"]["f1"] == 1.0
+    assert (scores["Tokens"]["gold"], scores["Tokens"]["system"], scores["Tokens"]["correct"]) == (2, 1, 0)
+    assert "BLEX" in run("evaluate", gold, gold, "--raw").stdout
+    assert "trees.ptb" in run("evaluate", "trees.ptb", gold, "--raw", code=2).stderr
+    assert "only one of the two" in run("evaluate", "-", "-", "--raw", code=2).stderr

@@ -8,6 +8,8 @@ import tomllib
 
 import pytest
 
+from treewright import load
+from treewright.corpora import load_corpus
 from treewright.dependency import EisnerParser
 from treewright.tagging import ViterbiTagger
 
@@ -49,12 +51,17 @@ def test_parses_and_says_what_it_is(run, model, tmp_path):
 
 
 @pytest.mark.jit
-def test_a_parser_that_plans_can_be_compared_but_not_traced(run, model, data):
+def test_a_model_that_plans_can_be_compared_and_traced(run, model, data):
     task, path = model
+    values = json.loads(run("trace", "--model", path, data / "test.conllu", "-n", 1, "-f", "json").stdout)
+    [found] = load(path).predict(load_corpus(data / "test.conllu")[:1])
+    assert values["result"]["labels"] == list(found.column("deprel" if task == "eisner" else "upos"))
+    assert "rivals" in run("trace", "--model", path, "--text", "She sleeps .").stdout or task == "viterbi"
     if task == "eisner":
         scores = json.loads(run("compare", path, path, data / "test.conllu", "--json").stdout)
         assert scores["difference"] == 0.0
-        assert "can be traced" in run("trace", "--model", path, data / "test.conllu", code=2).stderr
+        said = run("trace", "--model", path, data / "test.conllu", "--style", "edges", code=2).stderr
+        assert "the style 'edges' is not for arcs" in said
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -69,6 +76,6 @@ def test_every_setting_is_resolved(run, task):
 @pytest.mark.parametrize("task", TASKS)
 def test_learners_of_actions_and_unknown_options_are_refused(run, data, tmp_path, task):
     command = ("train", task, data / "train.conllu", "-o", tmp_path / "m.tw")
-    assert "learner 'dagger' learns from single actions" in run(*command, "-l", "dagger", code=2).stderr
+    assert "--learner 'dagger' learns from single actions" in run(*command, "-l", "dagger", code=2).stderr
     assert "No such option" in run(*command, "--beam", 4, code=2).output
     assert os.listdir(tmp_path) == []

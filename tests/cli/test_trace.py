@@ -6,6 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.trees import SMALL, conllu
+from treewright import load
+from treewright.cli.trace import COLUMNS
+from treewright.corpora import load_corpus
+from treewright.dependency.trace import trace_gold
+from treewright.reports import LAYOUTS
+from treewright.tracing import Trace
 
 pytestmark = pytest.mark.filterwarnings("ignore:the words have no")
 LECTURES = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
@@ -144,8 +150,9 @@ class TestLectures:
         command = ("trace", LECTURES, "-n", "letter", "-s", "arc-eager", "--moves", "SH LA RA SH", "-f", "json")
         for oracle, loss in (("static", 3), ("dynamic", 1)):
             steps = json.loads(run(*command, "--oracle", oracle).stdout)["steps"]
-            assert steps[4]["costs"] == {"SH": 0, "LA": 0, "RA": 1}
-            assert steps[-1]["errors"] == loss
+            costs = {one["action"].partition("_")[0]: one["cost"] for one in steps[4]["candidates"]}
+            assert costs == {"SH": 0, "LA": 0, "RA": 1}
+            assert steps[-1]["measures"]["errors"] == loss
 
 
 class TestOutput:
@@ -170,9 +177,11 @@ class TestOutput:
         found = [json.loads(line) for line in run("trace", LECTURES, "-f", "json").stdout.splitlines()]
         assert [one["sentence"] for one in found] == [1, 2, 3, 4, 5]
         assert found[0]["text"] == "book the flight through houston"
-        assert found[0]["steps"][3]["transition"] == "LEFTARC_det"
-        assert (found[0]["steps"][3]["head"], found[0]["steps"][3]["dependent_word"]) == (3, "the")
-        assert found[0]["steps"][-1]["action"] == "Done"
+        step = found[0]["steps"][3]
+        assert step["candidates"][step["chosen"]] == {"action": "LEFTARC_det", "cost": 0.0}
+        assert found[0]["steps"][4]["state"]["arcs"] == [{"head": 3, "dependent": 2, "label": "det"}]
+        assert found[0]["steps"][-1]["chosen"] is None
+        assert Trace.from_json(found[0]) == trace_gold(load_corpus(LECTURES)[0])
 
     def test_all_sentences(self, run):
         text = run("trace", LECTURES).stdout
@@ -184,10 +193,14 @@ class TestOutput:
         assert rows(text)[:2] == [["step", "action", "errors"], ["0", "SHIFT", "0"]]
 
     def test_every_column(self, run):
-        from treewright.cli.trace import _COLUMNS
+        known = LAYOUTS["transitions"].columns
+        text = run("trace", LECTURES, "-n", 1, "--columns", ",".join(known), "-f", "tsv").stdout
+        assert {len(row) for row in rows(text)} == {len(known)}
 
-        text = run("trace", LECTURES, "-n", 1, "--columns", ",".join(_COLUMNS), "-f", "tsv").stdout
-        assert {len(row) for row in rows(text)} == {len(_COLUMNS)}
+    def test_the_help_knows_all_columns(self):
+        assert {kind: names.split(", ") for kind, names in COLUMNS.items()} == {
+            kind: list(layout.columns) for kind, layout in LAYOUTS.items()
+        }
 
     @pytest.mark.parametrize(("system", "letters"), [("arc-eager", "S l r e"), ("swap", "S l r w")])
     def test_letters_of_other_systems(self, run, tmp_path, system, letters):
@@ -224,6 +237,8 @@ class TestOutput:
         ((LECTURES, "--system", "swap", "--oracle", "dynamic"), "has no dynamic oracle"),
         ((LECTURES, "-n", "1", "--moves", "LEFTARC"), "move 1, LEFTARC, is not possible there"),
         ((LECTURES, "-n", "1", "--moves", "JUMP"), "there is no move 'JUMP'"),
+        ((LECTURES, "--gold"), "--gold is for models"),
+        ((LECTURES, "--style", "graphs"), "are for AMR parsers; add --model with one"),
         (("nix.conllu",), "nix.conllu"),
     ],
 )
@@ -266,17 +281,27 @@ class TestModel:
     def test_gold_trees_give_costs(self, run, parser):
         command = ("trace", "--model", parser, parser.with_name("test.conllu"), "-n", 2)
         assert "costs" in run(*command).stdout
-        steps = json.loads(run(*command, "-f", "json").stdout)["steps"]
-        assert steps[-1]["errors"] is not None
+        values = json.loads(run(*command, "-f", "json").stdout)
+        assert values["has_gold"]
+        assert values["steps"][-1]["measures"].keys() == {"errors"}
+        sentence = load_corpus(parser.with_name("test.conllu"))[1]
+        assert Trace.from_json(values) == load(parser).trace(sentence, sentence)
+        fewer = json.loads(run(*command, "-f", "json", "--top", 1).stdout)["steps"]
+        assert {len(step["candidates"]) for step in fewer} == {0, 1}
+        expert = json.loads(run(*command, "-f", "json", "--gold").stdout)
+        assert expert["steps"][-1]["measures"] == {"errors": 0.0}
         assert "_" not in "".join(
             row[0] for row in rows(run(*command, "--unlabelled", "--columns", "transition").stdout)[1:]
         )
 
     @pytest.mark.jit
-    def test_a_beam_is_not_followed(self, run, parser, tmp_path):
+    def test_the_hypothesis_that_wins_in_a_beam_is_followed(self, run, parser, tmp_path):
         out = tmp_path / "beam.tw"
         run("train", "dependency", parser.with_name("train.conllu"), "-o", out, *SMALL, "--beam", 2)
-        assert "the steps are those of greedy parsing" in run("trace", "--model", out, "--text", "She sleeps .").stderr
+        values = json.loads(run("trace", "--model", out, "--text", "She sleeps .", "-f", "json").stdout)
+        [(heads, labels)] = load(out).arcs([["She", "sleeps", "."]])
+        assert values["result"] == {"heads": heads, "labels": labels}
+        assert values["metadata"]["beam"] == 2
 
     @pytest.mark.jit
     @pytest.mark.parametrize(
@@ -290,6 +315,23 @@ class TestModel:
     def test_mistakes(self, run, parser, args, said):
         assert said in run("trace", "--model", parser, *args, code=2).stderr
 
-    def test_another_task(self, run, model):
-        message = run("trace", "--model", model, "--text", "a", code=2).stderr
-        assert "a model for tagging; only dependency parsers (with transitions), constituency parsers and" in message
+
+class TestTagger:
+    def test_labels(self, run, model, data):
+        header, *body = rows(run("trace", "--model", model, data / "test.conllu", "-n", 1, "-f", "tsv").stdout)
+        assert header[:5] == ["step", "word", "label", "probability", "correct"]
+        sentence = load_corpus(data / "test.conllu")[0]
+        [labels] = load(model).labels([sentence])
+        assert [row[1:3] for row in body] == [list(pair) for pair in zip(sentence.forms, labels, strict=True)]
+        values = json.loads(run("trace", "--model", model, "--text", "the cat", "-f", "json").stdout)
+        assert (values["kind"], values["has_gold"]) == ("tags", False)
+        gold = run(
+            "trace", "--model", model, data / "test.conllu", "-n", 1, "--gold", "--columns", "label,errors", "-f", "tsv"
+        )
+        assert [row[0] for row in rows(gold.stdout)[1:]] == list(sentence.column("upos"))
+
+    def test_options_of_parsers(self, run, model):
+        command = ("trace", "--model", model, "--text", "a")
+        assert "for dependency parsers; leave them out" in run(*command, "--unlabelled", code=2).stderr
+        assert "for AMR parsers; leave them out" in run(*command, "--style", "graphs", code=2).stderr
+        assert "--tagger has no meaning for tagging" in run(*command, "--tagger", model, code=2).stderr

@@ -13,6 +13,7 @@ from treewright.cli.train import PassReport
 from treewright.dependency import DependencyParser
 from treewright.learners import make_learner
 from treewright.models import read_model
+from treewright.tagging import Tagger
 
 SMALL = ["--bits", "12", "--passes", "2"]
 
@@ -20,7 +21,7 @@ EVERYTHING = """
 --column xpos --bits 11 --beam 2 --min-count 2 --seed 5
 --learner imitation --roll-in learned --roll-out expert --cost loss --data all --passes 1 --epochs 2
 --samples 2 --focus 1 --small-first 1 --alpha 3 --beta decay:0.1 -k 2 -p 0.2
---update log-linear --margin 0.5 --rate 0.2 --averaged
+--update log-linear --margin 0.5 --step-size 0.2 --averaged
 """
 
 
@@ -96,30 +97,34 @@ def test_a_small_model_has_a_size(run, data, tmp_path):
 @pytest.mark.parametrize("seed", [-1, 2**80])
 def test_impossible_seeds(run, data, tmp_path, seed):
     result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--seed", seed, *SMALL, code=2)
-    assert result.stderr.startswith("error: seed must be")
+    assert result.stderr.startswith("error: --seed must be")
     assert result.stderr.count("\n") == 1
 
 
 def test_the_help_shows_the_defaults_of_the_library(run):
-    text = " ".join(run("train", "tagging", "--help").stdout.replace("│", " ").split())
-    learner = make_learner(TASKS["tagging"].default_learner)
-    assert TASKS["tagging"].learner_defaults == {
-        "learner": learner.name,
-        "passes": f"{learner.iterations} with {learner.name}",
-        "update": learner.update.name,
-        "C": f"{learner.update.params()['C']:g} with {learner.update.name}",
-    }
+    def shown(task):
+        return {option.parameter: option.shown for option in TASKS[task].options}
+
+    tagging, dependency = shown("tagging"), shown("dependency")
+    assert (tagging["column"], tagging["bits"], tagging["learner"], tagging["update"]) == (
+        "upos",
+        str(Tagger().bits),
+        Tagger().learner,
+        "arow",
+    )
+    learner = make_learner(Tagger().learner)
+    assert tagging["passes"] == f"{learner.passes} with {learner.name}"
+    assert tagging["samples"] == "1"  # whatever the learner
+    assert tagging["averaged"] == "no-averaged with arow"
+    assert (tagging["r"], tagging["margin"]) == (f"{learner.update.r:g}", "")
     accurate, fast = (DependencyParser(mode=mode).resolved_config() for mode in ("accurate", "fast"))
-    assert TASKS["dependency"].learner_defaults == {
-        "learner": accurate["learner"]["name"],
-        "passes": f"{accurate['learner']['iterations']} with exploration, {fast['learner']['iterations']} if fast",
-        "k": str(accurate["learner"]["k"]),
-        "update": accurate["learner"]["update"]["name"],
-        "margin": f"{accurate['learner']['update']['margin']:g}, or {fast['learner']['update']['margin']:g} if fast",
-    }
-    [bits] = [setting.default for setting in TASKS["dependency"].settings if setting.name == "bits"]
-    assert bits == f"{accurate['bits']}, or {fast['bits']} if fast"
-    for default in TASKS["tagging"].learner_defaults.values():
+    assert dependency["bits"] == f"{accurate['bits']}, {fast['bits']} if mode is fast"
+    passes = [config["learner"]["passes"] for config in (accurate, fast)]
+    assert dependency["passes"] == f"{passes[0]} with exploration, {passes[1]} if mode is fast"
+    margins = [config["learner"]["update"]["margin"] for config in (accurate, fast)]
+    assert dependency["margin"] == f"{margins[0]:g} with perceptron, {margins[1]:g} if mode is fast"
+    text = " ".join(run("train", "tagging", "--help").stdout.replace("│", " ").split())
+    for default in filter(None, tagging.values()):
         assert f"[default: ({default})]" in text
 
 
@@ -152,7 +157,7 @@ def test_every_setting_reaches_the_model(run, data, tmp_path):
         "name": "imitation", "roll_in": "learned", "roll_out": "expert", "cost": "loss", "data": "all",
         "passes": 1, "epochs": 2, "samples": 2, "focus": 1, "small_first": 1, "alpha": 3, "beta": "decay:0.1",
         "k": 2, "p": 0.2, "interpolation": 0.0,
-        "update": {"name": "log-linear", "margin": 0.5, "rate": 0.2, "averaged": True},
+        "update": {"name": "log-linear", "margin": 0.5, "step_size": 0.2, "averaged": True},
     }  # fmt: skip
 
 

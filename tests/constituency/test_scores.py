@@ -267,11 +267,11 @@ def test_settings():
 
 
 def test_scores_are_plain_values():
-    plain = json.loads(json.dumps(score_constituents(GOLD, PREDICTED).to_dict()))
+    plain = json.loads(json.dumps(score_constituents(GOLD, PREDICTED).as_dict()))
     assert plain["up_to_40"]["total_gold"] == plain["total_gold"] == 10
     assert plain["labels"][0]["label"] == "ADVP"
     assert "matched" not in plain
-    assert json.loads(json.dumps(compare_constituents(GOLD, PREDICTED, GOLD, samples=5).to_dict()))["measure"] == "f1"
+    assert json.loads(json.dumps(compare_constituents(GOLD, PREDICTED, GOLD, samples=5).as_dict()))["measure"] == "f1"
 
 
 def test_trees_and_sentences_are_the_same():

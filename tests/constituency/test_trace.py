@@ -6,12 +6,13 @@ import math
 
 import pytest
 
-from treewright.constituency import ConstituencyParser, NotInGrammar
+from treewright.constituency import ConstituencyParser, LatentParser, NotInGrammar
 from treewright.constituency.charts.mdp import TopDownMDP
-from treewright.constituency.trace import DONE, expert_actions, trace
+from treewright.constituency.trace import expert_actions
 from treewright.corpora import Sentence, Tree, builtin_corpus
 from treewright.corpora.brackets import parse_ptb
 from treewright.errors import ConfigError, CorpusError, TreewrightError
+from treewright.tracing import Trace
 
 
 @pytest.fixture(scope="module")
@@ -24,44 +25,54 @@ def parser(request, corpus):
     return ConstituencyParser(request.param, learner="maximum-likelihood").fit(corpus.train)
 
 
+def expanded(step):
+    """The constituent that a step expands, and how."""
+    return (*step.state["focus"].values(), step.action)
+
+
 def test_a_parsers_steps_are_optimal_and_build_its_tree(parser, corpus):
     for sentence in corpus.train[:4]:
-        *steps, done = trace(parser, sentence)
+        trace = parser.trace(sentence)
+        *steps, done = trace.steps
         [[best]] = parser.parse_k_best([sentence], 1)
-        assert done.rule == DONE
-        assert (done.total, steps[0].value) == (pytest.approx(best.score), pytest.approx(best.score))
-        assert {step.advantage for step in steps} == {0.0}
+        [parsed] = parser.parse([sentence])
+        assert trace.result == {"tree": str(parsed.tree)}
+        assert (trace.kind, done.chosen, done.state["open"]) == ("derivation", None, ())
+        assert (done.measures["total"], steps[0].measures["value"]) == pytest.approx((best.score, best.score))
+        assert {step.choice.score for step in steps} == {0.0}
         assert [step.number for step in (*steps, done)] == list(range(len(steps) + 1))
-        words = [step.rule.split(" -> ")[1] for step in steps if step.rule.endswith('"')]
+        words = [action.split(" -> ")[1] for action in trace.actions if action.endswith('"')]
         assert words == [f'"{form}"' for form in sentence.forms]
         for step in steps:
-            assert step.total + step.value == pytest.approx(best.score)
-            assert all(value <= 0.0 for value in step.rivals.values())
-            assert step.action not in step.rivals
-            assert step.words == sentence.forms[step.start : step.end]
+            assert step.measures["total"] + step.measures["value"] == pytest.approx(best.score)
+            assert all(candidate.score <= 0.0 for candidate in step.candidates)
+            assert sum(candidate.probability for candidate in step.candidates) == pytest.approx(1.0)
+            assert step.state["focus"] == step.state["open"][0]
+            assert set(step.state["open"]) <= set(step.state["constituents"])
+        leaves = [c["symbol"] for c in done.state["constituents"] if c["symbol"].startswith('"')]
+        assert leaves == words
 
 
 def test_gold_steps_are_correct_and_lose_what_the_tree_lacks(parser, corpus):
     lost = 0.0
     for sentence in corpus.train:
-        *steps, done = trace(parser, sentence, follow="gold")
+        trace = parser.trace(sentence, sentence, follow="gold")
+        *steps, done = trace.steps
         [[best]] = parser.parse_k_best([sentence], 1)
-        assert all(step.correct for step in steps)
-        assert done.total - best.score == pytest.approx(sum(step.advantage for step in steps))
-        lost += done.total - best.score
-        assert all(step.expert == step.action for step in steps)
+        assert trace.first_error is None
+        assert all(step.correct and step.expert == (step.action,) for step in steps)
+        assert done.measures["total"] - best.score == pytest.approx(sum(step.choice.score for step in steps))
+        lost += done.measures["total"] - best.score
+        assert trace.result == {"tree": str(sentence.tree)}
     assert lost < 0.0
 
 
 def test_correct_is_what_the_gold_tree_has(parser, corpus):
     for sentence in corpus.train[:8]:
-        *steps, _ = trace(parser, sentence)
-        gold = {
-            (step.constituent, step.start, step.end, step.action) for step in trace(parser, sentence, follow="gold")
-        }
-        for step in steps:
-            assert step.correct == ((step.constituent, step.start, step.end, step.action) in gold)
-            assert step.correct or step.expert != step.action
+        gold = {expanded(step) for step in parser.trace(sentence, sentence, follow="gold").decisions}
+        for step in parser.trace(sentence, sentence).decisions:
+            assert step.correct == (expanded(step) in gold)
+            assert step.correct or step.action not in step.expert
 
 
 def test_experts_actions_are_those_of_the_mdp(parser, corpus):
@@ -76,61 +87,88 @@ def test_experts_actions_are_those_of_the_mdp(parser, corpus):
 def test_what_the_grammar_lacks_can_still_be_judged(corpus):
     parser = ConstituencyParser(learner="maximum-likelihood").fit(corpus.train)
     [sentence] = parse_ptb([str(corpus.train[0].tree).replace("(NP ", "(NX ", 1)])
-    steps = trace(parser, sentence)
-    assert {step.correct for step in steps[:-1]} == {True, False}
+    assert {step.correct for step in parser.trace(sentence, sentence).decisions} == {True, False}
     with pytest.raises(NotInGrammar):
-        trace(parser, sentence, follow="gold")
-
-
-@pytest.mark.parametrize("top", [0, 1, 5])
-def test_rivals(parser, corpus, top):
-    steps = trace(parser, corpus.train[0].forms, top=top)
-    assert max(len(step.rivals) for step in steps) <= top
-    for step in steps:
-        assert list(step.rivals.values()) == sorted(step.rivals.values(), reverse=True)
+        parser.trace(sentence, sentence, follow="gold")
 
 
 def test_words_alone_have_nothing_to_be_correct_by(parser, corpus):
-    steps = trace(parser, corpus.train[0].forms)
-    assert {step.correct for step in steps} == {None}
-    assert {step.expert for step in steps} == {None}
+    trace = parser.trace(corpus.train[0].forms)
+    assert not trace.has_gold
+    assert {(step.correct, step.expert) for step in trace.steps} == {(None, ())}
 
 
 def test_a_gold_tag_that_the_lexicon_does_not_allow(corpus):
     parser = ConstituencyParser(learner="maximum-likelihood").fit(corpus.train)
     [sentence] = [s for s in corpus.train if "the" in s.forms][:1]
     [changed] = parse_ptb([str(sentence.tree).replace("(DT the)", "(DT .)")])
-    steps = trace(parser, changed, follow="gold")
-    assert -math.inf in [step.reward for step in steps]
-    assert steps[-1].total == -math.inf
+    trace = parser.trace(changed, changed, follow="gold")
+    assert -math.inf in [step.measures["reward"] for step in trace.decisions]
+    assert trace.steps[-1].measures["total"] == -math.inf
+    assert Trace.from_json(trace.to_json()) == trace
+
+
+def test_other_decoders_are_followed_too(corpus):
+    exact = ConstituencyParser(learner="maximum-likelihood").fit(corpus.train)
+    parser = ConstituencyParser(learner="maximum-likelihood", decoder="max-rule").fit(corpus.train)
+    lost = 0.0
+    for sentence in corpus.test:
+        trace = parser.trace(sentence, sentence)
+        [parsed] = parser.parse([sentence])
+        [[best]] = exact.parse_k_best([sentence], 1)
+        assert trace.result == {"tree": str(parsed.tree)}
+        short = sum(step.choice.score for step in trace.decisions)
+        assert trace.steps[-1].measures["total"] - best.score == pytest.approx(short)
+        lost += short
+    assert lost < 0.0
+
+
+def test_a_latent_grammars_tree_is_derived_by_the_treebank_grammar(corpus):
+    learner = {"name": "split-merge", "cycles": 1, "starts": 1, "split": 2, "merge": 1, "smooth": 1}
+    parser = LatentParser(learner=learner).fit(corpus.train)
+    for sentence in corpus.test:
+        trace = parser.trace(sentence, sentence)
+        [parsed] = parser.parse([sentence])
+        assert trace.result == {"tree": str(parsed.tree)}
+        assert all(step.choice.score <= 0.0 for step in trace.decisions)
+        words = [action.split(" -> ")[1] for action in trace.actions if action.endswith('"')]
+        assert words == [f'"{form}"' for form in sentence.forms]
+    assert parser.trace(corpus.train[0], corpus.train[0], follow="gold").first_error is None
+    with pytest.raises(TypeError, match="kind"):
+        parser.trace(["She"], kind="pops")
 
 
 def test_no_tree(corpus):
     parser = ConstituencyParser(learner="maximum-likelihood").fit(corpus.train)
-    assert trace(parser, [".", ".", ".", "."]) == []
+    trace = parser.trace([".", ".", ".", "."])
+    [parsed] = parser.parse([[".", ".", ".", "."]])
+    assert trace.steps == ()
+    assert trace.result == {"tree": str(parsed.tree)}
 
 
 def test_mistakes(parser, corpus):
     odd = Sentence.from_words(["She"])
     with pytest.raises(CorpusError, match="no constituency tree"):
-        trace(parser, odd, follow="gold")
+        parser.trace(odd, odd, follow="gold")
     known = corpus.train[0]
     strange = Tree("NEW", tuple(Tree("NN", (form,)) for form in known.forms))
     sentence = Sentence(Sentence.from_words(known.forms).tokens, tree=strange, path="x.ptb", line=3)
     with pytest.raises(NotInGrammar, match=r"x\.ptb:3: the grammar has no"):
-        trace(parser, sentence, follow="gold")
-    assert False in {step.correct for step in trace(parser, sentence)}
+        parser.trace(sentence, sentence, follow="gold")
+    assert parser.trace(sentence, sentence).first_error is not None
     with pytest.raises(CorpusError, match="without words"):
-        trace(parser, [])
+        parser.trace([])
     commas = Tree("S", (Tree(",", (",",)), Tree(",", (",",))))
     sentence = Sentence(Sentence.from_words([",", ","]).tokens, tree=commas)
     with pytest.raises(NotInGrammar, match="-> , "):
-        trace(parser, sentence, follow="gold")
+        parser.trace(sentence, sentence, follow="gold")
     memory, parser.memory = parser.memory, 1e-6
     with pytest.raises(CorpusError, match="a sentence of 30 words, of which 10 fit into the parser's memory of 1e-06"):
-        trace(parser, ["She"] * 30)
+        parser.trace(["She"] * 30)
     parser.memory = memory
-    with pytest.raises(ConfigError, match="top must be"):
-        trace(parser, ["She"], top=-1)
+    with pytest.raises(ConfigError, match="kind cannot be 'tags'"):
+        parser.trace(["She"], kind="tags")
+    with pytest.raises(ConfigError, match="search='agenda'"):
+        parser.trace(["She"], kind="pops")
     with pytest.raises(TreewrightError, match="learned nothing yet"):
-        trace(ConstituencyParser(), ["She"])
+        ConstituencyParser().trace(["She"])

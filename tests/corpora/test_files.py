@@ -50,7 +50,7 @@ def test_impossible_path():
 def test_wrong_encoding_is_reported_with_its_line(tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"one\nn\xe9e\n")
-    with pytest.raises(CorpusError, match=r"latin\.txt:2: not UTF-8 text \(byte 0xe9\); save the file as UTF-8"):
+    with pytest.raises(CorpusError, match=r"latin\.txt:2: .*0xe9"):
         list(text_lines(path))
     with (
         open(path, encoding="utf-8") as stream,
@@ -77,14 +77,14 @@ def test_binary_file_is_recognised(content):
 def test_gzip_is_recognised(tmp_path):
     path = tmp_path / "x.conllu.gz"
     path.write_bytes(gzip.compress(b"1\tTime\n"))
-    with pytest.raises(CorpusError, match=r"not text; unpack it first, e\.g\. zcat FILE \| treewright parse MODEL -"):
+    with pytest.raises(CorpusError, match="zcat"):
         list(text_lines(path))
     with open(path, encoding="utf-8") as stream, pytest.raises(CorpusError, match="zcat"):
         list(text_lines(stream))
 
 
 def test_utf_16_is_recognised():
-    with pytest.raises(CorpusError, match="this looks like UTF-16; save the file as UTF-8"):
+    with pytest.raises(CorpusError, match="UTF-16"):
         list(text_lines(io.BytesIO("Time flies".encode("utf-16"))))
 
 

@@ -12,13 +12,11 @@ from itertools import count
 import numpy as np
 import pytest
 from numba import config as numba_config
-from numba import njit
 
 from tests.dependency import naive
 from tests.dependency.helpers import SYSTEMS, make_task, pack_trees
 from treewright.dependency.configuration import DEPTH, FRONT, WRONG_HEADS, WRONG_LABELS
-from treewright.search import decode, interpreted, trajectory
-from treewright.search.engine import EXPERT
+from treewright.search import decode, interpreted, kernel, trajectory
 
 EXACT = [system for system in SYSTEMS if system.costs is not None]
 KNOWN_LOSS = [system for system in SYSTEMS if system.least_loss is not None]
@@ -92,7 +90,7 @@ def judge(system):
     """A compiled function that asks the oracle: what each move costs in each state, and what is lost in any case."""
     move_costs = make_task(system).transitions.move_costs
 
-    @njit
+    @kernel
     def ask(task, corpus, states, costs, losses):
         for i in range(corpus.n.shape[0]):
             x = task.instance_view(corpus, i)
@@ -166,8 +164,7 @@ def test_transitions_are_those_of_the_naive_twin(system, n):
 
 
 def gold_episode(task, packed, i):
-    nothing = np.zeros((2, task.table_width), np.float32)
-    return trajectory(packed, i, nothing, mixture=[1.0, 1.0], who=EXPERT)
+    return trajectory(packed, i, None)
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=by_name)

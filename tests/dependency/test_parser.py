@@ -8,7 +8,6 @@ from treewright import load
 from treewright.corpora import Sentence, builtin_corpus
 from treewright.dependency import DependencyParser, check_trees, system_names
 from treewright.errors import ConfigError, CorpusError
-from treewright.estimators import NotFittedError
 from treewright.learners import LEARNERS, DAgger, Exploration
 
 pytestmark = pytest.mark.jit  # test_task.py has what runs interpreted too
@@ -87,19 +86,17 @@ def test_the_same_seed_gives_the_same_model(corpus, parser, tmp_path):
     assert not np.array_equal(other.policy_.weights, parser.policy_.weights)
 
 
-def test_a_model_file_parses_the_same(parser, corpus, tmp_path):
-    parser.save(tmp_path / "parser.tw")
-    loaded = load(tmp_path / "parser.tw")
+def test_arcs_alone_are_those_of_sentences(parser, corpus):
+    parsed = parser.parse(corpus[2])
+    assert parser.arcs(corpus[2]) == [([t.head for t in s], [t.deprel for t in s]) for s in parsed]
+    assert parser.arcs(corpus[2], jobs=2) == parser.arcs(iter(corpus[2]))
+
+
+def test_a_model_file_has_the_settings_that_were_used(parser, tmp_path):
+    loaded = load(parser.save(tmp_path / "parser.tw"))
     assert isinstance(loaded, DependencyParser)
-    assert loaded.predict(corpus[2]) == parser.predict(corpus[2])
     assert loaded.get_params()["system"] == "arc-hybrid"
     assert loaded.get_params()["learner"]["update"]["margin"] == 30.0
-
-
-def test_training_resumes_where_it_was(corpus, parser, tmp_path):
-    make_parser(learner={**QUICK, "passes": 2}).fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c")
-    resumed = make_parser().fit(corpus[0], dev=corpus[1], checkpoint=tmp_path / "c", resume=True)
-    assert np.array_equal(resumed.policy_.weights, parser.policy_.weights)
 
 
 def test_crossing_arcs_are_learned_and_found_again():
@@ -117,12 +114,12 @@ def test_rare_liftings_keep_the_plain_label():
 
 
 def test_one_word_and_no_word(parser, corpus):
-    [(heads, labels)] = parser.predict([["Stop"]])
+    [(heads, labels)] = parser.arcs([["Stop"]])
     assert (heads, labels) == ([0], ["root"])
-    assert parser.predict([[]]) == [([], [])]
-    assert parser.predict([]) == []
+    assert parser.arcs([[]]) == [([], [])]
+    assert parser.arcs([]) == []
     alone = make_parser().fit([sentence(["Stop"], [0]), sentence(["Go"], [0])])
-    assert alone.predict([["Stop", "now", "please"]])[0][0].count(0) == 1
+    assert alone.arcs([["Stop", "now", "please"]])[0][0].count(0) == 1
 
 
 def test_labels_that_training_never_saw_count_as_errors(parser, corpus):
@@ -133,12 +130,6 @@ def test_labels_that_training_never_saw_count_as_errors(parser, corpus):
     assert parser.evaluate(strange).uas == parser.evaluate(corpus[2]).uas
 
 
-def test_streams_are_parsed_as_they_come(parser, corpus):
-    few = iter(corpus[2])
-    assert list(parser.parse_stream(few)) == parser.parse(corpus[2])
-    assert parser.predict(corpus[2], jobs=2) == parser.predict(corpus[2])
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -147,11 +138,11 @@ def test_streams_are_parsed_as_they_come(parser, corpus):
         ({"oracle": "delphi"}, "oracle cannot be 'delphi'"),
         ({"beam": 0}, "beam must be"),
         ({"bits": 40}, "bits must be"),
-        ({"label_weight": 2.0}, "label_weight must lie"),
+        ({"label_weight": 2.0}, "label_weight must be"),
         ({"features": "poor"}, "features cannot be 'poor'"),
         ({"features": {"shapes": []}}, "'moves' and 'labels'"),
         ({"features": ["s0.nothing"]}, "in the template"),
-        ({"learner": "guess"}, "no learner 'guess'"),
+        ({"learner": "guess"}, "learner cannot be 'guess'"),
     ],
 )
 def test_bad_settings_are_said(corpus, settings, message):
@@ -170,17 +161,6 @@ def test_what_is_no_tree_is_said(heads, message):
     with pytest.raises(CorpusError, match=message) as error:
         make_parser().fit([bad])
     assert "bad.conllu" in str(error.value)
-
-
-def test_what_is_not_a_sentence_is_said(parser):
-    with pytest.raises(ConfigError, match="is not a sentence"):
-        parser.predict(["she can see"])
-    with pytest.raises(ConfigError, match="list of Sentence objects"):
-        make_parser().fit([["a"]])
-    with pytest.raises(CorpusError, match="nothing to learn"):
-        make_parser().fit([])
-    with pytest.raises(NotFittedError):
-        make_parser().predict([["a"]])
 
 
 def test_learners_say_more_than_their_name():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,6 @@ from treewright.dependency import DependencyParser
 from treewright.learners.rl import IPlus, PolicyGradient, mean_reward
 from treewright.learners.rl_training import train_rl
 from treewright.search import decode, interpreted
-from treewright.search.engine import decode_pass
 from treewright.search.scoring import score_actions
 
 
@@ -35,8 +32,8 @@ def test_policy_gradient_with_a_terminal_reward_trains_a_parser():
     # the weights are those of a policy that decodes as any other
     (few,) = environments(test[:5])
     weights = few.policy_weights(trained.weights)
-    plain = replace(few.packed, task=few.packed.task.plain())
-    losses = decode(plain, weights, passes=(interpreted(decode_pass), None)).losses
+    plain = few.packed.plain()
+    losses = decode(plain, weights).losses
     np.testing.assert_allclose(few.run(trained.weights, np.arange(5)).accuracy, 1.0 - losses / plain.lengths)
 
 
@@ -57,7 +54,7 @@ def test_gradients_lie_where_scores_look_for_weights():
         sentence(["he", "sees", "the", "cat"], [2, 0, 4, 2], ["subj", "root", "det", "obj"]),
     ]
     (environment,) = environments(trees)
-    task, packed = environment.packed.task, replace(environment.packed, task=environment.packed.task.plain())
+    task, packed = environment.packed.task, environment.packed.plain()
     θ, v = np.random.default_rng(6).normal(size=(2, environment.size))
     rolled = environment.rollouts(θ, np.arange(2), infusion=1.0, discount=0.0, credit="unit", temperature=0.7)
 

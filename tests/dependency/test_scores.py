@@ -171,10 +171,10 @@ def test_only_the_ten_most_frequent_confusions_are_kept():
 
 
 def test_scores_are_plain_values():
-    plain = score_dependencies(GOLD, PREDICTED).to_dict()
+    plain = score_dependencies(GOLD, PREDICTED).as_dict()
     assert json.loads(json.dumps(plain))["without_punctuation"]["tokens"] == 6
     assert plain["relations"][0]["relation"] == "advmod"
-    plain = compare_dependencies(GOLD, PREDICTED, GOLD, samples=10).to_dict()
+    plain = compare_dependencies(GOLD, PREDICTED, GOLD, samples=10).as_dict()
     assert json.loads(json.dumps(plain))["measure"] == "las"
 
 

@@ -11,8 +11,10 @@ from tests.dependency.helpers import sentence
 from treewright.corpora import Sentence, load_corpus
 from treewright.corpora.builtin import builtin_corpus
 from treewright.dependency import DependencyParser, find_system, system_names
-from treewright.dependency.trace import DONE, trace, trace_gold
+from treewright.dependency.trace import trace_gold
 from treewright.errors import ConfigError, CorpusError
+from treewright.reports.trace_transitions import transition_rows
+from treewright.tracing import Trace
 
 LECTURES = Path(__file__).resolve().parents[2] / "docs" / "lectures.conllu"
 SYSTEMS = system_names()
@@ -105,38 +107,52 @@ def lecture(name):
     return found
 
 
-def configuration(step):
-    return [" ".join(step.stack), " ".join(step.buffer), step.action]
+def rows(*args, **settings):
+    """The rows of a table of transitions: moves and labels together."""
+    return transition_rows(trace_gold(*args, **settings))
+
+
+def named(row, name):
+    return " ".join(("root", *row.trace.words)[k] for k in row.step.state[name])
+
+
+def configuration(row):
+    return [named(row, "stack"), named(row, "buffer"), row.action]
 
 
 def built(steps, n):
-    """The heads that a trace gives."""
-    heads = {step.dependent: step.head for step in steps if step.head is not None}
+    """The heads that the arcs of a trace give."""
+    heads = {row.arc["dependent"]: row.arc["head"] for row in steps if row.arc is not None}
     return tuple(heads[word] for word in range(1, n + 1))
 
 
+def errors(steps):
+    return steps[-1].step.measures["errors"]
+
+
 def test_book_the_flight_through_houston():
-    steps = trace_gold(lecture("flight"), "arc-standard")
-    assert [[str(step.number), *configuration(step)] for step in steps] == table(FIG_14_8)
+    steps = rows(lecture("flight"), "arc-standard")
+    assert [[str(row.number), *configuration(row)] for row in steps] == table(FIG_14_8)
 
 
 def test_economic_news():
-    steps = trace_gold(lecture("news"), "arc-standard-buffer")
-    assert [[str(step.number + 1), *configuration(step)] for step in steps[:12]] == table(NEWS)
+    steps = rows(lecture("news"), "arc-standard-buffer")
+    assert [[str(row.number + 1), *configuration(row)] for row in steps[:12]] == table(NEWS)
     assert len(steps) == 19
     assert built(steps, 9) == (2, 3, 0, 5, 3, 5, 8, 6, 3)
 
 
 def test_the_very_model_of_a_modern_major_general():
-    steps = trace_gold(lecture("general"), "arc-standard-buffer")
-    assert [[str(step.number + 1), *configuration(step), step.edge] for step in steps] == table(GENERAL)
+    steps = rows(lecture("general"), "arc-standard-buffer")
+    assert [[str(row.number + 1), *configuration(row), row.edge] for row in steps] == table(GENERAL)
 
 
 def test_the_fat_cat():
-    *steps, done = trace_gold(lecture("cat"), "arc-standard-buffer")
-    columns = [(s.action, s.head, s.head_word, s.dependent, s.dependent_word) for s in steps]
-    assert [["" if value is None else str(value) for value in row] for row in columns] == table(CAT)
-    assert done.action == DONE
+    *steps, done = rows(lecture("cat"), "arc-standard-buffer")
+    ends = [[row.arc["head"], row.word("head"), row.arc["dependent"], row.word("dependent")] if row.arc else [""] * 4
+            for row in steps]  # fmt: skip
+    assert [[row.action, *map(str, end)] for row, end in zip(steps, ends, strict=True)] == table(CAT)
+    assert done.is_done
 
 
 class TestHeWroteHerALetter:
@@ -146,29 +162,33 @@ class TestHeWroteHerALetter:
 
     @pytest.mark.parametrize("moves", [LATE, EARLY])
     def test_both_sequences_build_the_tree(self, moves):
-        steps = trace_gold(lecture("letter"), "arc-eager", moves=moves.split())
-        assert built(steps, 6) == self.gold
-        assert steps[-1].errors == 0
-        assert all(step.costs[step.action] == 0 for step in steps[:-1])
+        trace = trace_gold(lecture("letter"), "arc-eager", moves=moves.split())
+        assert trace.actions == tuple(moves.split())
+        assert trace.result["heads"] == built(transition_rows(trace), 6) == self.gold
+        assert trace.steps[-1].measures == {"errors": 0.0}
+        assert trace.first_error is None
 
     @pytest.mark.parametrize("oracle", ["static", "dynamic"])
     def test_algorithm_1_produces_the_first(self, oracle):
-        *steps, _ = trace_gold(lecture("letter"), "arc-eager", oracle=oracle)
-        assert " ".join(step.transition for step in steps) == LATE
+        assert " ".join(trace_gold(lecture("letter"), "arc-eager", oracle=oracle).actions) == LATE
 
     def test_zero_costs(self):
-        *steps, _ = trace_gold(lecture("letter"), "arc-eager")
-        assert [" ".join(step.zero_cost) for step in steps] == [
+        *steps, _ = rows(lecture("letter"), "arc-eager")
+        assert [" ".join(move for move, cost in row.costs.items() if cost == 0) for row in steps] == [
             "SH", "LA", "RA", "RA", "SH RE", "LA", "RE", "RA", "RE", "RA",
         ]  # fmt: skip
+        # of the labels of an arc that is gold, one is right; those of an arc that is wrong all cost the same
+        assert steps[1].step.zero_cost == steps[1].step.expert == ("LA_SBJ",)
+        assert {c.cost for c in steps[1].step.candidates if c.action.startswith("RA")} == {2.0}
 
     @pytest.mark.parametrize(("oracle", "loss"), [("static", 3), ("dynamic", 1)])
     def test_after_a_wrong_shift(self, oracle, loss):
         """The 4th transition is SHIFT: the static oracle ends with three errors, the dynamic one with one."""
-        steps = trace_gold(lecture("letter"), "arc-eager", oracle=oracle, moves=["SH", "LA", "RA", "SH"])
+        steps = rows(lecture("letter"), "arc-eager", oracle=oracle, moves=["SH", "LA", "RA", "SH"])
         assert steps[3].costs == {"SH": 1, "RA": 0}
         assert steps[4].costs == {"SH": 0, "LA": 0, "RA": 1}
-        assert steps[-1].errors == loss
+        assert errors(steps) == loss
+        assert steps[0].trace.first_error.number == 3
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -178,10 +198,11 @@ def test_every_tree_is_built(system, n):
     for heads in trees:
         words = sentence([f"w{k}" for k in range(1, n + 1)], heads)
         for oracle in ("static",) if system == "swap" else ("static", "dynamic"):
-            steps = trace_gold(words, system, oracle=oracle)
-            assert built(steps, n) == heads
-            assert steps[-1].errors == 0
-            assert all(step.costs.get(step.action, 0) == 0 for step in steps)
+            trace = trace_gold(words, system, oracle=oracle)
+            assert built(transition_rows(trace), n) == trace.result["heads"] == heads
+            assert trace.steps[-1].measures == {"errors": 0.0}
+            assert trace.first_error is None
+            assert all(step.correct for step in trace.decisions)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -189,38 +210,38 @@ def test_moves_are_those_of_the_naive_twin(system):
     names = find_system(system).move_names
     for heads in naive.projective_trees(4):
         config = naive.start(4)
-        for step in trace_gold(sentence(["a", "b", "c", "d"], heads), system):
-            words = ["root", "a", "b", "c", "d"]
-            assert step.stack == tuple(words[node] for node in config[0])
-            assert step.buffer == tuple(words[node] for node in config[1])
-            possible = naive.moves(system, config)
-            if system != "swap":
-                assert sorted(step.costs) == sorted(names[move] for move in possible)
-            if step.action != DONE:
-                config = naive.after(system, config, names.index(step.action))
+        for row in rows(sentence(["a", "b", "c", "d"], heads), system):
+            assert row.step.state["stack"] == tuple(config[0])
+            assert row.step.state["buffer"] == tuple(config[1])
+            if row.is_done:
+                break
+            assert sorted(row.costs) == sorted(names[move] for move in naive.moves(system, config))
+            config = naive.after(system, config, names.index(row.action))
 
 
 def test_crossing_arcs_are_lifted_unless_there_is_swap():
     crossing = sentence(["a", "b", "c", "d"], [3, 4, 0, 3], ["x", "y", "root", "z"])
-    swapped = trace_gold(crossing, "swap")
-    assert "SWAP" in [step.action for step in swapped]
+    swapped = rows(crossing, "swap")
+    assert "SWAP" in [row.action for row in swapped]
     assert built(swapped, 4) == (3, 4, 0, 3)
-    lifted = trace_gold(crossing, "arc-hybrid")
+    lifted = rows(crossing, "arc-hybrid")
     assert built(lifted, 4) == (3, 3, 0, 3)
-    assert "y↑z" in [step.label for step in lifted]
-    assert lifted[-1].errors == 0
+    assert "y↑z" in [row.label for row in lifted]
+    assert errors(lifted) == 0
+    assert lifted[0].trace.result == {"heads": (3, 4, 0, 3), "labels": ("x", "y", "root", "z")}
 
 
 def test_unlabelled():
-    steps = trace_gold(lecture("letter"), "arc-eager", labelled=False)
-    assert [step.transition for step in steps][:3] == ["SH", "LA", "RA"]
-    assert {step.label for step in steps} == {None}
+    trace = trace_gold(lecture("letter"), "arc-eager", labelled=False)
+    assert trace.actions[:3] == ("SH", "LA", "RA")
+    assert {arc["label"] for arc in trace.steps[-1].state["arcs"]} == {None}
+    assert {len({c.action for c in step.candidates}) - len(step.candidates) for step in trace.steps} == {0}
 
 
 def test_a_wrong_label_is_an_error():
     moves = ["SH", "LA_OBJ"]
-    assert trace_gold(lecture("letter"), "arc-eager", moves=moves)[-1].errors == 1
-    assert trace_gold(lecture("letter"), "arc-eager", moves=moves, labelled=False)[-1].errors == 0
+    assert errors(rows(lecture("letter"), "arc-eager", moves=moves)) == 1
+    assert errors(rows(lecture("letter"), "arc-eager", moves=moves, labelled=False)) == 0
 
 
 @pytest.mark.parametrize(
@@ -244,44 +265,97 @@ def test_no_tree():
     with pytest.raises(CorpusError, match="a cycle"):
         trace_gold(sentence(["a", "b", "c"], [2, 1, 0]))
     with pytest.raises(CorpusError, match="has no head"):
-        trace("arc-eager", ["a", "b"])
+        trace_gold(Sentence.from_words(["a", "b"]), "arc-eager")
     with pytest.raises(CorpusError, match="without words"):
         trace_gold(Sentence(()))
 
 
-@pytest.mark.jit
-@pytest.mark.parametrize("mode", ["accurate", "fast"])
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_the_steps_of_a_parser_build_what_it_predicts(system, mode):
-    corpus = builtin_corpus(train=60, dev=0, test=8)
+@pytest.fixture(scope="module")
+def corpus():
+    return builtin_corpus(train=60, dev=0, test=8)
+
+
+@pytest.fixture(scope="module", params=[(s, m) for s in SYSTEMS for m in ("accurate", "fast")], ids=" ".join)
+def parser(request, corpus):
+    system, mode = request.param
     learner = {"name": "exploration", "passes": 2}
-    parser = DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
-    for one, (heads, labels) in zip(corpus.test, parser.predict(corpus.test), strict=True):
-        steps = trace(parser, one)
-        arcs = {step.dependent: (step.head, step.label) for step in steps if step.head is not None}
+    return DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
+
+
+@pytest.mark.jit
+def test_the_steps_of_a_parser_build_what_it_predicts(parser, corpus):
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
+        trace = parser.trace(one, one)
+        assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
+        assert trace.metadata["moves"] == find_system(parser.system).move_names
+        steps = transition_rows(trace)
+        arcs = {row.arc["dependent"]: (row.arc["head"], row.arc["label"]) for row in steps if row.arc is not None}
         assert [arcs[word] for word in range(1, len(one) + 1)] == list(zip(heads, labels, strict=True))
         wrong = sum((t.head, t.deprel) != arcs[k] for k, t in enumerate(one, 1))
-        assert steps[-1].errors == wrong or system == "arc-eager"  # where late arcs are errors even if right
-        for step in steps[:-1]:
-            if step.scores:
-                best = step.action if mode == "fast" else step.transition
-                assert best == next(iter(step.scores))
-                assert len(step.scores) <= 3
-            if step.label_scores:
-                assert step.label == next(iter(step.label_scores))
-            if step.costs:
-                assert min(step.costs.values()) == 0
+        assert errors(steps) == wrong or parser.system == "arc-eager"  # where late arcs are errors even if right
+        for step in trace.decisions:
+            assert step.action == step.best[0].action
+            assert sum(candidate.probability for candidate in step.candidates) == pytest.approx(1.0)
+            assert min(candidate.cost for candidate in step.candidates) == 0 or parser.system == "swap"
+            assert step.expert == step.zero_cost
+        assert all(row.label_step is not None for row in steps if row.arc) == (parser.mode == "fast")
 
 
 @pytest.mark.jit
-def test_without_gold_trees_there_are_no_costs():
-    corpus = builtin_corpus(train=60, dev=0, test=1)
-    parser = DependencyParser(bits=12, learner={"name": "exploration", "passes": 2}).fit(corpus.train)
-    bare = trace(parser, corpus.test[0].forms, labelled=False, top=1)
-    assert all(not step.costs and step.errors is None and step.label is None for step in bare)
-    assert all(len(step.scores) <= 1 for step in bare)
-    assert all(not step.costs for step in trace(parser, corpus.test[0], gold=False))
+def test_the_expert_is_followed(parser, corpus):
+    for one in corpus.test[:3]:
+        trace = parser.trace(one, one, follow="gold")
+        assert trace.first_error is None
+        assert trace.result["heads"] == tuple(token.head for token in one)
+        assert trace.steps[-1].measures == {"errors": 0.0}
+
+
+@pytest.mark.jit
+def test_costs_do_not_depend_on_the_parsers_oracle_and_weights_of_labels(corpus):
+    learner = {"name": "exploration", "passes": 1}
+    parser = DependencyParser(bits=10, learner=learner).fit(corpus.train)
+    found = parser.trace(corpus.test[0], corpus.test[0])
+    parser.oracle, parser.label_weight = "static", 0.25
+    assert parser.trace(corpus.test[0], corpus.test[0]) == found
+    assert (parser.oracle, parser.label_weight) == ("static", 0.25)
+    bare = parser.trace(corpus.test[0], corpus.test[0], labelled=False)
+    assert bare.actions == found.actions
+    assert bare.steps[-1].measures["errors"] <= found.steps[-1].measures["errors"]
+
+
+@pytest.mark.jit
+def test_without_gold_trees_there_are_no_costs(parser, corpus):
+    bare = parser.trace(corpus.test[0].forms, labelled=False)
+    assert not bare.has_gold
+    assert all(c.cost is None for step in bare.steps for c in step.candidates)
+    assert all(step.correct is None and not step.measures and not step.expert for step in bare.steps)
+    assert {row.label for row in transition_rows(bare)} == {""}
+    assert parser.trace(corpus.test[0]).first_error is None
     with pytest.raises(CorpusError, match="has no head"):
-        trace(parser, ["a"], gold=True)
+        parser.trace(["a"], Sentence.from_words(["a"]))
     with pytest.raises(CorpusError, match="without words"):
-        trace(parser, [])
+        parser.trace([])
+    with pytest.raises(CorpusError, match="other words"):
+        parser.trace(["a"], corpus.test[0])
+    with pytest.raises(ConfigError, match="follow cannot be 'me'"):
+        parser.trace(["a"], follow="me")
+    with pytest.raises(ConfigError, match="follow 'gold' needs the right annotation"):
+        parser.trace(["a"], follow="gold")
+    with pytest.raises(ConfigError, match="'a b' is not a sentence"):
+        parser.trace("a b")
+    with pytest.raises(TypeError, match="kind"):
+        parser.trace(["a"], kind="pops")
+    assert Trace.from_json(bare.to_json()) == bare
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("system", "mode", "beam"), [("arc-hybrid", "accurate", 4), ("arc-eager", "fast", 3)])
+def test_the_hypothesis_that_wins_is_followed(system, mode, beam, corpus):
+    learner = {"name": "exploration", "passes": 1}
+    parser = DependencyParser(system, mode=mode, beam=beam, bits=8, learner=learner).fit(corpus.train)
+    wins = 0
+    for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
+        trace = parser.trace(one)
+        assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
+        wins += any(step.action != step.best[0].action for step in trace.decisions)
+    assert wins, "with a beam, the best action of a step is not always taken"

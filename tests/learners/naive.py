@@ -11,14 +11,15 @@ from treewright.learners.passes import (
     COST_OF_ACTION,
     COST_OF_OPTIMAL,
     COST_OF_ORACLE,
+    Choices,
+    Outcome,
     imitate_pass,
+    new_space,
 )
-from treewright.policies import Perceptron
-from treewright.policies.updates import new_model
 from treewright.search import Packed
-from treewright.search.engine import MIX_PER_STEP, NO_ROLL_OUT
-from treewright.search.examples import Examples
-from treewright.search.running import check_steps, shape_of
+from treewright.search.engine import MIX_PER_STEP, RollOut, Shard
+from treewright.search.examples import Examples, new_log
+from treewright.search.running import as_policy, check_steps, kernel_for, prepare, sentences_of
 
 
 class Seen(NamedTuple):
@@ -45,7 +46,7 @@ def naive_imitate(
     weights: Any,
     mixture: list[float],
     roll_in: int,
-    roll_out: int = NO_ROLL_OUT,
+    roll_out: int | None = None,
     *,
     cost: int = COST_OF_ACTION,
     samples: int = 1,
@@ -63,7 +64,7 @@ def naive_imitate(
             if len(actions) > 1:
                 if t > 0 and roll_in == MIX_PER_STEP:
                     actor = dice.actor(mixture, roll_in)
-                if roll_out == NO_ROLL_OUT:
+                if roll_out is None:
                     costs = naive_costs(episode.expert_costs(), cost)
                 else:
                     costs = naive_deviation_costs(episode, weights, mixture, roll_out, dice, samples, cut)
@@ -78,34 +79,32 @@ def imitate(
     weights: Any,
     mixture: list[float],
     roll_in: int,
-    roll_out: int = NO_ROLL_OUT,
+    roll_out: int | None = None,
     *,
     cost: int = COST_OF_ACTION,
     samples: int = 1,
     cut: int = 0,
     seed: int = 0,
     iteration: int = 1,
-    run: Any = imitate_pass,
 ) -> list[Seen]:
     """The same by the kernel."""
-    n, task, update = len(packed), packed.task, Perceptron()
-    outcome, control = np.zeros((n, 4)), np.zeros(2, np.int64)
-    sizes = np.diff(packed.state_offsets())
-    bounds = task.steps_bound(packed.lengths.astype(np.int64))
-    model = new_model(update, *weights.shape[1:])
-    # fmt: off
-    collected = run(task, packed.arrays, np.arange(n, dtype=np.int64), 0, n, weights, np.array(mixture), roll_in,
-                    roll_out, samples, cut, cost, False, 0.1, False, update.rule(), model, sizes, bounds,
-                    shape_of(task), seed, iteration, outcome, control, 1)
-    # fmt: on
-    check_steps(packed, outcome[:, 3].astype(np.int64))
-    return unpack(collected, task.n_actions)
+    n, task = len(packed), packed.task
+    outcome = Outcome(np.zeros(n), np.zeros(n), np.zeros(n, np.int64))
+    shard = Shard(0, n, np.zeros(2, np.int64), 1)
+    scorer = prepare(as_policy(weights), packed, np.arange(n), mixture)
+    choices = Choices(roll_in, cost, False, 0.1, False, seed, iteration)
+    rolling = None if roll_out is None else RollOut(roll_out, samples, cut)
+    space = new_space(scorer, task, int(np.diff(packed.state_at).max()))
+    run, sentences = kernel_for(packed, imitate_pass), sentences_of(packed)
+    log = run(task, sentences, np.arange(n), shard, scorer, choices, rolling, None, space, new_log(8), outcome)
+    check_steps(packed, outcome.trouble)
+    return unpack(log.written(task.structured), task.n_actions)
 
 
 def unpack(examples: Examples, n_actions: int) -> list[Seen]:
     """Examples one by one, with all actions and costs written out."""
     found = []
-    for e in range(len(examples.feature_at) - 1):
+    for e in range(len(examples.observed_at) - 1):
         first, last = examples.action_at[e], examples.action_at[e + 1]
         actions = examples.actions[first:last].tolist() or list(range(n_actions))
         costs = [float(examples.usual_cost[e])] * len(actions)
@@ -115,6 +114,6 @@ def unpack(examples: Examples, n_actions: int) -> list[Seen]:
         if len(examples.extra_at) > 1:
             at = examples.extra_at[first : last + 1]
             extra = [examples.extra[at[k] : at[k + 1]].tolist() for k in range(last - first)]
-        features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
+        features = examples.observed[examples.observed_at[e] : examples.observed_at[e + 1]]
         found.append(Seen(features.tolist(), actions, costs, extra))
     return found

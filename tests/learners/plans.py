@@ -69,11 +69,11 @@ class Labelling:
     def expert_values(self, θ, which):
         return sum(self.value(θ, i, self.experts[i]) for i in which)
 
-    def optimal_features(self, θ, which, *, loss=0.0, jobs=1):
+    def optimal_features(self, θ, which, *, margin=0.0, jobs=1):
         self.calls += 1
         total, value = np.zeros(self.size), 0.0
         for i in which:
-            θ_loss = θ - loss * self.plan_features(i, self.experts[i])  # Algorithm 4, its first loop
+            θ_loss = θ - margin * self.plan_features(i, self.experts[i])  # Algorithm 4, its first loop
             best = self.best_first(θ_loss, i)[0]
             total += self.plan_features(i, best)
             value += self.value(θ_loss, i, best)

@@ -14,20 +14,11 @@ from treewright.learners.passes import (
     COST_OF_OPTIMAL,
     COST_OF_ORACLE,
     choose_next,
-    imitate_pass,
 )
-from treewright.search import interpreted
-from treewright.search.engine import (
-    BOTH,
-    EXPERT,
-    LEARNED,
-    MIX_PER_ROLL,
-    MIX_PER_STEP,
-    NO_ROLL_OUT,
-)
+from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_ROLL, MIX_PER_STEP
 
 WHO = {"expert": EXPERT, "learned": LEARNED, "mixed-per-step": MIX_PER_STEP, "mixed-per-roll": MIX_PER_ROLL}
-ROLL_OUTS = {**WHO, "both": BOTH, "none": NO_ROLL_OUT}
+ROLL_OUTS = {**WHO, "both": BOTH, "none": None}
 
 
 @pytest.fixture(scope="module")
@@ -154,14 +145,14 @@ def test_many_examples_outgrow_the_first_arrays(corpora):
     assert_same(seen, naive_imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT))
 
 
-@pytest.mark.parametrize("roll_out", [NO_ROLL_OUT, EXPERT])
+@pytest.mark.parametrize("roll_out", [None, EXPERT])
 def test_an_episode_longer_than_declared_is_told_with_and_without_roll_outs(roll_out):
     class Hasty(Track):
         max_steps = "n - 1"
 
-    packed = Hasty().pack([[Token(CUE, 0)] * 4])
+    packed = Hasty().plain().pack([[Token(CUE, 0)] * 4])
     with pytest.raises(TaskError, match=r"'Hasty': sentence 0 \(of length 4\) is not final after 3 steps"):
-        imitate(packed, random_weights(packed), [0.0, 1.0], LEARNED, roll_out, run=interpreted(imitate_pass))
+        imitate(packed, random_weights(packed), [0.0, 1.0], LEARNED, roll_out)
 
 
 def test_a_dead_end_that_only_roll_outs_reach_is_told():
@@ -170,11 +161,10 @@ def test_a_dead_end_that_only_roll_outs_reach_is_told():
         def actions(x, state, out):
             return 0 if state.off[0] == 1 else Track.actions(x, state, out)
 
-    packed = DeadEnd().pack([[Token(CUE, 0)] * 2])
-    run = interpreted(imitate_pass)
-    assert len(imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT, run=run)) == 2
+    packed = DeadEnd().plain().pack([[Token(CUE, 0)] * 2])
+    assert len(imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT)) == 2
     with pytest.raises(TaskError, match=r"'DeadEnd': sentence 0 .* offers no action"):
-        imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT, EXPERT, run=run)
+        imitate(packed, random_weights(packed), [1.0, 1.0], EXPERT, EXPERT)
 
 
 # ---- CHOOSE_NEXT

@@ -27,14 +27,14 @@ from treewright.learners.rl import (
 from treewright.learners.rl_training import RLPass, train_rl
 from treewright.search import Features
 from treewright.search.environment import Results, Rollouts
-from treewright.search.rollouts import TransitionEnvironment
+from treewright.search.transition_environment import TransitionEnvironment
 
 
 class Corridor:
     """Two steps, left or right at each; the reward of example i is that of the path taken, from a table.
 
     The weights are the scores of the two actions in each of the three states of each kind of example. The oracle goes
-    where most is to be had. Shaped rewards spread the most that can be had over both steps, less what each has lost.
+    where the reward is highest. Shaped rewards spread the highest reward over both steps, less what each has lost.
     """
 
     def __init__(self, tables, kinds=None, initial=None):
@@ -223,7 +223,7 @@ def test_training_goes_on_where_it_was_interrupted(corridor, tmp_path, learner):
     same_training(train(checkpoint=tmp_path, resume=True), whole)
     assert len(corridor.calls) - calls == 2 * len(corridor)  # two passes were left
     same_training(train(checkpoint=tmp_path, resume=True), whole)  # and now none
-    same_training(train(checkpoint=tmp_path), whole)  # begins anew
+    same_training(train(checkpoint=tmp_path), whole)  # begins again
     with pytest.raises(ConfigError, match="other data or settings"):
         train_rl(replace(learner, step_size=0.9), corridor, seed=4, checkpoint=tmp_path, resume=True)
     corridor.fingerprint = "another corpus"

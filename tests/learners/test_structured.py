@@ -36,18 +36,19 @@ from treewright.learners import (
     table,
     train,
 )
-from treewright.learners.structured import structured_pass
+from treewright.learners.structured import new_lattice, new_outcome, structured_pass
 from treewright.policies import Perceptron
 from treewright.policies.updates import Model, final_weights, new_model
-from treewright.search import Packed, Task, cross2, interpreted
-from treewright.search.running import check_steps, shape_of
+from treewright.search import Packed, Task, cross2
+from treewright.search.engine import Shard
+from treewright.search.examples import new_log
+from treewright.search.running import as_policy, check_steps, kernel_for, prepare, scratch_for, sentences_of
 from treewright.search.scoring import place
 from treewright.tagging import SequenceLabelling, Tagger
-from treewright.tagging.words import WordTable
+from treewright.tagging.words import word_rows
 
 BITS = 10
 ROWS = 1 << BITS
-PLAIN = interpreted(structured_pass)
 VIOLATIONS = ("early", "max")
 
 
@@ -164,31 +165,35 @@ def model_of(packed, weights=None):
     return model
 
 
-def run_pass(packed: Packed, model: Model, order, width, violation, run=structured_pass):
+def run_pass(packed: Packed, model: Model, order, width, violation):
     """A pass by the kernel: loss, steps and violations of each sentence."""
     n, task = len(packed), packed.task
-    outcome, control = np.zeros((n, 4)), np.zeros(2, np.int64)
-    sizes, bounds = np.diff(packed.state_offsets()), task.steps_bound(packed.lengths.astype(np.int64))
+    outcome = new_outcome(n)
+    control, early = np.zeros(2, np.int64), violation == "early"
+    scorer = prepare(as_policy(model.weights), packed, np.arange(n))
+    online = Perceptron().online(model)
+    if task.is_plain:
+        online = online._replace(kind=online.kind.plain())
+    lattice = new_lattice(width, int(np.diff(packed.state_at).max()), int(packed.bounds.max()))
+    run, scratch, shard = kernel_for(packed, structured_pass), scratch_for(scorer, task), Shard(0, n, control, 1)
     order = np.asarray(order, np.int64)
     # fmt: off
-    run(task, packed.arrays, order, 0, n, width, violation == "early", Perceptron().rule(), model, sizes, bounds,
-        shape_of(task), outcome, control, 1)
+    run(task, sentences_of(packed), order, shard, scorer, online, early, lattice, scratch, new_log(1), outcome)
     # fmt: on
-    check_steps(packed, outcome[:, 3].astype(np.int64))
+    check_steps(packed, outcome.trouble)
     assert control[1] == n
-    return [tuple(row) for row in outcome[:, :3].tolist()]
+    return list(zip(*(array.tolist() for array in outcome[:3]), strict=True))
 
 
 def pack_words(sentences):
     """Sentences for the task of the tagger."""
     labels = sorted({label for s in sentences for label in s.column("upos")})
     forms = [form for s in sentences for form in s.forms]
-    words = WordTable({form.lower() for form in forms})
+    numbers, table = word_rows(forms, {form.lower() for form in forms})
     lengths = np.array([len(s) for s in sentences], np.int32)
     at = np.concatenate([[0], np.cumsum(lengths)])
-    numbers = np.array(words.numbers(forms), np.int32)
     gold = np.array([labels.index(label) for s in sentences for label in s.column("upos")], np.int32)
-    task = SequenceLabelling(len(labels), words.array())
+    task = SequenceLabelling(len(labels), table)
     return task.packed(lengths, {"words": numbers, "words_at": at, "gold": gold, "gold_at": at})
 
 
@@ -275,14 +280,13 @@ def track():
 @pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("corpus", ["track", "picking", "tagging", "staged"])
 def test_passes_equal_the_twin(corpora, corpus, violation, width):
-    packed = corpora[corpus]
-    run = PLAIN if corpus == "staged" else structured_pass  # one class less to compile
+    packed = corpora[corpus].plain() if corpus == "staged" else corpora[corpus]  # one class less to compile
     for weights in (some_weights(packed), np.zeros_like(some_weights(packed))):
         model = model_of(packed, weights)
         history = [weights.copy()]
         for pass_number in range(3):
             order = np.random.default_rng(pass_number).permutation(len(packed))
-            told = run_pass(packed, model, order, width, violation, run)
+            told = run_pass(packed, model, order, width, violation)
             expected, later = naive_pass(packed, order.tolist(), weights, width, violation)
             assert told == [one[:3] for one in expected]
             np.testing.assert_array_equal(model.weights, weights)
@@ -297,11 +301,11 @@ def test_passes_equal_the_twin(corpora, corpus, violation, width):
 @pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("corpus", ["track", "picking", "tagging"])
 def test_compiled_and_interpreted_passes_agree_to_the_bit(corpora, corpus, violation):
-    packed, found = corpora[corpus], []
-    weights = np.random.default_rng(3).normal(size=some_weights(packed).shape)
-    for run in (structured_pass, PLAIN):
+    compiled, found = corpora[corpus], []
+    weights = np.random.default_rng(3).normal(size=some_weights(compiled).shape)
+    for packed in (compiled, compiled.plain()):
         model = model_of(packed, weights)
-        told = [run_pass(packed, model, range(len(packed)), 3, violation, run) for _ in range(2)]
+        told = [run_pass(packed, model, range(len(packed)), 3, violation) for _ in range(2)]
         found.append((told, sha(*model)))
     assert found[0] == found[1]
 
@@ -391,13 +395,13 @@ def test_a_finished_gold_episode_waits_for_the_others_and_may_still_fall_out():
             for k in range(n):
                 out[k] = 0.0 if actions[k] == SKIP else 1.0
 
-    packed = Short().pack([[Token(OPEN, 0)] * 4])
+    packed = Short().plain().pack([[Token(OPEN, 0)] * 4])
     for seed in range(30):
         weights = some_weights(packed, seed)
         for violation in VIOLATIONS:
             model, twin = model_of(packed, weights), weights.copy()
             told = naive_sentence(packed, 0, twin, 2, violation)
-            assert run_pass(packed, model, [0], 2, violation, PLAIN) == [told[:3]]
+            assert run_pass(packed, model, [0], 2, violation) == [told[:3]]
             np.testing.assert_array_equal(model.weights, twin)
 
 
@@ -613,9 +617,9 @@ class Loiterer(Track):
     ],
 )
 def test_a_task_that_breaks_the_contract_is_told_so(broken, message, violation):
-    packed = broken().pack([[Token(CUE, 0)] * 3])
+    packed = broken().plain().pack([[Token(CUE, 0)] * 3])
     with pytest.raises(TaskError, match=rf"task '{broken.__name__}': sentence 0 \(of length 3\) .*{message}"):
-        run_pass(packed, model_of(packed), [0], 8, violation, PLAIN)
+        run_pass(packed, model_of(packed), [0], 8, violation)
 
 
 # ---- tagging

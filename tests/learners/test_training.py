@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tests.learners.naive import unpack
-from tests.policies.naive import Example, as_examples, learn
+from tests.policies.naive import Example, as_examples, learn, scratch_for
 from tests.toys import Track, random_track, treacherous_track
 from treewright.errors import ConfigError
 from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, VDAgger, make_learner, train
 from treewright.learners.checkpoints import Judge
+from treewright.policies.linear import LinearTrainer
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
 from treewright.search.examples import Examples
 
@@ -77,24 +78,44 @@ def test_small_sentences_come_first():
     assert history[0].decisions == train(Imitation(passes=1), short, bits=BITS).history[0].decisions
 
 
-def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
-    contradiction = [Example([3], [0, 1], [0.0, 1.0]), Example([3], [0, 1], [1.0, 0.0])]
+def test_mistakes_are_counted_for_each_example():
+    contradiction = [Example([3], [0, 1], [0.0, 1.0]), Example([3], [0, 1], [1.0, 0.0]), Example([1], [0], [0.0])]
     flat, update = as_examples(contradiction, structured=False), make_update("perceptron")
+    model, mistakes, control = new_model(update, 4, 2), np.zeros(3, np.int32), np.zeros(2, np.int64)
+    scratch = scratch_for(contradiction, model)
+    totals = [
+        learn_pass(update.online(model), flat, np.array(order), mistakes, scratch, control, 1)
+        for order in ([0, 1, 2], [1, 0], [0, 1])
+    ]
+    # the first action is preferred where scores are equal, as they are again after every second example
+    assert totals == [1.0, 2.0, 1.0]
+    assert mistakes.tolist() == [1, 3, 0]
+    assert control[1] == model.clock[0] == 7
 
-    def visits(bound):
-        model, mistakes, seen = new_model(update, 4, 2), np.zeros(2, np.int32), []
-        for _ in range(8):
-            before, control = int(model.clock[0]), np.zeros(2, np.int64)
-            learn_pass(flat, np.arange(2), update.rule(), model, 2, mistakes, bound, control, 1)
-            assert control[1] == 2  # what is left out is done, too
-            seen.append(int(model.clock[0]) - before)
-        return seen, mistakes.tolist()
 
-    assert visits(0) == ([2] * 8, [0, 0])
-    seen, mistakes = visits(2)
-    assert seen[0] == 2
-    assert seen[-1] < 2
-    assert max(mistakes) == 2
+def test_examples_that_stay_wrong_are_left_out_after_alpha_mistakes():
+    """A fork without hints cannot be learned: whatever the policy says there, some of the examples stay wrong."""
+    treacherous = Track().pack(treacherous_track(np.random.default_rng(53), 20, 2))
+    seen = []
+
+    class Counting(LinearTrainer):
+        def learn(self, examples, order, mistakes, tell):
+            before = mistakes.copy()
+            result = super().learn(examples, order, mistakes, tell)
+            seen.append((len(order), examples.size, before[order].max(initial=0), mistakes.max(initial=0)))
+            return result
+
+    class Start:
+        def trainer(self, packed, update):
+            return Counting(packed.task, update, 1 << BITS)
+
+    learner = {"name": "supervised", "iterations": 6, "update": "perceptron"}
+    train({**learner, "alpha": 2}, treacherous, policy=Start())
+    assert all(before < 2 and after <= 2 for _, _, before, after in seen)
+    assert seen[0][0] == seen[0][1] > seen[-1][0] > 0
+    seen.clear()
+    train(learner, treacherous, policy=Start())
+    assert {learned for learned, count, _, _ in seen} == {count for _, count, _, _ in seen}
 
 
 def test_reports_and_progress_come_as_training_goes_on(packed):

@@ -11,6 +11,7 @@ from treewright.policies import AROW, LogLinear, PassiveAggressive, Perceptron, 
 from treewright.policies.updates import Model, learn_pass
 from treewright.search import mix
 from treewright.search.examples import Examples
+from treewright.search.policy import Scratch
 
 Vector = Any
 
@@ -60,12 +61,27 @@ def as_examples(examples: list[Example], structured: bool) -> Examples:
 
 def learn(update: Update, model: Model, examples: list[Example], order: list[int] | None = None) -> float:
     """Let the kernel learn from examples, in order; the sum of the costs of what it would have done."""
-    structured = model.weights.shape[1] == 1
-    most = max(len(e.actions) for e in examples)
+    flat = as_examples(examples, model.weights.shape[1] == 1)
     numbers = np.array(range(len(examples)) if order is None else order, np.int64)
-    flat, control = as_examples(examples, structured), np.zeros(2, np.int64)
-    mistakes = np.zeros(len(flat.usual_cost), np.int32)
-    return learn_pass(flat, numbers, update.rule(), model, most, mistakes, 0, control, 1)
+    mistakes, control = np.zeros(flat.size, np.int32), np.zeros(2, np.int64)
+    return learn_pass(update.online(model), flat, numbers, mistakes, scratch_for(examples, model), control, 1)
+
+
+def scratch_for(examples: list[Example], model: Model) -> Scratch:
+    """Working space that is large enough for some examples."""
+    n = max(len(e.actions) for e in examples)
+    own = max(sum(map(len, e.extra)) for e in examples) + 1 if model.weights.shape[1] == 1 else 0
+    return Scratch(
+        np.zeros(n, np.int32),
+        np.zeros(n),
+        np.zeros(n, np.float32),
+        np.zeros(max(n, model.weights.shape[1]) + 1, np.float32),
+        np.zeros(max(len(e.features) for e in examples), np.int32),
+        np.zeros(own, np.int32),
+        np.zeros(n + 1, np.int64),
+        np.zeros(own, np.int32),
+        np.zeros(2, np.int64),
+    )
 
 
 def naive_pair(update: Update, scores: Vector, costs: Vector) -> tuple[int, int, float] | None:

@@ -142,7 +142,7 @@ def test_a_single_tag_and_a_single_word() -> None:
 def test_the_tree_of_a_sentence_without_the_node_around_it() -> None:
     sentence = Sentence((Token("the"), Token("cat"), Token("sat")), tree=Tree("", (CAT,)), path="a.ptb", line=7)
     assert constituency_svg(sentence) == constituency_svg(CAT)
-    with pytest.raises(CorpusError, match=r"a.ptb:7: the sentence 'the cat sat' has no constituency tree to draw"):
+    with pytest.raises(CorpusError, match=r"a\.ptb:7: .*'the cat sat'"):
         constituency_svg(Sentence(sentence.tokens, path="a.ptb", line=7))
 
 

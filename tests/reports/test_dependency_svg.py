@@ -167,5 +167,5 @@ def test_one_sentence_one_drawing() -> None:
 
 @pytest.mark.parametrize("head", [1, 3, -1])
 def test_heads_that_are_no_words_are_refused(head: int) -> None:
-    with pytest.raises(CorpusError, match=rf"a.conllu:7: word 1 \('w1'\) cannot be drawn: its head is {head}"):
+    with pytest.raises(CorpusError, match=rf"a\.conllu:7: word 1 .*'w1'.* head is {head}"):
         dependency_svg(Sentence(sentence([head, 0]).tokens, path="a.conllu", line=7))

@@ -60,6 +60,23 @@ def right_label(word):
     return word % 3
 """
 
+POLICY = """
+import numpy as np
+from treewright.search import Policy, Scorer, Scoring, Sizes
+
+class Favourite(Scoring):
+    def score(arrays, member, size, n, scratch):
+        for k in range(n):
+            scratch.scores[k] = np.float32(1.0 if scratch.actions[k] == arrays[0] else 0.0)
+
+    def sizes(self, task):
+        return Sizes(observed=0, sums=0)
+
+class Mine(Policy):
+    def prepare(self, packed, which):
+        return Scorer(Favourite(), np.array([1]), self.mixture)
+"""
+
 PROGRAM = """
 import json
 import numpy as np
@@ -69,13 +86,15 @@ recorder = event.RecordingListener()
 event.register("numba:compile", recorder)
 
 from treewright.search import decode
-from treewright.search.engine import EXPERT, decode_pass
+from treewright.search.decoding import decode_pass, greedy_pass
 from treewright.tagging import SequenceLabelling
+from mypolicy import Mine
 from mytask import Shift
 
 users = Shift().pack([[0, 1, 2, 3, 4, 5], [5, 4]])
-by_expert = decode(users, np.zeros((4, 3), np.float32), who=EXPERT)
+by_expert = decode(users, None)
 by_policy = decode(users, np.tile(np.array([1, 2, 3], np.float32), (4, 1)))
+by_mine = decode(users, Mine())
 
 labelling = SequenceLabelling(3, np.zeros((2, 13), np.int32))
 at = np.array([0, 2], np.int64)
@@ -83,18 +102,38 @@ built_in = labelling.packed(
     np.array([2], np.int32),
     {"words": np.ones(2, np.int32), "words_at": at, "gold": np.array([1, 2], np.int32), "gold_at": at},
 )
-decoded = decode(built_in, np.zeros((4, 3), np.float32), who=EXPERT)
-stats = decode_pass.stats
+decoded = decode(built_in, None)
+stats = [decode_pass.stats, greedy_pass.stats]
 print(json.dumps({
     "expert": [int(a) for a in by_expert.state(0).labels],
     "policy": [int(a) for a in by_policy.state(0).labels],
+    "mine": [int(a) for a in by_mine.state(0).labels],
     "loss": float(by_expert.losses.sum()),
     "built-in": [int(a) for a in decoded.state(0).labels],
     "compilations": len(recorder.buffer),
-    "hits": sum(stats.cache_hits.values()),
-    "misses": sum(stats.cache_misses.values()),
-    "cache": stats.cache_path,
+    "hits": sum(sum(each.cache_hits.values()) for each in stats),
+    "misses": sum(sum(each.cache_misses.values()) for each in stats),
+    "cache": stats[0].cache_path,
 }))
+"""
+
+
+PROOF = """
+import json
+import numpy as np
+from treewright.amr.exact_smatch import make_relaxation, proving_pass
+from treewright.amr.hill_climbing import make_space
+from treewright.amr.packed import Packer
+from treewright import builtin_corpus
+
+graphs = [sentence.graph for sentence in builtin_corpus(train=1, dev=1, test=1).train]
+packed = Packer().pack(graphs)
+space = make_space(packed, packed)
+nodes = int(packed.node_at[-1])
+proving_pass(packed, packed, 0, 1, 10, space, make_relaxation(packed, packed, len(space.link)), packed.sizes(),
+             np.arange(nodes, dtype=np.int32), np.zeros(1, np.bool_), np.zeros(2, np.int64), 1)
+stats = proving_pass.stats
+print(json.dumps({"most": int(space.shape[2]), "misses": sum(stats.cache_misses.values())}))
 """
 
 
@@ -110,13 +149,15 @@ class Workshop:
             (room / "__pycache__").write_text("a file where a folder is wanted: nothing can be cached here")
         (folder / "user").mkdir()
         self.write("mytask.py", TASK)
+        self.write("mypolicy.py", POLICY)
         self.write("helper.py", HELPER)
         self.write("program.py", PROGRAM)
+        self.write("proof.py", PROOF)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / "user" / name).write_text(text)
 
-    def run(self, cache: Path | None = None) -> tuple[dict, str]:
+    def run(self, cache: Path | None = None, program: str = "program.py") -> tuple[dict, str]:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PYTEST_", "COV_"))}
         environment |= {
             "PYTHONPATH": str(self.folder / "site"),
@@ -124,7 +165,7 @@ class Workshop:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         done = subprocess.run(
-            [sys.executable, "program.py"],
+            [sys.executable, program],
             cwd=self.folder / "user",
             env=environment,
             capture_output=True,
@@ -142,13 +183,21 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
     cold, _ = workshop.run()
     assert cold["expert"] == [0, 1, 2, 0, 1, 2]
     assert cold["policy"] == [2] * 6
+    assert cold["mine"] == [1] * 6
     assert cold["built-in"] == [1, 2]
     assert cold["compilations"] > 0
     assert cold["cache"].startswith(str(tmp_path / "cache")), "the cache is not in the user's cache folder"
 
     warm, _ = workshop.run()
-    assert (warm["compilations"], warm["misses"], warm["hits"]) == (0, 0, 2)
+    assert (warm["compilations"], warm["misses"], warm["hits"]) == (0, 0, 4)
     assert warm["expert"] == cold["expert"]
+
+    scoring = workshop.package / "search" / "scoring.py"
+    before = scoring.read_text()
+    scoring.write_text("# a comment moves all lines\n" + before + "\nUNREAD = 1\n")
+    workshop.write("helper.py", "UNREAD = 1\n" + HELPER.replace("word % 3", "word % 3  # a comment"))
+    commented, _ = workshop.run()
+    assert (commented["compilations"], commented["misses"], commented["hits"]) == (0, 0, 4)
 
     workshop.write("helper.py", HELPER.replace("word % 3", "(word + 1) % 3"))
     helper_edited, _ = workshop.run()
@@ -158,12 +207,28 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
     task_edited, _ = workshop.run()
     assert task_edited["loss"] == 14.0
 
-    scoring = workshop.package / "search" / "scoring.py"
-    before = scoring.read_text()
+    workshop.write("mypolicy.py", POLICY.replace("== arrays[0]", "== arrays[0] + 1"))
+    policy_edited, _ = workshop.run()
+    assert policy_edited["mine"] == [2] * 6
+
     scoring.write_text(before.replace("if values[k] > values[best]:", "if values[k] < values[best]:"))
     assert scoring.read_text() != before
     engine_edited, _ = workshop.run()
     assert engine_edited["policy"] == [0] * 6
+
+
+def test_a_kernel_without_a_task_notices_an_edit_in_another_module(tmp_path):
+    workshop = Workshop(tmp_path)
+    cold, _ = workshop.run(program="proof.py")
+    assert cold["misses"] == 1
+    warm, _ = workshop.run(program="proof.py")
+    assert warm == {"most": cold["most"], "misses": 0}
+    climbing = workshop.package / "amr" / "hill_climbing.py"
+    text = climbing.read_text()
+    assert text.count("    return equal\n") == 2
+    climbing.write_text(text.replace("    return equal\n", "    return equal + np.int64(1)\n"))
+    edited, _ = workshop.run(program="proof.py")
+    assert edited == {"most": cold["most"] + 2, "misses": 1}
 
 
 def test_without_any_writable_folder_it_runs_uncached_and_says_so_once(tmp_path):

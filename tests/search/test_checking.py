@@ -131,6 +131,17 @@ def test_negative_feature():
     assert "negative feature" in breach(features=features)
 
 
+@pytest.mark.parametrize(
+    ("given", "count", "said"), [(3, 1, "between -1 and n"), (-2, 1, "between -1 and n"), (0, 0, "max_positions is 1")]
+)
+def test_positions_are_words_and_always_as_many(given, count, said):
+    def positions(x, state, out):
+        out[0] = given if x.n == 1 else x.n
+        return count
+
+    assert said in breach(max_positions=1, positions=positions)
+
+
 def test_costs_that_are_not_given():
     def expert_costs(x, state, actions, n, out):
         out[0] = 0.0

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numba
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix, numba_internals
 from treewright.search import hashing as helpers
 from treewright.search.compiling import kernel
-from treewright.search.engine import decode_pass
+from treewright.search.decoding import decode_pass
 
 
 @compiled
@@ -126,17 +128,31 @@ def test_no_two_compiled_variants_share_a_file():
     assert files._data_name(1).endswith(".nbc")
 
 
-@pytest.mark.parametrize("trouble", [AttributeError, ImportError, EOFError, ValueError])
-def test_an_index_of_compiled_code_that_cannot_be_read_counts_as_empty(trouble, tmp_path, monkeypatch):
-    def fail(self):
+@pytest.mark.parametrize("trouble", [AttributeError, ImportError, EOFError, ValueError, pickle.UnpicklingError])
+@pytest.mark.parametrize("what", ["_load_index", "_load_data"])
+def test_compiled_code_that_cannot_be_read_counts_as_absent(trouble, what, tmp_path, monkeypatch):
+    def fail(*arguments):
         raise trouble("no such thing any more")
 
     files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
     files.save("key", "data")
     assert files.load("key") == "data"
-    monkeypatch.setattr(IndexDataCacheFile, "_load_index", fail)
+    monkeypatch.setattr(IndexDataCacheFile, what, fail)
     assert files.load("key") is None
 
 
-def test_this_version_of_numba_has_the_private_parts_that_are_used():
-    assert numba_internals.supported(), f"Numba {numba.__version__} needs changes in numba_internals.py"
+def test_variants_of_older_code_are_removed(tmp_path):
+    files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
+    for key in (("int64", "old"), ("float64", "old"), ("int64", "new")):
+        files.save(key, "data")
+    assert files.load(("int64", "old")) is None
+    assert files.load(("int64", "new")) == "data"
+    assert len(list(tmp_path.glob("*.nbc"))) == 1
+
+
+def test_variants_of_several_functions_of_one_name_are_kept(tmp_path):
+    files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
+    files.one_function = False
+    for key in (("int64", "one"), ("int64", "two")):
+        files.save(key, "data")
+    assert files.load(("int64", "one")) == files.load(("int64", "two")) == "data"

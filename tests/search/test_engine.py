@@ -8,19 +8,12 @@ import pytest
 from tests.search.naive import Episode, every_episode, naive_beam, naive_decode
 from tests.toys import Picking, Track, random_picking, random_track
 from treewright.errors import TaskError
-from treewright.search import Task, decode, interpreted, trajectory
-from treewright.search.engine import (
-    EXPERT,
-    INTERRUPTED,
-    LEARNED,
-    MIX_PER_ROLL,
-    MIX_PER_STEP,
-    beam_pass,
-    decode_pass,
-)
-from treewright.search.running import check_steps, run_shards, shape_of
-
-PLAIN = (interpreted(decode_pass), interpreted(beam_pass))
+from treewright.search import Task, decode, trajectory
+from treewright.search.beams import beam_pass, new_beam
+from treewright.search.decoding import decode_pass, greedy_pass
+from treewright.search.engine import EXPERT, LEARNED, MIX_PER_ROLL, MIX_PER_STEP, Shard
+from treewright.search.running import as_policy, check_steps, prepare, run_shards, scratch_for, sentences_of
+from treewright.search.trouble import INTERRUPTED
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +66,23 @@ def test_mixtures_of_policies_equal_the_obvious_loop(packed, who, mixture):
 
 
 def test_the_expert_has_no_loss(packed):
-    assert not decode(packed, random_weights(packed, 0), who=EXPERT).losses.any()
+    by_expert = decode(packed, random_weights(packed, 0), who=EXPERT)
+    assert not by_expert.losses.any()
+    without_policy = decode(packed, None)
+    np.testing.assert_array_equal(without_policy.states, by_expert.states)
+    np.testing.assert_array_equal(without_policy.steps, by_expert.steps)
+
+
+def test_greedy_decoding_equals_the_pass_that_knows_the_expert(packed):
+    policy, n = as_policy(random_weights(packed, 5, policies=3)), len(packed)
+    scorer, sentences = prepare(policy, packed, np.arange(n)), sentences_of(packed)
+    found = []
+    for run, who in ((greedy_pass, ()), (decode_pass, (LEARNED,))):
+        states, steps = np.zeros(int(packed.state_at[-1]), np.int32), np.zeros(n, np.int64)
+        shard, scratch = Shard(0, n, np.zeros(2, np.int64), 1), scratch_for(scorer, packed.task)
+        run(packed.task, sentences, shard, scorer, *who, scratch, 4, states, steps)
+        found.append((states.tolist(), steps.tolist()))
+    assert found[0] == found[1]
 
 
 def test_policies_act_as_often_as_their_shares_say():
@@ -121,15 +130,12 @@ def test_beam_search_equals_sorting_everything(packed, width, ties):
 def test_a_beam_of_one_is_greedy(packed):
     weights = random_weights(packed, 7)
     greedy = decode(packed, weights)
-    n = len(packed)
-    states, losses, totals = np.zeros_like(greedy.states), np.zeros(n), np.zeros(n)
-    steps, control = np.zeros(n, np.int64), np.zeros(2, np.int64)
-    bounds = packed.task.steps_bound(packed.lengths.astype(np.int64))
-    at = greedy.state_at
-    beam_pass(packed.task, packed.arrays, 0, n, weights, 1, np.diff(at), bounds, at, states, losses, steps, totals,
-              shape_of(packed.task), control, 1)  # fmt: skip
+    n, task = len(packed), packed.task
+    states, steps, control = np.zeros_like(greedy.states), np.zeros(n, np.int64), np.zeros(2, np.int64)
+    scorer, beam = prepare(as_policy(weights), packed, np.arange(n)), new_beam(1, int(np.diff(packed.state_at).max()))
+    shard, scratch = Shard(0, n, control, 1), scratch_for(scorer, task)
+    beam_pass(task, sentences_of(packed), shard, scorer, beam, scratch, states, steps, np.zeros(n))
     np.testing.assert_array_equal(states, greedy.states)
-    np.testing.assert_array_equal(losses, greedy.losses)
     np.testing.assert_array_equal(steps, greedy.steps)
     assert control[1] == n
 
@@ -226,10 +232,10 @@ BROKEN = [
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize(("broken", "message"), BROKEN, ids=[broken.name for broken, _ in BROKEN])
 def test_a_task_that_breaks_the_contract_is_told_so(broken, message, beam):
-    task = broken()
+    task = broken().plain()
     packed = task.pack([[2, 1]] if task.structured else random_track(np.random.default_rng(3), 1, 2, 2))
     with pytest.raises(TaskError, match=message):
-        decode(packed, random_weights(packed, 0), beam=beam, passes=PLAIN)
+        decode(packed, random_weights(packed, 0), beam=beam)
 
 
 def test_the_first_sentence_in_trouble_is_named():
@@ -239,9 +245,9 @@ def test_the_first_sentence_in_trouble_is_named():
             return 0 if x.n == 3 else Track.actions(x, state, out)
 
     corpus = [sentence * 3 for sentence in random_track(np.random.default_rng(3), 4, 1)]
-    packed = Picky().pack([corpus[0][:1], corpus[1][:2], corpus[2], corpus[3]])
+    packed = Picky().plain().pack([corpus[0][:1], corpus[1][:2], corpus[2], corpus[3]])
     with pytest.raises(TaskError, match=r"task 'Picky': sentence 2 \(of length 3\)"):
-        decode(packed, random_weights(packed, 0), passes=PLAIN, jobs=2)
+        decode(packed, random_weights(packed, 0), jobs=2)
 
 
 def test_a_task_must_say_how_to_encode_what_it_declares():
@@ -256,9 +262,9 @@ def test_a_task_must_declare_actions():
     class Idle(Track):
         n_actions = 0
 
-    packed = Idle().pack(random_track(np.random.default_rng(3), 1, 2))
+    packed = Idle().plain().pack(random_track(np.random.default_rng(3), 1, 2))
     with pytest.raises(TaskError, match="'Idle' declares no actions: set `n_actions`"):
-        decode(packed, np.zeros((1, 16, 4), np.float32), passes=PLAIN)
+        decode(packed, np.zeros((1, 16, 4), np.float32))
 
 
 # ---- running
@@ -284,12 +290,14 @@ def test_progress_counts_up_to_all_sentences(track):
 
 def test_an_interrupted_pass_stops_and_says_so(track):
     n = len(track)
-    steps, control = np.zeros(n, np.int64), np.array([1, 0], np.int64)
-    at = track.state_offsets()
-    bounds = track.task.steps_bound(track.lengths.astype(np.int64))
-    states, losses = np.zeros(int(at[-1]), np.int32), np.zeros(n)
-    decode_pass(track.task, track.arrays, 0, n, random_weights(track, 0), np.array([0.0, 1.0]), LEARNED, np.diff(at),
-                bounds, at, states, losses, steps, shape_of(track.task), 0, control, 1)  # fmt: skip
+    steps, control, states = (
+        np.zeros(n, np.int64),
+        np.array([1, 0], np.int64),
+        np.zeros(int(track.state_at[-1]), np.int32),
+    )
+    scorer = prepare(as_policy(random_weights(track, 0)), track, np.arange(n))
+    scratch = scratch_for(scorer, track.task)
+    greedy_pass(track.task, sentences_of(track), Shard(0, n, control, 1), scorer, scratch, 0, states, steps)
     assert (steps == INTERRUPTED).all()
     assert control[1] == 0
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from tests.search.naive import Dice, Episode, naive_decode
 from tests.toys import CUE, FORK, LABELS, OPEN, SKIP, Picking, Token, Track, random_picking, random_track
 from treewright.errors import ConfigError, TaskError
 from treewright.search import mix
-from treewright.search.rollouts import TransitionEnvironment, draw
+from treewright.search.transition_environment import TransitionEnvironment, draw
 
 # ---- the twin: everything is written down, in 64 bits, as the equations have it
 

@@ -209,7 +209,7 @@ def planner():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda p, θ, which, jobs: p.optimal_features(θ, which, loss=0.5, jobs=jobs),
+        lambda p, θ, which, jobs: p.optimal_features(θ, which, margin=0.5, jobs=jobs),
         lambda p, θ, which, jobs: p.expected_features(θ, which, jobs=jobs),
         lambda p, θ, which, jobs: p.n_best_features(θ, which, 3, jobs=jobs),
         lambda p, θ, which, jobs: p.policy_matching(θ, which, 0.5, jobs=jobs),
@@ -226,9 +226,9 @@ def test_sums_do_not_depend_on_threads(planner, ask):
 def test_loss_makes_the_experts_plan_less_attractive(planner):
     θ = np.zeros(planner.size)
     assert planner.optimal_features(θ, np.arange(40)).value == 0.0
-    assert planner.optimal_features(θ, np.arange(40), loss=1.0).value == 0.0, "there is a plan that shares nothing"
+    assert planner.optimal_features(θ, np.arange(40), margin=1.0).value == 0.0, "there is a plan that shares nothing"
     θ[planner.expert_features(np.arange(1)).at] = 10.0
-    free, charged = (planner.optimal_features(θ, np.arange(1), loss=loss).value for loss in (0.0, 1.0))
+    free, charged = (planner.optimal_features(θ, np.arange(1), margin=margin).value for margin in (0.0, 1.0))
     assert free - charged == 2.0, "one for each of the two words"
 
 

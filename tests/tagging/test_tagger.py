@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from treewright.corpora import Sentence, generate, load_corpus
-from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.estimators import NotFittedError
+from treewright.errors import ConfigError, CorpusError
 from treewright.tagging import Tagger, majority_baseline, score_tagging
 
 QUICK = {"name": "exploration", "passes": 3}
@@ -28,32 +27,6 @@ def test_it_beats_the_majority_baseline(tagger, corpus):
     assert tagger.evaluate(test).accuracy > baseline.accuracy
 
 
-def test_constructor_only_stores():
-    learner = {"name": "no such learner"}
-    tagger = Tagger("no such column", learner=learner, bits=99)
-    assert tagger.get_params() == {
-        "column": "no such column",
-        "learner": learner,
-        "bits": 99,
-        "beam": 1,
-        "min_count": 1,
-        "seed": 0,
-    }
-    assert tagger.get_params()["learner"] is learner
-    assert not [name for name in vars(tagger) if name.endswith("_")]
-
-
-def test_params_can_be_set_and_unknown_ones_are_named():
-    assert Tagger().set_params(bits=12).bits == 12
-    with pytest.raises(ConfigError, match="has no setting 'bit'; it has: column"):
-        Tagger().set_params(bit=12)
-
-
-def test_a_tagger_that_has_not_learned_says_so():
-    with pytest.raises(NotFittedError, match="call fit, or load a model"):
-        Tagger().tag([["hello"]])
-
-
 @pytest.mark.slow
 def test_same_seed_same_model_and_jobs_do_not_matter(corpus):
     train, dev = corpus
@@ -62,44 +35,26 @@ def test_same_seed_same_model_and_jobs_do_not_matter(corpus):
     assert one.policy_.weights.tobytes() == two.policy_.weights.tobytes()
 
 
-def test_predict_tag_and_stream_agree(tagger, corpus):
+def test_labels_alone_are_those_of_sentences(tagger, corpus, monkeypatch):
     words = [list(s.forms) for s in corpus[1]]
-    labels = tagger.predict(words)
     tagged = tagger.tag(corpus[1])
-    assert [list(s.column("upos")) for s in tagged] == labels
+    labels = [list(s.column("upos")) for s in tagged]
+    assert tagger.labels(words) == tagger.labels(corpus[1]) == labels
     assert [s.column("xpos") for s in tagged] == [s.column("xpos") for s in corpus[1]], "other columns are kept"
-    assert list(tagger.tag_stream(iter(corpus[1]))) == tagged
+    monkeypatch.setattr(Tagger, "_batch_size", 10)
+    assert tagger.labels(words, jobs=2) == labels
+    assert tagger.predict(words)[0] == Sentence.from_words(words[0]).with_column("upos", labels[0])
 
 
-def test_streaming_does_not_read_ahead_of_a_batch(tagger, monkeypatch):
-    monkeypatch.setattr("treewright.tagging.tagger._BATCH", 10)
-    read = 0
-
-    def source():
-        nonlocal read
-        for _ in range(100):
-            read += 1
-            yield list("abcde")
-
-    stream = tagger.tag_stream(source())
-    next(stream)
-    assert read == 2
+def test_known_words(tagger):
+    assert tagger.knows("the")
+    assert tagger.knows("THE")
+    assert not tagger.knows("xyzzy")
 
 
 def test_beam_gives_a_labelling_too(corpus, tagger):
     wide = Tagger(learner=QUICK, bits=12, beam=3).fit(corpus[0])
-    assert [len(labels) for labels in wide.predict([list("abc"), ["x"]])] == [3, 1]
-
-
-def test_model_file_gives_back_the_same_tagger(tagger, corpus, tmp_path):
-    path = tagger.save(tmp_path / "m.tw")
-    again = Tagger.load(path)
-    assert again.predict(corpus[1]) == tagger.predict(corpus[1])
-    assert again.resolved_config() == tagger.resolved_config()
-    assert again.card_ == tagger.card_
-    assert set(tagger.card_["corpora"]) == {"train", "dev"}
-    assert again.knows("the")
-    assert not again.knows("xyzzy")
+    assert [len(labels) for labels in wide.labels([list("abc"), ["x"]])] == [3, 1]
 
 
 @pytest.mark.slow
@@ -107,21 +62,14 @@ def test_searns_mixture_survives_saving(corpus, tmp_path):
     train, dev = corpus
     searn = Tagger(learner={"name": "searn", "passes": 2, "epochs": 1}, bits=10).fit(train[:20])
     assert searn.policy_.weights.shape[0] == 2
-    assert Tagger.load(searn.save(tmp_path / "s.tw")).predict(dev) == searn.predict(dev)
-
-
-def test_cut_model_is_a_model_error(tagger, tmp_path):
-    path = tagger.save(tmp_path / "m.tw")
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ModelError, match=r"m\.tw"):
-        Tagger.load(path)
+    assert Tagger.load(searn.save(tmp_path / "s.tw")).labels(dev) == searn.labels(dev)
 
 
 def test_label_unseen_in_training_counts_as_an_error(tagger):
     sentence = Sentence.from_words(["the", "dog"]).with_column("upos", ["DET", "NEVER-SEEN"])
     scores = tagger.evaluate([sentence])
     assert scores.accuracy <= 0.5
-    assert ("NEVER-SEEN", tagger.predict([sentence])[0][1], 1) in scores.confusions
+    assert ("NEVER-SEEN", tagger.labels([sentence])[0][1], 1) in scores.confusions
 
 
 def test_wrong_column_is_named():
@@ -129,17 +77,6 @@ def test_wrong_column_is_named():
         Tagger("pos").fit(generate(2))
     with pytest.raises(CorpusError, match=r"the column feats is empty \(_\) everywhere"):
         Tagger("feats").fit([Sentence.from_words(["a", "b"])])
-
-
-def test_nothing_to_learn_from():
-    with pytest.raises(CorpusError, match="no sentences"):
-        Tagger().fit([])
-
-
-@pytest.mark.parametrize("wrong", [["she sees"], ["she", "sees"], [[1, 2]]])
-def test_what_is_not_a_list_of_sentences_is_refused(tagger, wrong):
-    with pytest.raises(ConfigError, match="is not a sentence"):
-        tagger.predict(wrong)
 
 
 @pytest.mark.parametrize("corpus", [[["a", "b"]], [[("a", "X")]]])
@@ -164,13 +101,13 @@ def test_a_seed_of_numpy_is_as_good_as_any(corpus, tmp_path):
 
 
 def test_empty_sentence_and_no_sentences(tagger):
-    assert tagger.predict([[], ["dogs"], []])[0::2] == [[], []]
-    assert tagger.predict([]) == []
+    assert tagger.labels([[], ["dogs"], []])[0::2] == [[], []]
+    assert tagger.labels([]) == []
 
 
 @pytest.mark.slow
 def test_sentence_of_ten_thousand_tokens(tagger):
-    labels = tagger.predict([["dog", "sees"] * 5000])
+    labels = tagger.labels([["dog", "sees"] * 5000])
     assert len(labels[0]) == 10_000
 
 

@@ -1,4 +1,4 @@
-"""Task 4, meaning graphs (AMR): a parser, how graphs are compared, and which words their nodes come from."""
+"""Meaning graphs (AMR): a parser, the comparison of graphs, and the alignment of their nodes with words."""
 
 from treewright.amr.alignment import (
     Aligner,
@@ -18,7 +18,6 @@ from treewright.amr.parser import AMRParser
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import PartScore, SmatchScores, compare_smatch, score_smatch
 from treewright.amr.smatch import PACKAGE, VANILLA, HillClimbing, Matches, match
-from treewright.amr.trace import GraphStep
 from treewright.amr.wording import read_verbalisations
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "Aligner",
     "Alignment",
     "AlignmentScores",
-    "GraphStep",
     "HillClimbing",
     "ImprovedAligner",
     "Matches",

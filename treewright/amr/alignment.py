@@ -1,7 +1,7 @@
-"""Which words of a sentence the nodes of its graph come from.
+"""Alignments of the nodes of a graph with the words of its sentence.
 
-A *node* is a variable, or an attribute as its triple; what a ``:wiki`` says comes from no word. An alignment gives
-nodes the positions of their words, counted from 0. A node without a word is not in it.
+A *node* is a variable, or an attribute as its triple; the value of a ``:wiki`` comes from no word. An alignment maps
+nodes to the positions of their words, counted from 0. A node without a word is not in it.
 
 >>> from treewright.corpora import Graph
 >>> graph = Graph.from_penman('(s / sleep-01 :polarity - :ARG0 (b / boy :wiki -))')
@@ -11,7 +11,7 @@ nodes the positions of their words, counted from 0. A node without a word is not
 >>> score_alignments([gold], [{"s": (4,), "b": (0,)}])
 AlignmentScores(right=1, exact=1, predicted=2, gold=3)
 
-:func:`read_gold_alignments` reads those that people have made.
+:func:`read_gold_alignments` reads manual alignments.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Alignment = Mapping[Node, tuple[int, ...]]
 
 
 class Aligner(Protocol):
-    """Whatever can align a graph with its words."""
+    """An object that aligns a graph with its words."""
 
     def align(self, sentence: Sentence) -> dict[Node, tuple[int, ...]]:
         """An alignment of the words and the graph of a sentence."""
@@ -71,7 +71,7 @@ def nodes_of(graph: Graph) -> tuple[Node, ...]:
 
 
 def node_label(graph: Graph, node: Node) -> str:
-    """What is written at a node: a concept, or a role and its constant.
+    """The label of a node: a concept, or a role and its constant.
 
     >>> graph = Graph.from_penman("(d / dog :quant 2)")
     >>> [node_label(graph, node) for node in nodes_of(graph)]
@@ -91,10 +91,10 @@ def with_alignment(sentence: Sentence, alignment: Alignment) -> Sentence:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
-    """How many nodes were aligned rightly, of how many.
+    """The numbers of correctly aligned nodes, of aligned nodes, and of gold nodes.
 
-    A node is right if all its words are words of the gold node, and ``exact`` if they are the same. Which words of a
-    phrase such as *little by little* a node has matters little, so precision and recall ask only for the former.
+    A node is right if all its words are words of the gold node, and ``exact`` if they are the same. The choice among
+    the words of a phrase such as *little by little* is arbitrary, so precision and recall count right nodes.
     """
 
     right: int
@@ -119,17 +119,17 @@ class AlignmentScores:
 
     @property
     def exact_f1(self) -> float:
-        """The same where a node must have exactly the words of the gold one."""
+        """The harmonic mean for nodes with exactly the words of the gold node."""
         return 2 * self.exact / (self.predicted + self.gold) if self.predicted + self.gold else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """All figures by name."""
+        """All scores and counts by name."""
         names = ("precision", "recall", "f1", "exact_f1", "right", "exact", "predicted", "gold")
         return {name: getattr(self, name) for name in names}
 
 
 def score_alignments(gold: Iterable[Alignment], predicted: Iterable[Alignment]) -> AlignmentScores:
-    """Compare each gold alignment with the predicted one that is as far down the list."""
+    """Compare each gold alignment with the predicted alignment at the same position."""
     right = exact = of_predicted = of_gold = 0
     for golden, guessed in zip(gold, predicted, strict=True):
         of_gold += len(golden)
@@ -144,9 +144,9 @@ def score_alignments(gold: Iterable[Alignment], predicted: Iterable[Alignment]) 
 
 
 def join_trees(graphs: Iterable[Sentence], trees: Iterable[Sentence]) -> list[Sentence]:
-    """Sentences with graphs, their words replaced by those of their trees: with lemmas, tags and heads.
+    """Replace the words of sentences with graphs by those of their trees, with lemmas, tags and heads.
 
-    They belong together by ``::id`` and ``sent_id`` where all have them, and else by their order.
+    Graphs and trees are matched by ``::id`` and ``sent_id`` if all have them, and otherwise by their order.
     """
     graphs, trees = list(graphs), list(trees)
     names, tree_names = [metadata(sentence).get("id") for sentence in graphs], [_sent_id(tree) for tree in trees]
@@ -158,7 +158,7 @@ def join_trees(graphs: Iterable[Sentence], trees: Iterable[Sentence]) -> list[Se
     found: dict[str | None, Sentence] = {}
     for name, tree in zip(tree_names, trees, strict=True):
         if name in found:
-            raise CorpusError(f"another tree has the id {name!r}, too", path=tree.path, line=tree.line)
+            raise CorpusError(f"another tree has the same id {name!r}", path=tree.path, line=tree.line)
         found[name] = tree
     joined = []
     for name, sentence in zip(names, graphs, strict=True):
@@ -191,20 +191,20 @@ def _joined(sentence: Sentence, tree: Sentence) -> Sentence:
 
 
 def heads_of(sentence: Sentence) -> list[int]:
-    """The heads, counted from 0; −1 for the root. Without a tree, each word hangs on the one before it."""
+    """The heads, counted from 0; −1 for the root. Without a tree, the head of each word is the word before it."""
     if any(token.head is None for token in sentence.tokens):
         return list(range(-1, len(sentence) - 1))
     heads = [int(token.head or 0) - 1 for token in sentence.tokens]
     for k, head in enumerate(heads):
         if head >= len(heads):
-            message = f"word {k + 1} hangs on word {head + 1}, and there are {len(heads)}"
+            message = f"the head of word {k + 1} is word {head + 1}, but the sentence has {len(heads)} word(s)"
             raise CorpusError(message, path=sentence.path, line=sentence.line)
     for k, head in enumerate(heads):
         steps = 0
         while head >= 0 and steps <= len(heads):
             head, steps = heads[head], steps + 1
         if steps > len(heads):
-            message = f"word {k + 1} hangs on itself, by way of others: not a tree"
+            message = f"the heads of word {k + 1} form a cycle; correct one of them"
             raise CorpusError(message, path=sentence.path, line=sentence.line)
     return heads
 
@@ -213,11 +213,11 @@ def heads_of(sentence: Sentence) -> list[int]:
 
 
 def read_gold_alignments(source: Source, corpora: Iterable[Source]) -> dict[str, dict[Node, tuple[int, ...]]]:
-    """Alignments made by people, by the ids of sentences.
+    """Manual alignments, by the ids of sentences.
 
     The format is that of the files ``…subgraph…json`` of `LEAMR <https://github.com/ablodge/leamr>`_.
-    They name nodes by where they are written: ``1`` is the top, ``1.2`` what its second role leads to. So the files of
-    graphs that they speak of are needed as well.
+    They identify nodes by their position in the text: ``1`` is the top, ``1.2`` the target of its second role. So the
+    files of graphs are required as well.
     """
     name = source_name(source)
     aligned = _subgraphs(source)
@@ -255,7 +255,7 @@ def _subgraphs(source: Source) -> dict[str, Any]:
 
 
 def _is_subgraph(value: Any) -> bool:
-    """Is it ``{"tokens": [0], "nodes": ["1"]}``, or such with more?"""
+    """Whether a value is ``{"tokens": [0], "nodes": ["1"]}``, perhaps with more keys."""
     kinds = {"tokens": int, "nodes": str}
     return isinstance(value, dict) and all(
         isinstance(value.get(key), list) and all(isinstance(item, kind) for item in value[key])
@@ -272,7 +272,7 @@ def _texts(corpus: Source) -> Iterator[tuple[str, str]]:
 
 
 def _places(id: str, text: str, path: str) -> dict[str, Node]:
-    """Where the nodes of a graph are written."""
+    """The positions of the nodes of a graph in its text."""
     import penman
     from penman.exceptions import PenmanError
 

@@ -1,9 +1,9 @@
-"""How concepts come from words: forms such as *the lemma* or *the lemma with sense 01*, which fit unseen words too.
+"""Forms derive concepts from words, for example *the lemma* or *the lemma with sense 01*; they fit unseen words too.
 
-A parser that learned ``sheep`` for *sheep* knows nothing of *goats*; one that learned *the lemma* does. So NextNode
-chooses a form, and only what no form gives is a concept of its own (§4.3.5 of Goodman 2015; LEMMA and frames of
-PropBank are what its §7.1 proposes). The bases of forms are the lemma, the verb that it comes from (*meditation*), the
-adjective (*abruptly*) and the verb with its particle (*wake up*); each by itself or with a sense.
+A parser that learned ``sheep`` for *sheep* cannot handle *goats*; one that learned *the lemma* can. So NextNode chooses
+a form, and only concepts that no form derives are learned individually (§4.3.5 of Goodman 2015; its §7.1 proposes LEMMA
+and frames of PropBank). The bases of forms are the lemma, the verb that it comes from (*meditation*), the adjective
+(*abruptly*) and the verb with its particle (*wake up*); each alone or with a sense.
 
 >>> word = Word("abruptly", "abruptly", "ADV", "RB", "advmod", -1, (0,))
 >>> Forms().realise(word, None)[FORMS.index("adjective")]
@@ -41,7 +41,7 @@ _ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), 
 
 
 def is_number(label: str) -> bool:
-    """Is it written as a number?
+    """Whether a label is written as a number.
 
     >>> [is_number(label) for label in ("7", "-1,000.5", "16:00", ".5", "1.5e-3", "e3", "3-d")]
     [True, True, True, True, True, False, False]
@@ -50,7 +50,7 @@ def is_number(label: str) -> bool:
 
 
 def is_constant(label: str) -> bool:
-    """Is it what an attribute has, and not a concept: a number, a string in quotes, a symbol?
+    """Whether a label is a constant and not a concept: a number, a string in quotes, a symbol.
 
     >>> [is_constant(label) for label in ('"Tom"', "42", "-", "cat", "want-01")]
     [True, True, True, False, False]
@@ -59,7 +59,7 @@ def is_constant(label: str) -> bool:
 
 
 class Forms:
-    """The forms of words, with what dictionaries know: the frames of PropBank, and the verbs of nouns."""
+    """The forms of words, with dictionaries: the frames of PropBank, and the verbs of nouns."""
 
     def __init__(self, frames: Iterable[str] = (), verbalisations: Mapping[str, Sequence[str]] | None = None) -> None:
         self.frames = frozenset(frames)
@@ -68,7 +68,7 @@ class Forms:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Forms:
-        """From the files ``propbank…frames….txt`` and ``…verbalization-….txt`` of a folder, as far as there are any."""
+        """Read the files ``propbank…frames….txt`` and ``…verbalization-….txt`` of a folder, if they exist."""
         frames = [
             match[0]
             for path in sorted(Path(folder).glob("propbank*frames*.txt"))
@@ -78,11 +78,11 @@ class Forms:
         return cls(frames, read_verbalisations(Path(folder)))
 
     def __bool__(self) -> bool:
-        """Is anything known from dictionaries?"""
+        """Whether there are dictionaries."""
         return bool(self.frames or self.verbalisations)
 
     def bases(self, word: Word, particle: str | None) -> tuple[str | None, ...]:
-        """What the forms are made of, in the order lemma, verb, adjective, verb with particle."""
+        """The bases of the forms, in the order lemma, verb, adjective, verb with particle."""
         lemma = clean_concept(word.lemma)
         verbs = self.verbalisations.get(word.lemma, ()) or self.verbalisations.get(word.form.lower(), ())
         verb = next((v for v in verbs if v and v != lemma), None)
@@ -95,7 +95,7 @@ class Forms:
         return lemma, verb, adjective, None if particle is None else f"{lemma}-{clean_concept(particle)}"
 
     def realise(self, word: Word, particle: str | None) -> list[str | None]:
-        """The concept that each form gives for a word; None where it gives none."""
+        """The concept that each form derives from a word, or None."""
         month = next((k for k, name in enumerate(MONTHS, 1) if word.form.lower() in (name, name[:3])), None)
         capital = word.form[:1].isupper()
         number = word.number or (str(month) if month and capital else None)
@@ -106,7 +106,7 @@ class Forms:
         return found
 
     def known(self, concepts: Sequence[str | None]) -> list[int]:
-        """What the dictionary knows of each: 0 nothing, 1 that it is a frame, 2 that other senses of it are."""
+        """The entry of the dictionary for each concept: 0 none, 1 it is a frame, 2 another sense of it is a frame."""
         return [
             0 if concept is None else 1 if concept in self.frames else 2 if self._has_frames(concept) else 0
             for concept in concepts
@@ -116,7 +116,7 @@ class Forms:
         return concept in self._lemmas or concept.rpartition("-")[0] in self._lemmas
 
     def usual(self, word: Word, concepts: Sequence[str | None]) -> list[int]:
-        """The forms to offer for a word that was not seen, or seldom: few senses, if possible such as there are."""
+        """The forms to offer for an unseen or rare word: few senses, and if possible only those that exist."""
         found = [_AT["number"]] if concepts[_AT["number"]] else []
         if concepts[_AT["quoted"]]:
             found.append(_AT["quoted"])
@@ -132,7 +132,7 @@ class Forms:
 
 
 def clean_concept(text: str) -> str:
-    """A text with only such letters as a concept may have in PENMAN notation.
+    """A text with only the characters that a concept may have in PENMAN notation.
 
     >>> clean_concept('"New York"'), clean_concept("16:00"), clean_concept("#")
     ('New-York', '16-00', 'thing')

@@ -1,8 +1,8 @@
 """Sentences and gold graphs as arrays for the transitions, final states as graphs, and the parameters of actions.
 
-Which concepts, roles and leaves an action may have is learned from what the expert does in the training data (§4.3.5 of
-Goodman 2015): concepts by the lemma of the word; nodes inserted above and leaves below likewise; roles by the lemmas at
-both ends of the edge. An inserted node has its concept for a lemma.
+The actions of the expert in the training data determine which concepts, roles and leaves are offered (§4.3.5 of Goodman
+2015): concepts, inserted nodes and inserted leaves by the lemma of the word; roles by the lemmas at both ends of the
+edge. The lemma of an inserted node is its concept.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _UNSEEN = 0  # the key of a lemma that was not seen
 
 
 class Example(NamedTuple):
-    """A sentence for the transitions: its words, and for training the gold graph and the nodes its words stand for."""
+    """A sentence for the transitions: its words, and for training the gold graph and its alignment with the words."""
 
     words: list[Word]
     gold: GoldTree | None = None
@@ -66,7 +66,7 @@ class Example(NamedTuple):
 
 @dataclass
 class Parameters:
-    """What the expert did, as counts: by the key of a lemma, or of the concept of an inserted node."""
+    """Counts of the expert's parameters, by the key of a lemma or of the concept of an inserted node."""
 
     forms: dict[int, Counter[int]] = field(default_factory=dict)
     inserts: dict[int, Counter[int]] = field(default_factory=dict)
@@ -75,20 +75,20 @@ class Parameters:
     roles_in: dict[int, Counter[int]] = field(default_factory=dict)
 
     def common(self, name: str, most: int) -> list[int]:
-        """The parameters seen with most keys."""
+        """The parameters that occur with most keys."""
         rows = self.roles_out if name == "roles" else getattr(self, name)
         counts = Counter(parameter for row in rows.values() for parameter in row)
         return [parameter for parameter, _ in counts.most_common(most)]
 
     def table(self, name: str, keys: int) -> tuple[Ints, npt.NDArray[np.int64]]:
-        """The parameters of all keys one behind the other, the most frequent of a key first, and where each begins."""
+        """The parameters of all keys, concatenated, the most frequent of a key first, and where each key begins."""
         rows = [[p for p, _ in getattr(self, name).get(key, Counter()).most_common()] for key in range(keys)]
         at = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return np.array([p for row in rows for p in row], np.int32), at
 
 
 class Encoder:
-    """Gives numbers to concepts, roles and lemmas, and makes arrays of sentences."""
+    """Numbers concepts, roles and lemmas, and converts sentences to arrays."""
 
     def __init__(self, forms: Forms) -> None:
         self.forms = forms
@@ -104,7 +104,7 @@ class Encoder:
     # ---- learning the numbers
 
     def learn(self, examples: Iterable[Example]) -> None:
-        """Number everything that occurs in training data, and the leaves of gold graphs."""
+        """Number the concepts and roles of the training data, and the leaves of gold graphs."""
         pairs: dict[tuple[int, int], None] = {}
         self._tables = None
         for example in examples:
@@ -127,7 +127,7 @@ class Encoder:
         self.leaf_pairs = list(pairs)
 
     def collect(self, packed: Packed, trajectories: Iterable[Trajectory]) -> None:
-        """Remember the parameters of the expert's actions (§4.3.5), and forget leaves that it never inserted."""
+        """Count the parameters of the expert's actions (§4.3.5), and drop leaves that it never inserted."""
         found = Parameters()
         concept_keys = self._concept_keys()
         for i, trajectory in enumerate(trajectories):
@@ -161,7 +161,7 @@ class Encoder:
     # ---- the model file
 
     def to_arrays(self) -> dict[str, Any]:
-        """All that was learned."""
+        """The learned tables as arrays."""
         arrays: dict[str, Any] = {}
         strings = {
             "labels": list(self.labels),
@@ -202,12 +202,13 @@ class Encoder:
             table = getattr(encoder.parameters, name)
             for key, parameter, count in arrays[name].tolist():
                 table.setdefault(key, Counter())[parameter] = count
+        encoder._tables = encoder._make_tables()  # now, so that nothing changes while parsing
         return encoder
 
     # ---- arrays
 
     def role_number(self, role: str) -> int:
-        """Twice the number of the role, and 1 more for its inverse; −1 for one that was not seen."""
+        """Twice the number of the role, plus 1 for its inverse; −1 for an unknown role."""
         base, is_inverse = _base(role)
         number = self.roles.get(base, -1)
         return number if number < 0 else 2 * number + is_inverse
@@ -241,7 +242,7 @@ class Encoder:
         return tables
 
     def pack(self, examples: Sequence[Example], options: Sequence[int]) -> tuple[Packed, list[list[str]]]:
-        """The arrays of sentences, and for each the concepts that have numbers of its own, from that of labels on."""
+        """The arrays of sentences, and for each the concepts that only it has, numbered after the known labels."""
         own: list[list[str]] = []
         names = list(self.labels)
         columns: dict[str, list[Any]] = {name: [] for name in GraphParsing.instance}
@@ -296,7 +297,7 @@ class Encoder:
         }
 
     def _candidates(self, word: Word, concepts: Sequence[str | None], names: Sequence[str]) -> list[int]:
-        """The forms to offer: those seen with the lemma, and the usual ones where it is rare; each concept once."""
+        """The forms to offer: those of the lemma, and the usual ones if the lemma is rare; each concept once."""
         key = self.keys.get(_lemma(word), _UNSEEN)
         seen = [form for form, _ in self.parameters.forms.get(key, Counter()).most_common()]
         rare = self.lemma_counts[_lemma(word)] < _RARE
@@ -337,7 +338,7 @@ class Encoder:
     # ---- graphs out of states
 
     def graph(self, state: Any, words: Sequence[Word], own: Sequence[str]) -> Graph:
-        """The graph of a final state, with the words that its nodes come from."""
+        """The graph of a final state, with the alignment of its nodes with words."""
         names, roles = [*self.labels, *own], list(self.roles)
         alive = [node for node in range(state.registers[NODES]) if not state.flags[node] & DELETED]
         alive.sort(key=lambda node: (int(state.anchor[node]), node))
@@ -389,14 +390,14 @@ def _inserted(label: str) -> str:
 
 
 def _base(role: str) -> tuple[str, int]:
-    """A role in its normal direction, and whether it was not."""
+    """A role in its normal direction, and whether it was inverted."""
     if role.endswith("-of") and role not in NOT_INVERSE:
         return role[: -len("-of")], 1
     return role, 0
 
 
 def _shape(form: str) -> str:
-    """Capital, small, figures, each once."""
+    """The shape of a word: capitals, lower case, digits, each once."""
     kinds = ["X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c for c in form]
     return "".join(kind for before, kind in pairwise(["", *kinds]) if kind != before)
 

@@ -1,13 +1,13 @@
 """Smatch with a proof: the best of all mappings, by branch and bound over a Lagrangian relaxation.
 
-Matching two graphs is a quadratic assignment problem: a pair (i, j) of nodes that are mapped to each other is worth its
-weight, and two linked pairs are worth one more if both are chosen (:mod:`treewright.amr.hill_climbing`). What makes it
-hard is that both ends of a link must agree. The relaxation lets each end decide for itself: a link is cut into two
-shares that add up to one, either end takes its share without asking the other, and what is left is a linear assignment
-problem, which is solved exactly. Its value is never below the best score, and scores are whole numbers; so where it is
-less than one above a mapping that was found, that mapping is the best. Shares move from ends that took theirs alone to
-the other end (a subgradient method with Polyak's steps), which lowers the bound to that of the linear program that
-others give to an integer programming solver. Where this is not enough, some pair is chosen, then forbidden, and so on.
+Matching two graphs is a quadratic assignment problem: a pair (i, j) of nodes that are mapped to each other contributes
+its weight, and two linked pairs contribute one more if both are chosen (:mod:`treewright.amr.hill_climbing`). The
+difficulty is that both ends of a link must agree. The relaxation drops this condition: a link is split into two shares
+that add up to one, each end claims its share independently, and the remaining linear assignment problem is solved
+exactly. Its value is an upper bound of the best score. Scores are whole numbers; so if the bound is less than one above
+the score of a mapping, that mapping is the best. A subgradient method with Polyak's steps moves shares from ends that
+claim theirs alone to the other end, which lowers the bound to that of the linear program behind the usual integer
+program. If this is not enough, the search branches: it chooses a pair, then forbids it.
 
 References: Cai and Knight (2013), *Smatch: an evaluation metric for semantic feature structures* (the integer program);
 Held and Karp (1971), *The traveling-salesman problem and minimum spanning trees* (the method).
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.amr.hill_climbing import clear, climb_satisficing, judge, keep, prepare
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import kernel, lean
 
 __all__ = ["Relaxation", "best_assignment", "make_relaxation", "proving_pass"]
@@ -31,13 +32,13 @@ Ints = npt.NDArray[np.int32]
 _FORBIDDEN = -1e6
 _ROUNDING = 1e-6
 _FIRST_ROUNDS, _ROUNDS = 300, 40  # of the subgradient method: at the root, and at other nodes of the search
-# A round takes time as the third power of the size of the graphs. Larger ones than these get fewer rounds at the root,
-# and fewer nodes, so that no pair takes longer than a moment.
+# The time of a round grows with the third power of the size of the graphs. Larger graphs than these get fewer rounds at
+# the root and fewer nodes, to limit the time per pair.
 _MANY_ROUNDS, _MANY_NODES = 60, 30
 
 
 class Relaxation(NamedTuple):
-    """Room for the relaxation of one pair of graphs, and for the search. Matrices have side² numbers."""
+    """The memory for the relaxation of one pair of graphs, and for the search. Matrices have side² cells."""
 
     share: Floats  # of each link, as the pair that it is listed for sees it
     claimed: npt.NDArray[np.uint8]
@@ -55,7 +56,7 @@ class Relaxation(NamedTuple):
 
 
 def make_relaxation(one: Any, two: Any, links: int) -> Relaxation:
-    """Room for the largest pair of graphs."""
+    """Allocate memory for the largest pair of graphs."""
     side = int(max(np.diff(one.node_at).max(initial=1), np.diff(two.node_at).max(initial=1)))
     return Relaxation(
         share=np.zeros(links, np.float64),
@@ -76,10 +77,10 @@ def make_relaxation(one: Any, two: Any, links: int) -> Relaxation:
 
 @lean
 def best_assignment(relaxation: Any, side: int) -> float:
-    """Give each row a column of its own so that the sum of ``value`` is greatest; return the sum.
+    """Assign each row to a different column so that the sum of ``value`` is greatest; return the sum.
 
-    The Hungarian method: rows come in one by one, each by a shortest augmenting path at the prices so far. Rows and
-    columns count from 1, and 0 is the column at which a row waits until it has one.
+    The Hungarian method adds one row at a time, by a shortest augmenting path under the current prices. Rows and
+    columns count from 1; column 0 holds the row that has no column yet.
     """
     value, assigned = relaxation.value, relaxation.assigned
     row_price, column_price, slack = relaxation.row_price, relaxation.column_price, relaxation.slack
@@ -127,7 +128,7 @@ def best_assignment(relaxation: Any, side: int) -> float:
 
 @lean
 def _claim(space: Any, relaxation: Any, p: int, write: bool) -> float:
-    """What a pair is worth with its shares of links: of each edge, the greatest; which these are is written down."""
+    """The value of a pair with its shares of links: for each edge, the greatest share, which is recorded."""
     total = np.float64(space.weight[p])
     at, end = np.int64(space.link_at[p]), np.int64(space.link_at[p + 1])
     while at < end:
@@ -145,7 +146,7 @@ def _claim(space: Any, relaxation: Any, p: int, write: bool) -> float:
 
 @lean
 def _relaxed(space: Any, relaxation: Any) -> float:
-    """The value of the relaxed problem, and who claims which links in its solution."""
+    """The value of the relaxed problem, and which ends claim which links in its solution."""
     rows, columns = space.shape[0], space.shape[1]
     side = max(rows, columns)
     for k in range(side * side):
@@ -167,9 +168,9 @@ def _relaxed(space: Any, relaxation: Any) -> float:
 
 @lean
 def _lower(space: Any, relaxation: Any, best: int, rounds: int) -> tuple[bool, int]:
-    """Lower the bound until it proves that nothing here is better than the best mapping: has it?
+    """Lower the bound; return whether it proves that no mapping here is better than the best one, and its score.
 
-    The best mapping so far is in ``space.best``; what assignments lead to may replace it. Returned is its score, too.
+    The best mapping so far is in ``space.best``; mappings found on the way may replace it.
     """
     rows, columns = space.shape[0], space.shape[1]
     links = np.int64(space.link_at[rows * columns])
@@ -205,7 +206,7 @@ def _lower(space: Any, relaxation: Any, best: int, rounds: int) -> tuple[bool, i
 
 @lean
 def _try_assignment(space: Any, relaxation: Any) -> int:
-    """The score of the assignment as a mapping, after climbing on from it."""
+    """The score of the assignment as a mapping, after hill climbing from it."""
     rows, columns = space.shape[0], space.shape[1]
     clear(space)
     for i in range(rows):
@@ -217,7 +218,7 @@ def _try_assignment(space: Any, relaxation: Any) -> int:
 
 @lean
 def _forbid(space: Any, relaxation: Any, depth: int) -> None:
-    """What the decisions so far leave out: chosen pairs exclude all others of their row and column."""
+    """Exclude pairs by the decisions so far: chosen pairs exclude all others of their row and column."""
     rows, columns = space.shape[0], space.shape[1]
     forbidden = relaxation.forbidden
     for k in range(rows * columns):
@@ -238,10 +239,7 @@ def _forbid(space: Any, relaxation: Any, depth: int) -> None:
 
 @lean
 def _branching_pair(space: Any, relaxation: Any) -> int:
-    """Of the pairs in the relaxed solution that are not decided yet, the one whose links agree the least.
-
-    If all are decided, -1: then there is one mapping, and it was tried.
-    """
+    """The undecided pair of the relaxed solution whose links agree least; -1 if all pairs are decided."""
     rows, columns = space.shape[0], space.shape[1]
     worst, chosen = np.int64(-1), np.int64(-1)
     for i in range(rows):
@@ -262,13 +260,13 @@ def _branching_pair(space: Any, relaxation: Any) -> int:
 
 @lean
 def _less(number: int, side: int, usual: int) -> int:
-    """So much less that larger graphs than usual take the same time as usual ones."""
+    """Scale an amount of work down so that large graphs take the same time as graphs of the usual size."""
     return max(np.int64(1), np.int64(number) * usual**3 // max(np.int64(side), np.int64(usual)) ** 3)
 
 
 @lean
 def _search(space: Any, relaxation: Any, best: int, limit: int) -> tuple[bool, int]:
-    """Branch and bound, depth first, up to ``limit`` nodes: is the best mapping proved to be it, and its score."""
+    """Branch and bound, depth first, up to ``limit`` nodes; return whether the mapping is proved, and its score."""
     rows, columns = space.shape[0], space.shape[1]
     for at in range(space.link_at[rows * columns]):
         relaxation.share[at] = 0.5
@@ -308,19 +306,19 @@ def proving_pass(
     control: npt.NDArray[np.int64],
     slot: int,
 ) -> None:
-    """Prove the mappings of the pairs of graphs from ``first`` to ``last`` to be the best, or find better ones.
+    """Prove that the mappings of the pairs from ``first`` to ``last`` are the best, or replace them by better ones.
 
-    ``matched`` and ``mappings`` come from hill climbing. ``proved`` says where at most ``limit`` nodes of the search
-    were enough, or fewer where the graphs are large.
+    ``matched`` and ``mappings`` come from hill climbing. ``proved`` says where at most ``limit`` search nodes (fewer
+    for large graphs) were enough.
     """
     for g in range(first, last):
         if control[0]:
             return
         prepare(space, one, two, g)
         rows, most = space.shape[0], space.shape[2]
-        space.best[:rows] = mappings[one.node_at[g] : one.node_at[g + 1]]
+        copy_cells(mappings, one.node_at[g], space.best, 0, rows)
         proved[g] = matched[g] == most
         if not proved[g]:
             proved[g], matched[g] = _search(space, relaxation, matched[g], limit)
-            mappings[one.node_at[g] : one.node_at[g + 1]] = space.best[:rows]
+            copy_cells(space.best, 0, mappings, one.node_at[g], rows)
         control[slot] += np.int64(1)

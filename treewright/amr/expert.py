@@ -1,10 +1,10 @@
-"""The expert: what to do in any state to come near to the gold graph (Goodman 2015, §4.6 and §5.1.3).
+"""The expert: the action that leads closest to the gold graph, in any state (Goodman 2015, §4.6 and §5.1.3).
 
-It knows which node of the gold graph each node of the current one stands for (``state.gold``, from an alignment). The
-gold graph is a tree, as it is written, and some edges more. Rules are tried in the thesis's order, with three changes:
-leaves of any concept are inserted, not only ``-``; inserting waits until the edges of a node are done; and where two
-nodes have no edge in the gold tree but one outside it, that edge is taken. Where an action was chosen that the expert
-would not have chosen, it still gives the best parameter.
+It knows which node of the gold graph each node of the state stands for (``state.gold``, from an alignment). The gold
+graph is a tree plus some edges. Rules are tried in the order of the thesis, with three changes: leaves of any concept
+are inserted, not only ``-``; insertion waits until the edges of a node are done; and if two nodes have no edge in the
+gold tree but one outside it, that edge is used. If the policy chose another action than the expert, the expert still
+gives the best parameter.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NOTHING = -1
 
 @lean
 def gold_role(x: Any, source: int, target: int) -> int:
-    """The role of the edge from one gold node to another, whichever way it points; −1: there is none."""
+    """The role of the edge between two gold nodes, in either direction; −1: there is none."""
     for at in range(0, x.gold_edges.shape[0], 3):
         if x.gold_edges[at] == source and x.gold_edges[at + 2] == target:
             return np.int64(x.gold_edges[at + 1])
@@ -69,7 +69,7 @@ def gold_role(x: Any, source: int, target: int) -> int:
 
 @lean
 def _right_parent(x: Any, state: Any, child: int) -> int:
-    """The node that should be above β₀, where it can be put there: that of its gold parent, or of another neighbour."""
+    """The node that should be above β₀, if β₀ can be moved: that of its gold parent, or of another neighbour."""
     gold = np.int64(state.gold[child])
     if state.flags[child] & REATTACHED:
         return np.int64(NOTHING)
@@ -88,7 +88,7 @@ def _right_parent(x: Any, state: Any, child: int) -> int:
 
 @lean
 def _form_of(x: Any, word: int, concept: int) -> int:
-    """The form of a concept at a word: one that is offered, or that depends on the word, else the concept itself."""
+    """The form of a concept at a word: an offered one, or one that depends on the word, or the concept itself."""
     for k in range(x.candidate_edges[word], x.candidate_edges[word + 1]):
         if concept_of(x, word, np.int64(x.candidates[k])) == concept:
             return np.int64(x.candidates[k])
@@ -100,7 +100,7 @@ def _form_of(x: Any, word: int, concept: int) -> int:
 
 @lean
 def _edge_kind(x: Any, state: Any, top: int, child: int) -> int:
-    """Rules 6 to 10: what to do with the edge from σ₀ to β₀."""
+    """Rules 6 to 10: the action for the edge from σ₀ to β₀."""
     gold, below = np.int64(state.gold[top]), np.int64(state.gold[child])
     if gold < 0 and below >= 0 and state.concept[top] < 0:
         return np.int64(REPLACE_HEAD)
@@ -129,7 +129,7 @@ def _role(x: Any, state: Any, top: int, child: int) -> int:
 
 @lean
 def _has_words(x: Any, state: Any, gold: int) -> bool:
-    """Does any node stand for a descendant of a gold node?"""
+    """Whether any node stands for a descendant of a gold node."""
     for node in range(state.registers[NODES]):
         below = np.int64(state.gold[node])
         if below >= 0 and not state.flags[node] & DELETED:
@@ -201,7 +201,7 @@ def expert_kind(x: Any, state: Any) -> int:
 
 @lean
 def expert_parameter(x: Any, state: Any) -> int:
-    """The parameter that the expert gives to the action that was chosen, by whomever; −1: any will do."""
+    """The expert's parameter for the chosen action, which need not be the expert's; −1: any parameter is as good."""
     top, pending = sigma(state), state.registers[PENDING] - 1
     if pending + 1 == LABELLING:
         return _role(x, state, top, np.int64(state.registers[KAPPA]))
@@ -223,7 +223,7 @@ def expert_parameter(x: Any, state: Any) -> int:
 
 @lean
 def expert_action(x: Any, state: Any) -> int:
-    """What the expert does in a state; −1: any parameter will do."""
+    """The expert's action in a state; −1: any parameter is as good."""
     pending = np.int64(state.registers[PENDING])
     if pending == 0:
         return action_of(expert_kind(x, state), 0)

@@ -1,7 +1,7 @@
-"""The features of Table 4.2 of Goodman (2015), and a few that unseen words and deleted prepositions call for.
+"""The features of Table 4.2 of Goodman (2015), and a few for unseen words and deleted prepositions.
 
-A feature is a number, hashed from the number of its template and its values. Words have attributes that are hashes of
-strings; an inserted node has its concept for a lemma and is marked as inserted everywhere else.
+A feature is a number, hashed from the number of its template and its values. The attributes of words are hashes of
+strings; the lemma of an inserted node is its concept, and its other attributes mark it as inserted.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def relation_of(x: Any, node: int) -> int:
 
 @lean
 def entity_of(x: Any, node: int) -> int:
-    """The kind of named entity (ner) that the file says a word is part of; else what its letters look like."""
+    """The kind of named entity (ner) of a word, if the file has it; else the shape of the word."""
     return _attribute(x, x.entities, node)
 
 
 @lean
 def _path(x: Any, one: int, two: int) -> int:
-    """The labels on the way from one word to another in the dependency tree, as one hash; 0 for inserted nodes."""
+    """The labels on the path between two words in the dependency tree, as one hash; 0 for inserted nodes."""
     if one < 0 or two < 0 or one >= x.n or two >= x.n:
         return np.int64(0)
     found: Any = np.int64(3)
@@ -105,7 +105,7 @@ def _path(x: Any, one: int, two: int) -> int:
 
 @lean
 def _gap(state: Any, one: int, two: int) -> int:
-    """How far apart two nodes are in the sentence, in classes, and which comes first."""
+    """The distance of two nodes in the sentence, in classes, and which comes first."""
     gap = np.int64(state.anchor[two]) - np.int64(state.anchor[one])
     size = abs(gap)
     if size > 3:
@@ -115,7 +115,7 @@ def _gap(state: Any, one: int, two: int) -> int:
 
 @lean
 def _sort_of(x: Any, state: Any, node: int) -> int:
-    """Whether a node's concept is a frame, a constant, or neither; 3: one not seen in training, 4: none yet."""
+    """Whether a node's concept is a frame, a constant, or neither; 3: not in the training data, 4: none yet."""
     concept = np.int64(state.concept[node])
     if concept < 0:
         return np.int64(4)
@@ -139,7 +139,7 @@ def _plain_node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
 
 @lean
 def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
-    """The same, and pairs of them; and its concept, once it has one."""
+    """The features of a single node, pairs of them, and its concept, if it has one."""
     n = _plain_node(x, state, node, t, out, n)
     lemma, pos, relation = lemma_of(x, state, node), pos_of(x, node), relation_of(x, node)
     out[n] = cross3(t, 5, pos, relation)
@@ -182,9 +182,9 @@ def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> i
 
 @lean
 def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any, n: int) -> int:
-    """Children (lemma, role, both), and what was deleted below a node or merged into it, such as prepositions.
+    """Children (lemma, role, both), and nodes that were deleted below a node or merged into it, such as prepositions.
 
-    A preposition tells most together with the lemma ``head`` of the node above: *look at*.
+    A preposition is combined with the lemma ``head`` of the node above, as in *look at*.
     """
     count, gone = np.int64(0), np.int64(0)
     relation = relation_of(x, node)
@@ -215,7 +215,7 @@ def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any
 
 @lean
 def state_features(x: Any, state: Any, out: Any) -> int:
-    """The features of a state; none where a node κ is chosen, for its number says nothing."""
+    """The features of a state; none where a node κ is chosen, because its number has no meaning."""
     pending = np.int64(state.registers[PENDING])
     if pending in (REATTACH + 1, REENTRANCE + 1):
         return 0
@@ -269,7 +269,7 @@ def state_features(x: Any, state: Any, out: Any) -> int:
 
 @lean
 def action_features(x: Any, state: Any, action: int, out: Any) -> int:
-    """The features of an action that its number does not tell: what κ is like, and what is known of a concept."""
+    """The features of an action that its number does not determine: those of κ, and those of a concept."""
     pending = np.int64(state.registers[PENDING])
     param = param_of(action) - np.int64(1)
     top = sigma(state)
@@ -291,7 +291,7 @@ def action_features(x: Any, state: Any, action: int, out: Any) -> int:
 
 @lean
 def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
-    """What κ is like, by itself, and with σ₀ and β₀; and where it is: above σ₀, below it, beside it, how far."""
+    """The features of κ, alone and with σ₀ and β₀, and its position: above σ₀, below it, beside it, the distance."""
     child = beta(state)
     n = _node(x, state, kappa, t, out, 0)
     n = _pair(x, state, top, kappa, t + 10, out, n)

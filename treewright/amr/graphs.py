@@ -1,8 +1,8 @@
-"""Graphs as parsers learn them: numbered roles as one role, and back.
+"""Graphs as parsers learn them: numbered roles become one role, and are numbered again afterwards.
 
-What belongs to a list is on roles ``:op1``, ``:op2``, …: the members of an ``and``, the words of a name; the sentences
-of a ``multi-sentence`` are on ``:snt1``, …. Numbers say where in the list, not what the role is, so a parser learns one
-role, ``:op``, and numbers are given at the end.
+The members of a list have the roles ``:op1``, ``:op2``, …, for example the members of an ``and`` or the words of a
+name; the sentences of a ``multi-sentence`` have ``:snt1``, …. The number is a position in the list, not part of the
+role. So a parser learns one role, ``:op``, and the numbers are added at the end.
 
 >>> from treewright.corpora import Graph
 >>> graph = Graph.from_penman('(a / and :op1 (c / cat) :op2 (d / dog :name (n / name :op1 "Old" :op2 "Tom")))')
@@ -29,7 +29,7 @@ _LISTS = (":op", ":snt")
 
 
 def listed(role: str) -> str:
-    """The role without its number, where numbers say the place in a list.
+    """The role without its number, if the number is a position in a list.
 
     >>> listed(":op2"), listed(":snt1"), listed(":ARG2")
     (':op', ':snt', ':ARG2')
@@ -38,7 +38,7 @@ def listed(role: str) -> str:
 
 
 def collapse_ops(graph: Graph) -> Graph:
-    """The graph with ``:op`` for ``:op1``, ``:op2``, … and ``:snt`` for ``:snt1``, …; lists are put in order.
+    """The graph with ``:op`` for ``:op1``, ``:op2``, … and ``:snt`` for ``:snt1``, …; lists are sorted.
 
     A list may have a member twice, so a collapsed graph may have a triple twice.
     """
@@ -61,8 +61,8 @@ def _collapsed(triples: Iterable[Triple]) -> tuple[Triple, ...]:
 def number_ops(graph: Graph) -> Graph:
     """The graph with the roles ``:op`` of each node numbered from 1: edges first, then attributes, in their order.
 
-    It undoes :func:`collapse_ops` wherever the numbers were 1, 2, 3, … of either edges or attributes. A sentence that
-    begins with *And* has an ``and`` with ``:op2`` alone, and gets ``:op1``.
+    This is the inverse of :func:`collapse_ops` if the numbers were 1, 2, 3, … of either edges or attributes. A sentence
+    that begins with *And* has an ``and`` with ``:op2`` alone, and gets ``:op1``.
     """
     last: Counter[tuple[str, str]] = Counter()
 

@@ -1,15 +1,15 @@
 """Smatch by hill climbing (Algorithm 7 of Goodman 2015, after Cai and Knight 2013), compiled.
 
-A *mapping* gives each node of the first graph a node of the second one, or none, and no node to two. Its score is the
-number of triples of the first graph that are in the second one when nodes are renamed by the mapping. There is one kind
-of move: *give j to i*. If j was k's, then k gets what i had, and this is a swap. So these moves are the *possibleMoves*
-of Algorithm 7, in either direction.
+A *mapping* assigns to each node of the first graph at most one node of the second graph, and no node to two. Its score
+is the number of triples of the first graph that are in the second one when nodes are renamed by the mapping. There is
+one kind of move: *map i to j*. If k was mapped to j, then k gets the former node of i, and the move is a swap. These
+are the *possibleMoves* of Algorithm 7, in either direction.
 
-What makes it fast is what is kept while climbing. A pair (i, j) of nodes has a weight, the labels that the two have in
-common, and *links* to other pairs: (i, j) is linked to (k, l) if an edge from i to k has the role of one from j to l.
-``worth[i, j]`` is what i would add to the score if it were mapped to j and all others stayed: the weight, and one for
-each link to a pair (k, l) with k mapped to l. A move changes this number only for pairs that are linked to the four
-pairs concerned; and it gives the gain of every move with four additions.
+The climb is fast because it maintains the value of every pair of nodes. A pair (i, j) has a weight, the number of
+labels that the two have in common, and *links* to other pairs: (i, j) is linked to (k, l) if an edge from i to k has
+the role of an edge from j to l. ``worth[i, j]`` is what i would add to the score if it were mapped to j and all others
+stayed: the weight, plus one for each link to a pair (k, l) with k mapped to l. A move changes this number only for
+pairs that are linked to the four pairs concerned, and the gain of a move is a sum of four of these numbers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import kernel, lean
 from treewright.search.hashing import random_below, seed_random
 
@@ -37,13 +38,16 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 
 GREEDY, IMPROVED, RANDOM = 0, 1, 2
-"""How a mapping begins: equal concepts, then by chance; with the topology, eq. 5.2; by chance alone."""
+"""The kinds of initial mappings: equal concepts, then at random; with the topology, eq. 5.2; at random."""
 
 _ROUNDS = 3  # of the improved initialisation
 
 
 class Space(NamedTuple):
-    """Room for one pair of graphs: what prepare() finds, and the state of the climb. Pair (i, j) is i · columns + j."""
+    """The memory for one pair of graphs: the result of prepare(), and the state of the climb.
+
+    Pair (i, j) has the index i · columns + j.
+    """
 
     shape: npt.NDArray[np.int64]  # rows, columns: the nodes of the graphs; the greatest number of triples in common
     weight: Ints
@@ -63,7 +67,7 @@ class Space(NamedTuple):
 
 
 def make_space(one: Any, two: Any) -> Space:
-    """Room for the largest pair of graphs."""
+    """Allocate memory for the largest pair of graphs."""
     rows, columns = np.diff(one.node_at).astype(np.int64), np.diff(two.node_at).astype(np.int64)
     pairs = int((rows * columns).max(initial=1))
     links = int((np.diff(one.edge_at) * np.diff(two.edge_at)).max(initial=0))
@@ -90,7 +94,7 @@ def make_space(one: Any, two: Any) -> Space:
 
 @lean
 def prepare(space: Any, one: Any, two: Any, g: int) -> None:
-    """Weights and links of all pairs of nodes of the g-th graphs, and how many triples can match at most."""
+    """Compute weights and links of all pairs of nodes of the g-th graphs, and an upper bound of the score."""
     space.shape[0] = one.node_at[g + 1] - one.node_at[g]
     space.shape[1] = two.node_at[g + 1] - two.node_at[g]
     space.shape[2] = _weigh(space, one, two, g) + _link(space, one, two, g)
@@ -98,7 +102,7 @@ def prepare(space: Any, one: Any, two: Any, g: int) -> None:
 
 @lean
 def _weigh(space: Any, one: Any, two: Any, g: int) -> int:
-    """The weights of all pairs: labels in common. Returned is how many equal labels there are, whatever the nodes."""
+    """Compute the weights of all pairs, the labels in common; return the number of equal labels over all nodes."""
     columns = space.shape[1]
     weight, used = space.weight, space.used
     for p in range(space.shape[0] * columns):
@@ -121,9 +125,9 @@ def _weigh(space: Any, one: Any, two: Any, g: int) -> int:
 
 @lean
 def _link(space: Any, one: Any, two: Any, g: int) -> int:
-    """The links of all pairs: edges with the same role. Returned is how many of these there are, whatever the nodes.
+    """Compute the links of all pairs, edges with the same role; return the number of equal edges over all nodes.
 
-    An edge from a node to itself can only match one of its kind, and then it is part of a pair's weight.
+    An edge from a node to itself can only match another such edge; it is counted in the weight of a pair.
     """
     rows, columns = space.shape[0], space.shape[1]
     used, adjacent, link_at = space.used, space.adjacent, space.link_at
@@ -179,7 +183,7 @@ def _join(space: Any, edge: int, p: int, q: int) -> None:
 
 @lean
 def linked(space: Any, p: int, q: int) -> int:
-    """How many links there are between two pairs."""
+    """The number of links between two pairs."""
     found = np.int64(0)
     for at in range(space.link_at[p], space.link_at[p + 1]):
         found += np.int64(space.link[at] == q)
@@ -188,7 +192,7 @@ def linked(space: Any, p: int, q: int) -> int:
 
 @lean
 def _put(space: Any, i: int, j: int, amount: int) -> None:
-    """i is mapped to j (amount 1) or no longer (-1): the worth of all pairs that are linked to (i, j) changes."""
+    """Update the worth of all pairs linked to (i, j), which enters the mapping (amount 1) or leaves it (-1)."""
     p = i * space.shape[1] + j
     for at in range(space.link_at[p], space.link_at[p + 1]):
         space.worth[space.link[at]] += np.int32(amount)
@@ -196,7 +200,7 @@ def _put(space: Any, i: int, j: int, amount: int) -> None:
 
 @lean
 def give(space: Any, i: int, j: int) -> None:
-    """The move: j to i, and if it was another's, to that one what i had."""
+    """Make a move: map i to j; if another node was mapped to j, map it to the former node of i."""
     mapping, owner = space.mapping, space.owner
     m, k = np.int64(mapping[i]), np.int64(owner[j])
     if m >= 0:
@@ -213,7 +217,7 @@ def give(space: Any, i: int, j: int) -> None:
 
 @lean
 def gain(space: Any, i: int, j: int) -> int:
-    """What giving j to i adds to the score. j is not i's already."""
+    """The gain of mapping i to j, which is not its current node."""
     rows, columns = space.shape[0], space.shape[1]
     worth = space.worth
     m, k = np.int64(space.mapping[i]), np.int64(space.owner[j])
@@ -254,7 +258,7 @@ def climb(space: Any, score: int) -> int:
 def climb_satisficing(space: Any, score: int) -> int:
     """Make each move that improves the score as soon as it is found; return the score.
 
-    The search goes on where it was, and ends when a whole round has found nothing.
+    The search continues after the last move, and ends after a whole round without an improvement.
     """
     rows, columns = space.shape[0], space.shape[1]
     i = unchanged = np.int64(0)
@@ -275,7 +279,7 @@ def climb_satisficing(space: Any, score: int) -> int:
 
 @lean
 def climb_by_chance(space: Any, score: int, satisficing: bool, moves: int) -> int:
-    """The same with so many moves drawn by chance each time, instead of all; stop when none of them is any good."""
+    """Draw ``moves`` random moves at each step and make the best; stop if none improves the score."""
     while True:
         best, best_i, best_j = 0, -1, -1
         for _ in range(moves):
@@ -304,7 +308,7 @@ def clear(space: Any) -> None:
 
 @lean
 def _shuffle(space: Any, n: int) -> None:
-    """Put the numbers below n into an order of chance."""
+    """Shuffle the numbers below n."""
     order = space.order
     for i in range(n):
         order[i] = np.int32(i)
@@ -315,7 +319,7 @@ def _shuffle(space: Any, n: int) -> None:
 
 @lean
 def _is_candidate(space: Any, p: int) -> bool:
-    """Can the pair add to the score at all?"""
+    """Whether the pair can add to the score."""
     return space.weight[p] > 0 or space.link_at[p] < space.link_at[p + 1]
 
 
@@ -331,7 +335,7 @@ def _equal_concepts(space: Any, one: Any, two: Any, g: int) -> None:
 
 @lean
 def _by_chance(space: Any) -> None:
-    """Map the nodes that are left by chance, to nodes that they can have a triple in common with."""
+    """Map the remaining nodes at random, to nodes with which they can have a triple in common."""
     rows, columns = space.shape[0], space.shape[1]
     _shuffle(space, rows)
     for at in range(rows):
@@ -351,7 +355,7 @@ def _by_chance(space: Any) -> None:
 
 @lean
 def _by_similarity(space: Any, one: Any, two: Any, g: int) -> None:
-    """A new mapping from the one there is: the most similar pairs first (Algorithm 4 with eq. 5.1 and 5.2).
+    """Replace the mapping by one that takes the most similar pairs first (Algorithm 4 with eq. 5.1 and 5.2).
 
     similarity(a, b) = (1 + neighbours of a that are mapped to neighbours of b) · (1 + 5 δ(a, b) / 2^(c(a) - 1)), with δ
     for equal concepts, and c(a) the number of nodes in both graphs that have the concept of a. A neighbour counts once
@@ -397,7 +401,7 @@ def _by_similarity(space: Any, one: Any, two: Any, g: int) -> None:
 
 @lean
 def begin(space: Any, one: Any, two: Any, g: int, start: int) -> int:
-    """A mapping to begin with, and the worth of all pairs; return the score."""
+    """Make the initial mapping and compute the worth of all pairs; return the score."""
     clear(space)
     if start != RANDOM:
         _equal_concepts(space, one, two, g)
@@ -410,7 +414,7 @@ def begin(space: Any, one: Any, two: Any, g: int, start: int) -> int:
 
 @lean
 def judge(space: Any) -> int:
-    """The worth of all pairs for the mapping as it is; return its score."""
+    """Compute the worth of all pairs for the current mapping; return its score."""
     rows, columns = space.shape[0], space.shape[1]
     for p in range(rows * columns):
         space.worth[p] = space.weight[p]
@@ -427,7 +431,7 @@ def judge(space: Any) -> int:
 
 @lean
 def keep(space: Any) -> None:
-    """Remember the mapping as the best one."""
+    """Store the mapping as the best one."""
     for i in range(space.shape[0]):
         space.best[i] = space.mapping[i]
 
@@ -448,10 +452,10 @@ def climbing_pass(
     control: npt.NDArray[np.int64],
     slot: int,
 ) -> None:
-    """The best mapping of each pair of graphs from ``first`` to ``last`` that the starts lead to (Algorithm 7).
+    """Find the best mapping of each pair of graphs from ``first`` to ``last`` over all starts (Algorithm 7).
 
-    With ``satisficing`` any move that improves the score is made as soon as it is found; with ``moves`` above 0 only so
-    many are tried at a time. Where all triples that can match do, the other starts are left out.
+    With ``satisficing`` the first move that improves the score is made; with ``moves`` above 0, each step tries this
+    number of moves. If the score reaches its upper bound, the remaining starts are skipped.
     """
     for g in range(first, last):
         if control[0]:
@@ -474,5 +478,5 @@ def climbing_pass(
             if best == most:
                 break
         matched[g] = best
-        mappings[one.node_at[g] : one.node_at[g + 1]] = space.best[:rows]
+        copy_cells(space.best, 0, mappings, one.node_at[g], rows)
         control[slot] += np.int64(1)

@@ -1,9 +1,9 @@
 """The improved aligner of Goodman (2015, §4.7): words close to each other in the tree have nodes close in the graph.
 
-In *NATO considers cyber attacks a threat to military networks* there may be two nodes ``military``: one says what
-NATO is, one what networks are. A greedy aligner takes the first. :func:`improved_mapping` (Algorithm 4) first maps
-words to nodes by their letters alone, and then three times more by letters and neighbours together. That maps each word
-to one node at most, and only where letters agree. The rest is left to the rules (:mod:`treewright.amr.rule_aligner`).
+In *NATO considers cyber attacks a threat to military networks* there may be two nodes ``military``: one modifies NATO,
+the other networks. A greedy aligner chooses the first. :func:`improved_mapping` (Algorithm 4) first maps words to nodes
+by their letters, and then three times by letters and neighbours together. It maps each word to at most one node, and
+only if the letters are similar. The rules (:mod:`treewright.amr.rule_aligner`) align the remaining nodes.
 
 >>> from treewright.corpora import Graph, Sentence
 >>> graph = Graph.from_penman('''
@@ -42,7 +42,7 @@ Pair = tuple[int, Node]
 
 
 def jaro(one: str, two: str) -> float:
-    """How similar two strings are, from 0 to 1 (Jaro 1989).
+    """The similarity of two strings, from 0 to 1 (Jaro 1989).
 
     >>> round(jaro("martha", "marhta"), 3), jaro("dog", "dog"), jaro("cat", "dog")
     (0.944, 1.0, 0.0)
@@ -67,9 +67,9 @@ def jaro(one: str, two: str) -> float:
 def improved_mapping(at: PartialAlignment) -> dict[int, Node]:
     """Words and the nodes that they are mapped to, by Algorithm 4.
 
-    Equation 4.2 multiplies by √d, where d is how many nodes have the same concept, but the text wants what occurs once
-    to count more, so here it divides. A neighbour that is mapped to the node itself has no distance to it, and does not
-    count.
+    Equation 4.2 multiplies by √d, where d is the number of nodes with the same concept, but the text says that a
+    concept that occurs once should count more, so here √d is a divisor. A neighbour that is mapped to the node itself
+    is ignored.
     """
     known = {word: node for node, words in at.words.items() for word in words}
     similarities = _similarities(at)
@@ -114,7 +114,7 @@ def _tree_neighbours(at: PartialAlignment) -> list[list[int]]:
 
 
 def _greedy(scores: Mapping[Pair, float]) -> dict[int, Node]:
-    """Take pairs from the best one down, each word and each node once; of equal ones the first."""
+    """Choose pairs in order of similarity, each word and each node once; among equal ones the first."""
     mapping: dict[int, Node] = {}
     taken: set[Node] = set()
     for word, node in sorted(scores, key=lambda pair: -scores[pair]):
@@ -126,11 +126,11 @@ def _greedy(scores: Mapping[Pair, float]) -> dict[int, Node]:
 
 @dataclass(frozen=True)
 class ImprovedAligner:
-    """Aligns by Algorithm 4, and what it leaves by the rules. The sentence must have a dependency tree."""
+    """Aligns by Algorithm 4, and the remaining nodes by rules. The sentence must have a dependency tree."""
 
     verbalisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rules: bool = True
-    """Shall the rules align what Algorithm 4 leaves?"""
+    """Whether rules align the nodes that Algorithm 4 leaves."""
 
     def align(self, sentence: Sentence) -> dict[Node, tuple[int, ...]]:
         """The alignment, in the order of the nodes."""

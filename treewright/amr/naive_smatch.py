@@ -2,13 +2,13 @@
 
 A graph becomes a list of *entries*: the label of each node, and for each edge the labels of its ends around its role,
 as ``leave-01 :ARG0 room``; an attribute is an edge to its constant. Two lists are compared directly, as multisets. A
-wrong concept then costs more than in Smatch, once more for each edge at its node; and nodes with equal labels are all
-the same.
+wrong concept therefore costs more than in Smatch, one more for each edge at its node, and nodes with equal labels are
+not distinguished.
 
-Three losses come from the number of entries in common, and from that of matched triples in Smatch itself: 1 − F
-(``naive``); the number of mistakes, not scaled to the size of the graph (``absolute``, §5.2.2); and that number plus a
-fifth of the number of actions that were taken, so that of two ways to the same graph the shorter one is better
-(``penalty``, §5.2.3. Equation 5.3 subtracts T/5, which would reward long trajectories: a loss must grow).
+There are three losses of the number of entries in common (or of matched triples, for Smatch itself): 1 − F (``naive``);
+the number of mistakes, not scaled to the size of the graph (``absolute``, §5.2.2); and that number plus a fifth of the
+number of actions, so that of two paths to the same graph the shorter one is better (``penalty``, §5.2.3; equation 5.3
+subtracts T/5, which would reward long trajectories).
 
 >>> from treewright.corpora import Graph
 >>> gold = Graph.from_penman("(l / leave-01 :ARG0 (b / boy) :ARG1 (r / room))")
@@ -53,7 +53,7 @@ KINDS = ("naive", "absolute", "penalty")
 """The losses by name."""
 
 NAIVE, ABSOLUTE, PENALTY = range(3)
-"""The same as numbers, for kernels."""
+"""The losses as numbers, for kernels."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -63,7 +63,7 @@ _ACTION = 1.0 / 5.0  # "the coefficient of 1/5 was selected after experiments on
 
 
 class NaiveCounts(NamedTuple):
-    """Of each pair of graphs: how many entries they have in common, and how many each of them has."""
+    """For each pair of graphs, the number of entries in common, and of each of them."""
 
     matched: Counts
     gold: Counts
@@ -78,13 +78,13 @@ def node_entry(label: int) -> int:
 
 @compiled
 def edge_entry(label: int, role: int, target_label: int) -> int:
-    """The entry of an edge, from the labels of its ends; no two are alike, nor like that of a node."""
+    """The entry of an edge, from the labels of its ends; different edges and nodes have different entries."""
     return ((np.int64(role) + np.int64(1)) << (_BITS + _BITS)) | (np.int64(label) << _BITS) | np.int64(target_label)
 
 
 @compiled
 def common_entries(one: Counts, two: Counts) -> int:
-    """How many entries two sorted lists have in common, as multisets."""
+    """The number of entries that two sorted lists have in common, as multisets."""
     a, b, found = np.int64(0), np.int64(0), np.int64(0)
     while a < len(one) and b < len(two):
         if one[a] == two[b]:
@@ -100,7 +100,7 @@ def common_entries(one: Counts, two: Counts) -> int:
 
 @compiled
 def graph_entries(packed: Any, g: int, out: Counts) -> int:
-    """List the entries of the g-th graph, sorted; return how many there are."""
+    """List the entries of the g-th graph, sorted; return their number."""
     first, nodes = packed.label_at[g], packed.node_at[g + 1] - packed.node_at[g]
     n = np.int64(0)
     for at in range(first, packed.label_at[g + 1]):
@@ -139,7 +139,7 @@ def naive_pass(gold: Any, predicted: Any, matched: Counts, longest: int) -> None
 
 
 def naive_smatch(gold: Iterable[Meaning], predicted: Iterable[Meaning]) -> NaiveCounts:
-    """Compare each gold graph with the predicted one that is as far down the list."""
+    """Compare each gold graph with the predicted graph at the same position of the list."""
     right, guessed = graphs_of(gold, "gold"), graphs_of(predicted, "predicted")
     if len(right) != len(guessed):
         raise CorpusError(f"{len(right)} gold graphs and {len(guessed)} predicted ones: give one for each")
@@ -148,7 +148,7 @@ def naive_smatch(gold: Iterable[Meaning], predicted: Iterable[Meaning]) -> Naive
 
 
 def naive_packed(gold: PackedGraphs, predicted: PackedGraphs) -> NaiveCounts:
-    """The same for graphs that one packer has packed, without tops."""
+    """Like :func:`naive_smatch`, for graphs that were packed by the same packer, without tops."""
     sizes = gold.sizes(), predicted.sizes()
     if max(int(packed.label.max(initial=0)) for packed in (gold, predicted)) >= _MOST:
         raise CorpusError(f"more than {_MOST:,} different labels: compare the graphs in parts")
@@ -158,7 +158,7 @@ def naive_packed(gold: PackedGraphs, predicted: PackedGraphs) -> NaiveCounts:
 
 
 def naive_loss(gold: Meaning, predicted: Meaning, kind: str = "naive", *, steps: int = 0) -> float:
-    """The loss of one predicted graph that took so many ``steps`` to make; ``kind`` is one of :data:`KINDS`."""
+    """The loss of one predicted graph that was made in ``steps`` steps; ``kind`` is one of :data:`KINDS`."""
     if kind not in KINDS:
         raise ConfigError(f"there is no loss {kind!r}; choose one of {', '.join(KINDS)}")
     matched, of_gold, of_predicted = (int(count[0]) for count in naive_smatch([gold], [predicted]))

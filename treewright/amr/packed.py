@@ -1,11 +1,11 @@
 """Graphs as flat arrays, for the kernels that compare them.
 
-Smatch sees a graph as triples. Those on one node (its concept, its attributes, and being the top) become pairs of a
-node and a *label*; those between two nodes become edges. Labels and roles are numbers, the same in all graphs that went
-through one :class:`Packer`, so that kernels compare numbers.
+Smatch treats a graph as triples. Triples of one node (its concept, its attributes, and being the top) become pairs of a
+node and a *label*; triples of two nodes become edges. Labels and roles are numbers, which are the same in all graphs of
+one :class:`Packer`, so that kernels compare numbers.
 
-What the usual scorers take for equal gets the same number: upper and lower case, a constant with quotes and without;
-and ``:mod`` is the inverse of ``:domain``. A triple that occurs twice counts once.
+Labels that the usual scorers treat as equal have the same number: upper and lower case, a constant with and without
+quotes; and ``:mod`` is the inverse of ``:domain``. A triple that occurs twice counts once.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Offsets = npt.NDArray[np.int64]
 
 
 class PackedGraphs(NamedTuple):
-    """Graphs one behind the other: graph g has the nodes, labels and edges from ``…_at[g]`` to ``…_at[g + 1]``.
+    """Concatenated graphs: graph g has the nodes, labels and edges from ``…_at[g]`` to ``…_at[g + 1]``.
 
-    Nodes are numbered from 0 in each graph. Of a graph with n nodes, the first n labels are the concepts, in order.
+    Nodes are numbered from 0 in each graph. The first n labels of a graph with n nodes are its concepts, in order.
     """
 
     node_at: Offsets
@@ -46,7 +46,7 @@ class PackedGraphs(NamedTuple):
 
 
 class Packer:
-    """Gives numbers to labels and roles, and makes arrays of graphs.
+    """Numbers labels and roles, and converts graphs to arrays.
 
     >>> packer = Packer()
     >>> graph = Graph.from_penman('(w / want-01 :ARG0 (b / boy) :polarity -)')
@@ -78,7 +78,7 @@ class Packer:
         self._roles = _Remembered(role_number)
 
     def pack(self, graphs: Iterable[Graph], *, tops: bool = True) -> PackedGraphs:
-        """The arrays of graphs, with or without a triple for being the top. Edges must be between their variables."""
+        """The arrays of graphs, with or without a triple for the top. Edges must connect variables of their graph."""
         concepts, attributes, roles = self._concepts, self._attributes, self._roles
         node_at, label_at, edge_at = [0], [0], [0]
         labels: list[tuple[int, int]] = []

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
@@ -17,32 +15,32 @@ from treewright.amr.improved_aligner import ImprovedAligner
 from treewright.amr.naive_smatch import KINDS as LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.rule_aligner import RuleAligner
-from treewright.amr.scores import SmatchScores, score_smatch
-from treewright.amr.trace import GraphStep, trace_graph
-from treewright.corpora import corpus_hash, load_corpus
+from treewright.amr.scores import SmatchScores, compare_smatch, score_smatch
+from treewright.amr.trace import trace_graph
+from treewright.corpora import corpus_hash
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
-from treewright.estimators import Corpus, Estimator, Running
+from treewright.estimators import Corpus, Estimator, Input, Running, batches, corpus_error, read_corpus
 from treewright.estimators.settings import BITS, SEED
-from treewright.learners import Imitation, Learner, learner_settings, make_learner, train
+from treewright.learners import Imitation, Learner, train
 from treewright.learners.checkpoints import Judge
+from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
-from treewright.search.engine import EXPERT
 from treewright.settings import Choice, File, Flag, Setting, Whole
+from treewright.tracing import Trace
 
 __all__ = ["AMRParser"]
 
 
-#: what learners do where nothing else is said
+#: the settings of all learners where nothing is said of them
 USUAL: dict[str, Any] = {"update": {"name": "arow", "averaged": True}}
 
 ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
 
-_BATCH = 256
 _REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
 _NO_WORDS = Graph("a", (("a", "amr-empty"),))
 
@@ -70,7 +68,7 @@ DICTIONARIES = Setting(
 )
 
 
-class AMRParser(Estimator):
+class AMRParser(Estimator[SmatchScores]):
     """A parser from dependency trees to AMR graphs, by imitation learning (Goodman 2015).
 
     Args:
@@ -88,6 +86,8 @@ class AMRParser(Estimator):
     """
 
     task: ClassVar[str] = "amr"
+    annotates: ClassVar[str] = "amr"
+    _batch_size: ClassVar[int] = 256  # sentences
     settings: ClassVar[tuple[Setting, ...]] = (
         ALIGNER,
         LOSS,
@@ -145,13 +145,8 @@ class AMRParser(Estimator):
         self.policy_, self.history_ = trained.policy, trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
-    def trace(self, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
-        """The steps from the tree of a sentence to its graph, each with its ``top`` best actions.
-
-        Where the sentence has a graph, steps have the expert's choice as well.
-        """
-        self._check_fitted()
-        return trace_graph(self, sentence, top=top)
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_graph(self, sentence, gold, follow)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
@@ -159,7 +154,7 @@ class AMRParser(Estimator):
         sentences = _graphbank(corpus)
         _, encoder, examples = self._encoded(sentences)
         packed, own = encoder.pack(examples, self._options(open_to_gold=True))
-        decoded = decode(packed, np.zeros((1, 1), np.float32), who=EXPERT, jobs=jobs)
+        decoded = decode(packed, None, jobs=jobs)
         return [
             replace(sentence, graph=encoder.graph(decoded.state(i), examples[i].words, own[i]))
             for i, sentence in enumerate(sentences)
@@ -182,8 +177,7 @@ class AMRParser(Estimator):
     def _collect(self, examples: Sequence[Example]) -> None:
         """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
-        nothing = np.zeros((1, 1), np.float32)
-        self.encoder_.collect(packed, (trajectory(packed, i, nothing, who=EXPERT) for i in range(len(examples))))
+        self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
     def _options(self, *, open_to_gold: bool = False) -> list[int]:
         reach = self.reach or 2**30
@@ -230,46 +224,35 @@ class AMRParser(Estimator):
             for i, example in enumerate(examples)
         ]
 
-    def parse(self, sentences: Iterable[Sentence], *, jobs: int = 1) -> list[Sentence]:
-        """Parse sentences with dependency trees and return them with graphs, aligned with their words."""
-        return list(self.parse_stream(sentences, jobs=jobs))
+    parse = Estimator.predict
 
-    def parse_stream(self, sentences: Iterable[Sentence], *, jobs: int = 1) -> Iterator[Sentence]:
-        """Parse sentences as they come, some hundred at a time: memory does not grow with their number."""
-        self._check_fitted()
-        batch: list[Sentence] = []
-        for sentence in sentences:
-            if not isinstance(sentence, Sentence):
-                raise ConfigError(
-                    "what is parsed is a list of Sentence objects with dependency trees, as load_corpus gives them; "
-                    f"{sentence!r} is not a sentence"
-                )
-            batch.append(sentence)
-            if len(batch) == _BATCH:
-                yield from self._parse(batch, jobs)
-                batch = []
-        yield from self._parse(batch, jobs)
+    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
+        return batches(sentences, self._batch_size, _check_sentence, lambda sentence: 1)
 
-    def _parse(self, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        examples = self._unknown(sentences)
+    def _decode(self, batch: list[Sentence], jobs: int) -> list[Graph]:
+        examples = self._unknown(batch)
         packed, own = self.encoder_.pack(examples, self._options())
-        decoded = self.policy_.decode(packed, seed=self.seed, jobs=jobs)
-        graphs = self._graphs(decoded, examples, own)
-        return [replace(sentence, graph=graph) for sentence, graph in zip(sentences, graphs, strict=True)]
+        return self._graphs(self.policy_.decode(packed, seed=self.seed, jobs=jobs), examples, own)
 
-    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> SmatchScores:
-        """Parse a corpus of graphs and compare, with the breakdown."""
-        self._check_fitted()
-        gold = _graphbank(corpus)
-        return score_smatch(gold, self.parse(gold, jobs=jobs), breakdown=True, seed=self.seed)
+    def _annotate(self, batch: list[Sentence], found: list[Graph]) -> Iterator[Sentence]:
+        for sentence, graph in zip(batch, found, strict=True):
+            yield replace(sentence, graph=graph)
+
+    def _gold(self, corpus: Corpus) -> list[Sentence]:
+        return _graphbank(corpus)
+
+    def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> SmatchScores:
+        return score_smatch(gold, predicted, breakdown=True, seed=self.seed, **options)
+
+    def _compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
+    ) -> Comparison:
+        return compare_smatch(gold, a, b, **options)
 
     # ---- settings
 
-    def _make_learner(self) -> Learner:
-        """The learner, with what is good for this task where it says nothing."""
-        if isinstance(self.learner, Learner):
-            return make_learner(self.learner, Imitation)
-        return make_learner({**USUAL, **learner_settings(self.learner, Imitation)}, Imitation)
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return USUAL
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
@@ -299,17 +282,20 @@ class AMRParser(Estimator):
         self.lemmas_ = dict(text.split("\t\t") for text in unpack_strings(arrays, "lemmas"))
 
 
+def _check_sentence(sentence: Sentence | Sequence[str]) -> Sentence:
+    if not isinstance(sentence, Sentence):
+        raise ConfigError(
+            "what is parsed is a list of Sentence objects with dependency trees, as load_corpus gives them; "
+            f"{sentence!r} is not a sentence"
+        )
+    return sentence
+
+
 def _graphbank(corpus: Corpus) -> list[Sentence]:
     """The sentences of a corpus, all with graphs."""
-    if isinstance(corpus, (str, os.PathLike)):
-        corpus = load_corpus(corpus)
-    sentences = list(corpus)
-    if not sentences:
-        raise CorpusError("there is nothing to learn from or to score: no sentences")
-    for sentence in sentences:
-        if not isinstance(sentence, Sentence):
-            raise ConfigError(f"a corpus is a file or a list of Sentence objects, not of {type(sentence).__name__}")
+    sentences = read_corpus(corpus)
+    for number, sentence in enumerate(sentences, 1):
         if sentence.graph is None or not len(sentence):
             missing = "a graph" if sentence.graph is None else "words: write them in a comment, # ::snt …"
-            raise CorpusError(f"a sentence without {missing}", path=sentence.path, line=sentence.line)
+            raise corpus_error(f"a sentence without {missing}", sentence, number)
     return sentences

@@ -1,7 +1,7 @@
-"""What transitions start from and aim at: a tidied dependency tree, and the gold graph as a tree with further edges.
+"""The start and the goal of the transitions: a normalised dependency tree, and the gold graph as a tree plus edges.
 
-Before parsing (§4.2 of Goodman 2015), punctuation is left out, numbers of several words are one node (*two hundred*),
-and dates in figures are three (*25-12-1943*).
+Before parsing (§4.2 of Goodman 2015), punctuation is removed, numbers of several words become one node (*two hundred*),
+and dates in digits become three nodes (*25-12-1943*).
 
 >>> from treewright.corpora import Graph, Sentence
 >>> sentence = Sentence.from_words("Two hundred stars shone .".split())
@@ -10,7 +10,7 @@ and dates in figures are three (*25-12-1943*).
 >>> [(word.form, word.head, word.positions) for word in tree_words(sentence)]
 [('Two hundred', 1, (0, 1)), ('stars', 2, (2,)), ('shone', -1, (3,))]
 
-A graph is written as a tree; what it says twice of a node is a further edge:
+A graph is written as a tree; edges to nodes that have a parent already are further edges:
 
 >>> graph = Graph.from_penman("(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b :polarity -))")
 >>> gold = gold_tree(graph)
@@ -47,9 +47,9 @@ _SPOKEN = "%&@#§"  # Unicode calls them punctuation, but they are read aloud
 
 
 class Word(NamedTuple):
-    """A node of the tree to start from; ``head`` is another's place in the list (−1: the root).
+    """A node of the initial tree; ``head`` is the index of its parent (−1: the root).
 
-    ``number`` is the value of a number; ``entity`` the kind of named entity, where the file says it (``NER=…``).
+    ``number`` is the value of a number; ``entity`` is the kind of named entity, if the file has it (``NER=…``).
     """
 
     form: str
@@ -64,7 +64,7 @@ class Word(NamedTuple):
 
 
 def tree_words(sentence: Sentence) -> list[Word]:
-    """The words of a sentence with its dependency tree, as the parser starts from them."""
+    """The nodes of the initial tree of a sentence with a dependency tree."""
     tokens = sentence.tokens
     heads = heads_of(sentence)
     spans = _spans(tokens, heads)
@@ -103,13 +103,13 @@ def tree_words(sentence: Sentence) -> list[Word]:
 
 
 def signs_of(sentence: Sentence) -> int:
-    """What punctuation says of a sentence, before it is left out: 1 asked, 2 exclaimed, 4 quoted."""
+    """The punctuation of a sentence as flags: 1 question, 2 exclamation, 4 quotation."""
     forms = set(sentence.forms)
     return 1 * ("?" in forms) + 2 * ("!" in forms) + 4 * bool(forms & {'"', "``", "''", "“", "”"})
 
 
 def _one_root(words: list[Word]) -> list[Word]:
-    """A second root, left where punctuation was one, hangs on the first."""
+    """Attach further roots, which occur if punctuation was the root, to the first one."""
     roots = [k for k, word in enumerate(words) if word.head < 0]
     if len(roots) <= 1:
         return words
@@ -129,7 +129,7 @@ def _numeric(token: Token) -> bool:
 
 
 def _spans(tokens: Sequence[Token], heads: Sequence[int]) -> list[tuple[int, ...]]:
-    """Words one by one, but the words of one number together where they hang together in the tree."""
+    """The words one by one, except that the words of a number are grouped if they are connected in the tree."""
     spans: list[tuple[int, ...]] = []
     k = 0
     while k < len(tokens):
@@ -148,7 +148,7 @@ def _spans(tokens: Sequence[Token], heads: Sequence[int]) -> list[tuple[int, ...
 
 
 def _with_dates(words: list[Word]) -> list[Word]:
-    """Day and year below the month, as nodes of their own, where a word is a date in figures."""
+    """Split a date in digits into three nodes: day and year below the month."""
     found = list(words)
     for k, word in enumerate(words):
         if match := _DATE.fullmatch(word.form):
@@ -167,7 +167,7 @@ def _with_dates(words: list[Word]) -> list[Word]:
 
 @dataclass
 class GoldTree:
-    """A gold graph as transitions see it: variables and constants are nodes, each but the top with a parent.
+    """A gold graph for the transitions: variables and constants are nodes, and each except the top has a parent.
 
     ``further`` are the edges outside the tree, in their normal direction.
     """
@@ -180,7 +180,7 @@ class GoldTree:
 
 
 def inverse(role: str) -> str:
-    """The role of an edge that is looked at from its other end.
+    """The role of an edge seen from its other end.
 
     >>> inverse(":ARG0"), inverse(":ARG0-of"), inverse(":consist-of")
     (':ARG0-of', ':ARG0', ':consist-of-of')
@@ -191,7 +191,7 @@ def inverse(role: str) -> str:
 
 
 def gold_tree(graph: Graph) -> GoldTree:
-    """The graph as a tree: each node is below the first one that its edges, as they are written, connect it with."""
+    """The graph as a tree: each node is below the first node that its edges, in textual order, connect it to."""
     if twice := graph.named_twice():
         raise CorpusError(f"the variable {twice!r} has more than one concept; rename one")
     number: dict[Node, int] = {variable: k for k, variable in enumerate(graph.variables)}
@@ -225,9 +225,9 @@ def gold_tree(graph: Graph) -> GoldTree:
 
 
 def map_words(words: Sequence[Word], gold: GoldTree, alignment: Alignment, graph: Graph) -> list[int]:
-    """The node of the gold graph that each word stands for (−1: none): of those aligned with it, the most similar one.
+    """The node of the gold graph for each word (−1: none): the most similar one of those that are aligned with it.
 
-    An alignment may give a word several nodes, and a node several words; here each has one at most (§4.6).
+    An alignment may map a word to several nodes, and a node to several words; the result is one to one (§4.6).
     """
     places: dict[int, list[int]] = {}
     for k, word in enumerate(words):

@@ -1,9 +1,9 @@
-"""An aligner of rules, in the manner of that of JAMR (Flanigan et al. 2014), which Goodman (2015) builds on.
+"""A rule-based aligner, after that of JAMR (Flanigan et al. 2014), which Goodman (2015) builds on.
 
-The :data:`RULES` are tried one after the other, each on every node that has no words yet. First come those that look at
-words: names, dates, numbers, negation, words with the letters of a concept, or at least its first ones. Then those that
-look at neighbours: in *China*, the ``country`` and its ``name`` have the word of ``"China"``; in *strikers*, the
-``person`` has that of ``strike-01``.
+The :data:`RULES` are applied in order, each to every node that has no words yet. The first rules inspect words: names,
+dates, numbers, negation, words that have the letters of a concept or begin with them. The other rules inspect
+neighbours: in *China*, the ``country`` and its ``name`` have the word of ``"China"``; in *strikers*, the ``person`` has
+the word of ``strike-01``.
 
 >>> from treewright.corpora import Graph, Sentence
 >>> graph = Graph.from_penman('''
@@ -23,8 +23,8 @@ name ['New', 'Zealand']
 :op1 "New" ['New']
 :op2 "Zealand" ['Zealand']
 
-Of several words that fit, a node gets one that no other node has, and of these the one nearest to the words of its
-neighbours in the graph. Lemmas are used where the sentence has them; else endings are cut off.
+If several words fit, a node gets one that no other node has, and of these the one nearest to the words of its
+neighbours in the graph. Lemmas are used if the sentence has them; otherwise endings are removed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CONTENT = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
 
 
 class PartialAlignment:
-    """A sentence and its graph, and the words of nodes as far as they are found."""
+    """A sentence and its graph, with the words of the nodes that are aligned so far."""
 
     def __init__(self, sentence: Sentence, verbalisations: Mapping[str, Sequence[str]]) -> None:
         self.graph = graph_of(sentence)
@@ -84,7 +84,7 @@ class PartialAlignment:
         return [other for _, other in self.children[node] + self.parents[node]]
 
     def distances(self, start: Node) -> dict[Node, int]:
-        """How many edges away nodes are, whichever way the edges point."""
+        """The distances of nodes in edges, in either direction."""
         found, queue = {start: 0}, [start]
         for node in queue:
             for other in self.neighbours(node):
@@ -94,15 +94,15 @@ class PartialAlignment:
         return found
 
     def taken(self) -> set[int]:
-        """The words that a node has."""
+        """The words of a node."""
         return {word for words in self.words.values() for word in words}
 
     def words_at(self, links: list[tuple[str, Node]], *roles: str) -> Span | None:
-        """The words of the first aligned one of children or parents on a role that begins in one of these ways."""
+        """The words of the first aligned child or parent whose role begins with one of these prefixes."""
         return next((self.words[node] for role, node in links if role.startswith(roles) and node in self.words), None)
 
     def nearest(self, node: Node, spans: Iterable[Span], *, shared: bool = False) -> Span | None:
-        """Of spans that fit a node the one nearest to its neighbours' words; free ones only, unless ``shared``."""
+        """The span nearest to the words of the node's neighbours; only free ones, unless ``shared``."""
         taken = set() if shared else self.taken()
         near = [self.words[other] for other in self.neighbours(node) if other in self.words]
 
@@ -116,14 +116,14 @@ class PartialAlignment:
         return ((k,) for k, form in enumerate(self.forms) if fits(form))
 
     def spelt(self, text: str) -> Iterator[Span]:
-        """The places with words that have these letters; hyphens count neither here nor there."""
+        """The spans whose words have these letters; hyphens are ignored."""
         letters = plain(text).replace("-", "")
         for first in range(len(self.forms)) if letters else ():
             if self.forms[first].strip("-") and (end := self._end(first, first + _LONGEST, letters)):
                 yield tuple(range(first, end))
 
     def _end(self, first: int, limit: int, letters: str) -> int | None:
-        """Where the words end that begin at ``first``, end at ``limit`` or before, and have exactly these letters."""
+        """The end of the words that begin at ``first``, end at or before ``limit``, and have exactly these letters."""
         for reading in self.readings[first]:
             begun = reading.replace("-", "")
             if begun == letters:
@@ -134,7 +134,7 @@ class PartialAlignment:
         return None
 
     def fuzzy(self, node: Node) -> Span | None:
-        """The free word that has most letters in common with a node, from the first one on, if they are enough."""
+        """The free word with the longest common prefix with a node, if it is long enough."""
         label = plain(self.labels[node])
         common = [max(_common_letters(label, reading) for reading in each) for each in self.readings]
         enough = min(_FUZZY, max(_FUZZY - 1, len(label) - 1))
@@ -144,12 +144,12 @@ class PartialAlignment:
         return None
 
     def is_unspoken(self, node: Node) -> bool:
-        """Is it one of the concepts whose name is made of English words that are not said, as ``have-rel-role-91``?"""
+        """Whether a concept is abstract, with English words in its name that do not occur, as ``have-rel-role-91``."""
         return node_label(self.graph, node).endswith("-91")
 
 
 def _common_letters(one: str, two: str) -> int:
-    """How many letters two words have in common, from the first one on."""
+    """The length of the common prefix of two words."""
     return next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
 
 
@@ -196,7 +196,7 @@ def month(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def number(at: PartialAlignment, node: Node) -> Span | None:
-    """A number is in digits or in words, also as an ordinal: *two hundred*, *third*; and 1 is *a*, if nothing else."""
+    """A number has digits or words, also ordinals: *two hundred*, *third*; and 1 has *a*, if nothing else fits."""
     if isinstance(node, str) or not re.fullmatch(r"-?\d*\.?\d+", at.labels[node]):
         return None
     value, end = float(at.labels[node]), len(at.forms)
@@ -221,7 +221,7 @@ def only_concept(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def single_concept(at: PartialAlignment, node: Node) -> Span | None:
-    """The same if other nodes have it too: then each has the words nearest to its neighbours'."""
+    """A concept that several nodes have: each has the words with its letters that are nearest to its neighbours."""
     return at.nearest(node, at.spelt(at.labels[node]))
 
 
@@ -232,13 +232,13 @@ def particle_verb(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def wording(at: PartialAlignment, node: Node, *, shared: bool = False) -> Span | None:
-    """A concept has a word with other letters: ``contrast-01`` has *but*. The first one on its list that occurs."""
+    """A concept has the first word of its list that occurs: ``contrast-01`` has *but*."""
     spans = (at.nearest(node, at.where(word.__eq__), shared=shared) for word in WORDINGS.get(at.labels[node], ()))
     return next(filter(None, spans), None)
 
 
 def fuzzy_single_concept(at: PartialAlignment, node: Node) -> Span | None:
-    """A concept has the word that begins as it does, with four letters or more: ``courtesy`` has *courteously*."""
+    """A concept has the word with the same first letters, at least four: ``courtesy`` has *courteously*."""
     return None if at.is_unspoken(node) else at.fuzzy(node)
 
 
@@ -256,7 +256,7 @@ def _united(spans: Iterable[Span | None]) -> Span | None:
 
 
 def entity_type(at: PartialAlignment, node: Node) -> Span | None:
-    """What has a name has the words of the name: the ``country`` in *China*."""
+    """A node with a name has the words of the name: the ``country`` in *China*."""
     return at.words_at(at.children[node], ":name")
 
 
@@ -267,18 +267,18 @@ def quantity(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def role(at: PartialAlignment, node: Node) -> Span | None:
-    """Who has a role: ``have-org-role-91`` has the word of the role, *ambassador*."""
+    """``have-org-role-91`` has the word of the role, *ambassador*."""
     return at.words_at(at.children[node], ":ARG2") if at.labels[node] in ("have-org-role", "have-rel-role") else None
 
 
 def person_of(at: PartialAlignment, node: Node) -> Span | None:
-    """A ``person`` or ``thing`` that is said to do something has the word of the deed: the ``person`` in *strikers*."""
+    """A ``person`` or ``thing`` that does something has the word of the action: the ``person`` in *strikers*."""
     deeds = [(role, deed) for role, deed in at.parents[node] if at.depth.get(deed, 0) > at.depth.get(node, 0)]
     return at.words_at(deeds, ":ARG") if at.labels[node] in _VERBALISED else None
 
 
 def person(at: PartialAlignment, node: Node) -> Span | None:
-    """A ``person`` of whom just one thing is said has the word of that: in *Koreans*, that of ``"Korea"``."""
+    """A ``person`` with exactly one neighbour has the word of that neighbour: in *Koreans*, that of ``"Korea"``."""
     return at.words_at(at.children[node], ":") if at.labels[node] == "person" and len(at.children[node]) == 1 else None
 
 
@@ -295,7 +295,7 @@ def minus_polarity_affix(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def degree(at: PartialAlignment, node: Node) -> Span | None:
-    """``most`` is in *largest*, ``more`` in *larger*; and ``have-degree-91`` is where the degree is, or what has it."""
+    """``most`` has *largest*, ``more`` *larger*; ``have-degree-91`` has the word of the degree, or of its domain."""
     if at.labels[node] in ("have-degree", "have-quant"):
         return at.words_at(at.children[node], ":ARG3") or at.words_at(at.children[node], ":ARG2")
     if at.labels[node] not in ("more", "most", "very"):
@@ -306,7 +306,7 @@ def degree(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def imperative(at: PartialAlignment, node: Node) -> Span | None:
-    """A ``:mode`` is in the word of its node, *Go!* or *Oh!*; and so is the ``you`` that is told to go."""
+    """A ``:mode`` has the word of its node, *Go!* or *Oh!*, and so does the ``you`` of an imperative."""
     if not isinstance(node, str):
         return at.words_at(at.parents[node], ":mode")
     orders = [
@@ -318,7 +318,7 @@ def imperative(at: PartialAlignment, node: Node) -> Span | None:
 
 
 def elimination(at: PartialAlignment, node: Node) -> Span | None:
-    """A concept has the only content word left that the tree links with words of the node's neighbours."""
+    """A concept has the only remaining content word that the tree links with words of the node's neighbours."""
     if not isinstance(node, str) or at.is_unspoken(node) or at.labels[node] in WORDINGS:
         return None
     near = set(_united(at.words.get(other) for other in at.neighbours(node)) or ())
@@ -359,7 +359,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class RuleAligner:
-    """Aligns by rules; ``verbalisations`` are further readings of words, as dictionaries have them."""
+    """Aligns by rules; ``verbalisations`` are additional readings of words from dictionaries."""
 
     verbalisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -368,14 +368,14 @@ class RuleAligner:
         return {node: words for node, (words, _) in self.explain(sentence).items()}
 
     def explain(self, sentence: Sentence) -> dict[Node, tuple[Span, str]]:
-        """The same, and the name of the rule that found the words of each node."""
+        """The alignment with the name of the rule that found the words of each node."""
         at = PartialAlignment(sentence, self.verbalisations)
         found = apply_rules(at, RULES)
         return {node: (at.words[node], found[node]) for node in at.nodes if node in at.words}
 
 
 def apply_rules(at: PartialAlignment, rules: Mapping[str, Rule]) -> dict[Node, str]:
-    """Give words to nodes that have none, by rules in their order; says which rule it was."""
+    """Apply rules in order to nodes without words; return the name of the rule for each node that was aligned."""
     found: dict[Node, str] = {}
     for name, rule in rules.items():
         for node in at.nodes:

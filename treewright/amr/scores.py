@@ -1,13 +1,13 @@
-"""How well graphs agree with gold ones: Smatch, by corpus and by sentence, and its breakdown.
+"""Scores of meaning graphs: Smatch, of a corpus and of each sentence, and its breakdown.
 
-Precision is the part of the predicted triples that match, recall the part of the gold ones. The score of a corpus
-counts all triples together, as everybody reports it.
+Precision is the share of the predicted triples that match, recall the share of the gold triples. The score of a corpus
+counts all triples together, as is usual.
 
-The breakdown shows what a parser is good at. The parts are those of Damonte, Cohen and Satta (2017). Each is a score by
-itself, with its own best mapping where it needs one:
+The breakdown has the measures of Damonte, Cohen and Satta (2017). Each is a separate score, with its own best mapping
+if it needs one:
 
 ``unlabelled``
-    Smatch with all roles taken for equal.
+    Smatch with all roles equal.
 ``no-sense``
     Smatch without the senses of concepts: ``want-01`` is ``want``.
 ``concepts``, ``named-entities``, ``negation``, ``wiki``
@@ -34,7 +34,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ _SENSE = re.compile(r"-\d\d+$")
 
 @dataclass(frozen=True)
 class PartScore:
-    """The score of one part of the breakdown. Where neither annotation has any of it, all are 0."""
+    """The score of one part of the breakdown; all values are 0 if neither annotation has this part."""
 
     name: str
     precision: float
@@ -68,9 +68,9 @@ class PartScore:
 class SmatchScores:
     """Smatch of a corpus. ``f1_interval`` is the 95 % bootstrap interval.
 
-    ``exact`` is the part of sentences without a mistake. ``proved`` is the part of pairs for which no better mapping
-    exists, None if that was not asked for. ``matched``, ``gold`` and ``predicted`` are the numbers of triples of each
-    sentence, for tests of your own.
+    ``exact`` is the share of sentences without a mistake. ``proved`` is the share of pairs whose mapping is known to be
+    the best, or None without a proof. ``matched``, ``gold`` and ``predicted`` are the numbers of triples of each
+    sentence.
     """
 
     precision: float
@@ -92,8 +92,20 @@ class SmatchScores:
         """Precision, recall and F of each sentence."""
         return [_ratios(*counts) for counts in zip(self.matched, self.gold, self.predicted, strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as plain values, without the numbers of each sentence."""
+    name: ClassVar[str] = "Smatch"
+
+    @property
+    def main(self) -> float:
+        """Smatch's F."""
+        return self.f1
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of Smatch's F."""
+        return self.f1_interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values, without the numbers of each sentence."""
         return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
 
 
@@ -148,7 +160,7 @@ def compare_smatch(
     seed: int = 0,
     jobs: int = 1,
 ) -> Comparison:
-    """Is one parser better than another, or may that be chance? Both are scored with a proof, unless ``exact`` is off.
+    """Test whether one parser is better than another. Both are scored with a proof, unless ``exact`` is off.
 
     >>> from treewright.corpora import Graph
     >>> gold = [Graph.from_penman("(b / bark-01 :ARG0 (d / dog))")] * 40

@@ -1,8 +1,8 @@
-"""Smatch: how many triples do two graphs have in common, if their variables are named in the best way?
+"""Smatch: the number of triples that two graphs have in common under the best mapping of their variables.
 
-:func:`match` finds the best mapping of variables for each pair of graphs, by hill climbing
-(:mod:`treewright.amr.hill_climbing`) and, if asked for, with a proof (:mod:`treewright.amr.exact_smatch`). What becomes
-of the counts, precision, recall, F and the rest, is in :mod:`treewright.amr.scores`.
+:func:`match` finds a mapping of variables for each pair of graphs, by hill climbing
+(:mod:`treewright.amr.hill_climbing`) and optionally with a proof of optimality (:mod:`treewright.amr.exact_smatch`).
+:mod:`treewright.amr.scores` computes precision, recall and F from the counts.
 
 >>> from treewright.corpora import Graph
 >>> gold = Graph.from_penman("(d / defend-01 :ARG1 (m / military))")
@@ -51,13 +51,13 @@ _FIRST_STARTS = {
 
 @dataclass(frozen=True)
 class HillClimbing:
-    """How to look for the best mapping: Algorithm 7 with the changes that §5.2 studies.
+    """The settings of the search for the best mapping: Algorithm 7 with the variants that §5.2 studies.
 
-    ``starts`` is the number of climbs, of which the best counts. They begin with equal concepts mapped to each other
-    and the rest by chance (``greedy``); with a mapping that heeds the neighbours too, eq. 5.1 and 5.2 (``improved``);
-    by chance alone after a first greedy one (``greedy-random``); or ``mixed``: improved, greedy, then by chance. With
-    ``satisficing`` a move that improves the score is made as soon as it is found, instead of the best one. With
-    ``moves`` only so many moves are drawn by chance at each step (the thesis's N), where there are more.
+    ``starts`` is the number of climbs; the best result counts. ``start`` is the initial mapping: equal concepts, the
+    rest at random (``greedy``); a mapping that also considers the neighbours, eq. 5.1 and 5.2 (``improved``); at random
+    after a first greedy one (``greedy-random``); or ``mixed``: improved, greedy, then at random. With ``satisficing``
+    the climb makes the first move that improves the score, instead of the best one. ``moves`` limits each step to this
+    number of random moves (the thesis's N).
     """
 
     starts: int = 6
@@ -73,7 +73,7 @@ class HillClimbing:
             raise ConfigError(f"there is no start {self.start!r}; choose one of {', '.join(_FIRST_STARTS)}")
 
     def plan(self) -> Counts:
-        """The kind of each start."""
+        """The kind of initial mapping for each start."""
         first = _FIRST_STARTS[self.start][: self.starts]
         return np.array(first + first[-1:] * (self.starts - len(first)), np.int64)
 
@@ -82,14 +82,14 @@ VANILLA = HillClimbing(starts=4, start="greedy")
 """Algorithm 7 as the thesis prints it."""
 
 PACKAGE = HillClimbing(starts=5, start="greedy-random")
-"""What the package ``smatch`` does: five starts, the first of them greedy."""
+"""The algorithm of the package ``smatch``: five starts, the first of them greedy."""
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Of each pair of graphs: how many triples match, and how many the gold and the predicted graph have.
+    """For each pair of graphs, the number of matching triples, of gold triples and of predicted triples.
 
-    ``proved`` says whether no mapping matches more; without a proof it is None.
+    ``proved`` says whether the mapping is known to be the best; it is None without a proof.
     """
 
     matched: Counts
@@ -101,7 +101,7 @@ class Matches:
     _variables: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
 
     def mapping(self, k: int) -> dict[str, str]:
-        """Of the k-th pair: the variables of the predicted graph, and what they are in the gold one."""
+        """The mapping of the k-th pair, from variables of the predicted graph to those of the gold graph."""
         predicted, gold = self._variables[k]
         nodes = self._mappings[self._node_at[k] : self._node_at[k + 1]].tolist()
         return {variable: gold[node] for variable, node in zip(predicted, nodes, strict=True) if node >= 0}
@@ -117,11 +117,11 @@ def match(
     seed: int = 0,
     jobs: int = 1,
 ) -> Matches:
-    """The best mapping between each gold graph and the predicted one that is as far down the list.
+    """The best mapping between each gold graph and the predicted graph at the same position of the list.
 
-    With ``exact``, branch and bound goes on from what hill climbing found, for at most ``limit`` nodes a pair, fewer
-    where graphs have more than thirty nodes, so that no pair takes longer than a moment. Then ``proved`` says where the
-    mapping is known to be the best. The result depends on the seed, and not on ``jobs``.
+    With ``exact``, branch and bound continues from the result of hill climbing, for at most ``limit`` search nodes per
+    pair, and fewer if the graphs have more than thirty nodes, to limit the time per pair. Then ``proved`` says where
+    the mapping is known to be the best. The result depends on the seed, but not on ``jobs``.
     """
     right, guessed = graphs_of(gold, "gold"), graphs_of(predicted, "predicted")
     if len(right) != len(guessed):
@@ -144,7 +144,7 @@ def match_packed(
     seed: int = 0,
     jobs: int = 1,
 ) -> Matches:
-    """The same for graphs that one packer has packed."""
+    """Like :func:`match`, for graphs that were packed by the same packer."""
     search = search or HillClimbing()
     limit, jobs, seed = whole_number("limit", limit, 1), whole_number("jobs", jobs, 1), whole_number("seed", seed, 0)
     pairs, starts, moves = len(gold.node_at) - 1, search.plan(), search.moves or 0
@@ -168,7 +168,7 @@ def match_packed(
 
 
 def graphs_of(meanings: Iterable[Meaning], what: str) -> list[Graph]:
-    """The graphs of sentences, or graphs as they are; a sentence without one is an error."""
+    """The graphs of sentences; graphs are returned unchanged, and a sentence without a graph is an error."""
     graphs = []
     for number, meaning in enumerate(meanings, 1):
         graph = meaning.graph if isinstance(meaning, Sentence) else meaning

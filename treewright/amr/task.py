@@ -1,4 +1,4 @@
-"""AMR parsing as a search space: the transitions, the expert, the features and the losses, put together."""
+"""AMR parsing as a search space, made of the transitions, the expert, the features and the losses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NO_PARAMETER = -1
 
 @lean
 def _key_of(x: Any, state: Any, node: int) -> int:
-    """Where the tables of parameters have what was seen with a node: by its lemma, or its concept if it is inserted."""
+    """The key of a node in the tables of parameters: its lemma, or its concept if it is inserted."""
     if node < x.n:
         return np.int64(x.keys[node])
     concept = np.int64(state.concept[node])
@@ -76,7 +76,7 @@ def _key_of(x: Any, state: Any, node: int) -> int:
 
 @lean
 def _offer(out: Any, n: int, kind: int, param: int) -> int:
-    """Write an action behind the others unless it is among them, or there is no room; −1: it has no parameter yet."""
+    """Append an action unless it is in the list or the list is full; −1: it has no parameter yet."""
     if n >= out.shape[0]:
         return n
     action = action_of(kind, np.int64(param) + np.int64(1))
@@ -89,7 +89,7 @@ def _offer(out: Any, n: int, kind: int, param: int) -> int:
 
 @lean
 def _offer_roles(x: Any, state: Any, source: int, target: int, forward: bool, out: Any, n: int) -> int:
-    """NextEdge with the roles seen below the source's lemma and above the target's, and the most common ones."""
+    """NextEdge with the roles that occur below the source's lemma and above the target's, and the most common ones."""
     key, below = _key_of(x, state, source), _key_of(x, state, target)
     for k in range(x.roles_out_at[key], x.roles_out_at[key + 1]):
         if not (forward and x.roles_out[k] & 1):
@@ -116,7 +116,7 @@ def _offer_concepts(x: Any, state: Any, top: int, out: Any) -> int:
 
 @lean
 def _offer_inserts(x: Any, state: Any, top: int, out: Any) -> int:
-    """The concepts of Insert: those seen above this lemma, and the most common ones."""
+    """The concepts of Insert: those that occur above this lemma, and the most common ones."""
     n = 0
     key = _key_of(x, state, top)
     for k in range(x.inserts_at[key], x.inserts_at[key + 1]):
@@ -130,7 +130,7 @@ def _offer_inserts(x: Any, state: Any, top: int, out: Any) -> int:
 
 @lean
 def _offer_leaves(x: Any, state: Any, top: int, out: Any) -> int:
-    """The leaves of InsertLeaf: those seen below this lemma, and the most common ones."""
+    """The leaves of InsertLeaf: those that occur below this lemma, and the most common ones."""
     n = 0
     key = _key_of(x, state, top)
     for k in range(x.leaves_at[key], x.leaves_at[key + 1]):
@@ -154,7 +154,7 @@ def _offer_targets(x: Any, state: Any, out: Any) -> int:
 
 @lean
 def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
-    """The actions that may be chosen; ``out`` serves to see whether they would have a parameter."""
+    """The admissible actions; ``out`` is used to find out whether they would have a parameter."""
     if state.registers[PHASE] != 0:
         n = _offer(out, 0, DONE, NO_PARAMETER)
         room = state.registers[GIVEN] < MOST_REENTRANCES and state.registers[EXTRA] < MOST_EXTRA
@@ -185,7 +185,7 @@ def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
 
 @lean
 def _offer_gold(x: Any, state: Any, out: Any, n: int) -> int:
-    """The expert's parameter too: so parameters are collected from gold graphs."""
+    """Add the expert's parameter, so that parameters can be collected from gold graphs."""
     wanted = expert_action(x, state)
     if wanted < 0 or kind_of(wanted) == TARGET:
         return n
@@ -254,7 +254,7 @@ class GraphParsing(Task):
 
     @staticmethod
     def is_final(x: Any, state: Any) -> bool:
-        """Is σ empty, and the second phase done?"""
+        """Whether σ is empty and the second phase is done."""
         return state.registers[PHASE] != 0 and (x.options[REENTRANT] == 0 or sigma(state) < 0)
 
     @staticmethod
@@ -290,12 +290,12 @@ class GraphParsing(Task):
 
     @staticmethod
     def action_features(x: Any, state: Any, action: int, out: Any) -> int:
-        """What the number of an action does not tell."""
+        """The features of an action that its number does not determine."""
         return action_features(x, state, action, out)
 
     @staticmethod
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
-        """0 for what the expert does, 1 for all else; where that is not offered, 0 for the first."""
+        """0 for the expert's action and 1 for all others; if it is not offered, 0 for the first."""
         wanted = expert_action(x, state)
         best = 0
         for k in range(n):
@@ -321,7 +321,7 @@ class GraphParsing(Task):
 
 @compiled
 def _entries(state: Any, out: Any) -> int:
-    """The entries of naive Smatch, sorted: a number for each node's concept, and one for each edge with its ends'."""
+    """The entries of naive Smatch, sorted: one for each node, and one for each edge with the concepts of its ends."""
     n = 0
     for node in range(state.registers[NODES]):
         if state.flags[node] & DELETED:

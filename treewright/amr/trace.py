@@ -1,27 +1,29 @@
-"""A sentence's way from tree to graph, step by step: for people."""
+"""Meaning graphs step by step: a dependency tree is turned into a graph, action by action."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
 from treewright.amr.expert import expert_action
 from treewright.amr.preparation import Word
+from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
     DELETED,
+    DEPTH,
     EXTRA,
     INSERT,
     INSERT_LEAF,
     KEEP,
     KINDS,
+    LABELLING,
     NEXT_EDGE,
     NEXT_NODE,
     NODES,
+    PENDING,
     PHASE,
     beta,
     concept_of,
@@ -29,119 +31,150 @@ from treewright.amr.transitions import (
     param_of,
     sigma,
 )
+from treewright.corpora import Sentence
 from treewright.corpora.lemmas import with_lemmas
-from treewright.corpora.types import Sentence
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import CorpusError
 from treewright.search.compiling import interpreted
-from treewright.search.engine import LEARNED, decide, draw_policy, new_scratch
-from treewright.search.hashing import seed_random
-from treewright.settings import whole_number
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
+from treewright.tracing import Trace
 
 if TYPE_CHECKING:
     from treewright.amr.parser import AMRParser
 
-__all__ = ["GraphStep", "trace_graph"]
+__all__ = ["ANY", "trace_graph"]
 
-_decide, _draw_policy, _new_scratch = interpreted(decide), interpreted(draw_policy), interpreted(new_scratch)
-_seed_random, _expert_action = interpreted(seed_random), interpreted(expert_action)
+ANY = "any"
+"""What the expert is said to do where all actions are equally good, because none can lead to the gold graph."""
+
+_expert_action, _is_final = interpreted(expert_action), interpreted(GraphParsing.is_final)
+_loss, _sigma, _beta = interpreted(GraphParsing.loss), interpreted(sigma), interpreted(beta)
+_kind_of, _param_of, _concept_of = interpreted(kind_of), interpreted(param_of), interpreted(concept_of)
 
 
-@dataclass(frozen=True)
-class GraphStep:
-    """A state and what is done in it. ``expert`` is what the expert would do, where there is a gold graph.
+def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+    """The actions of a parser from the dependency tree of a sentence to its graph.
 
-    The words of the tree are written as they are in the sentence until they have a concept; ``graph`` is the tree in
-    PENMAN notation, with relations of the dependency tree where edges have no role yet.
+    Where there is a ``gold`` graph, an action costs 0 if the expert takes it, or if every action is as good to it, and
+    1 otherwise.
     """
-
-    stack: tuple[str, ...]
-    buffer: tuple[str, ...]
-    action: str
-    expert: str | None = None
-    scores: dict[str, float] = field(default_factory=dict)
-    graph: str = ""
-
-
-def trace_graph(parser: AMRParser, sentence: Sentence, *, top: int = 3) -> list[GraphStep]:
-    """The steps of a parser on a sentence; the last one is the finished graph, with no action."""
-    top = whole_number("top", top, 0)
-    if not isinstance(sentence, Sentence):
-        raise ConfigError(f"what is traced is a Sentence with a dependency tree, not {type(sentence).__name__}")
-    example = parser._example(with_lemmas(sentence, parser.lemmas_), parser.encoder_.forms)
-    if not example.words:
-        raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
+    if gold is not None and gold.graph is None:
+        raise CorpusError("the gold sentence has no graph", path=gold.path, line=gold.line)
+    asked = replace(with_lemmas(sentence, parser.lemmas_), graph=None if gold is None else gold.graph)
+    example = parser._example(asked, parser.encoder_.forms)
     packed, [own] = parser.encoder_.pack([example], parser._options())
-    task, x = packed.task.plain(), packed.instance(0)
-    show = _Shown(parser.encoder_, example.words, own, x)
-    state = task.state_view(np.zeros(int(task.state_size(len(example.words))), np.int32), len(example.words))
-    task.initial(x, state)
-    scratch = _new_scratch(task.n_actions, task.max_features, True)
-    _seed_random(scratch.random, parser.seed, 0, 0)
-    policy = _draw_policy(parser.policy_.mixture, LEARNED, scratch.random)
-    steps: list[GraphStep] = []
-    while not task.is_final(x, state):
-        n = int(task.actions(x, state, scratch.actions))
-        action = int(_decide(task, x, state, parser.policy_.weights, policy, scratch))
-        scored = zip(scratch.actions[:n].tolist(), scratch.scores[:n].tolist(), strict=True) if n > 1 else ()
-        best = sorted(scored, key=lambda item: -item[1])[:top]
-        steps.append(
-            GraphStep(
-                show.stack(state),
-                show.buffer(state),
-                show.action(state, action),
-                None if example.gold is None else show.action(state, int(_expert_action(x, state))),
-                {show.action(state, other): float(score) for other, score in best},
-                show.graph(state),
-            )
-        )
-        task.step(x, state, action)
-    return [*steps, GraphStep((), (), "", graph=show.graph(state))]
+    steps, state = episode_steps(
+        packed,
+        _Graphs(parser.encoder_, example.words, own, gold=gold is not None),
+        policy=parser.policy_,
+        seed=parser.seed,
+        gold=gold is not None,
+        choose=expert_choice if follow == "gold" else None,
+    )
+    graph = parser.encoder_.graph(state, example.words, own)
+    alignments = {node: list(at) if isinstance(at, tuple) else at for node, at in graph.alignments.items()}
+    result = {"graph": graph.to_penman(), "alignments": alignments}
+    about = {"model": type(parser).__name__, "reentrance": parser.reentrance, "follow": follow}
+    return Trace(parser.task, "graph", sentence.forms, steps, result, gold is not None, about)
 
 
-class _Shown:
-    """States and actions in words."""
+class _Graphs(Drawing):
+    """States as trees of nodes with further edges, and actions with their parameters."""
 
-    def __init__(self, encoder: Encoder, words: Sequence[Word], own: Sequence[str], x: Any) -> None:
-        self.words, self.x, self.encoder = words, x, encoder
+    def __init__(self, encoder: Encoder, words: Sequence[Word], own: Sequence[str], *, gold: bool) -> None:
+        self.words, self.encoder, self.gold = words, encoder, gold
         self.labels = [*encoder.labels, *own]
+
+    def state(self, x: Any, state: Any) -> dict[str, Any]:
+        """The nodes by their concepts, or else their words, the edges between them, σ with its top last, and β.
+
+        In the second phase σ is the node whose edges are looked at.
+        """
+        alive = [node for node in range(int(state.registers[NODES])) if not state.flags[node] & DELETED]
+        stack, buffer = ([], []) if _is_final(x, state) else (self._stack(state), self._buffer(state))
+        return {
+            "nodes": [
+                {
+                    "node": node,
+                    "label": self.node(state, node),
+                    "is_concept": bool(state.concept[node] >= 0),
+                    "words": list(self.words[node].positions) if node < len(self.words) else [],
+                }
+                for node in alive
+            ],
+            "edges": [self._edge(state, node) for node in alive if state.parent[node] >= 0] + self._further(state),
+            "stack": stack,
+            "buffer": buffer,
+            "focus": stack[-1] if stack else None,
+            "phase": "edges" if state.registers[PHASE] else "tree",
+            "pending": self._pending(int(state.registers[PENDING])),
+        }
+
+    def measures(self, x: Any, state: Any) -> dict[str, float]:
+        """The loss of the finished graph."""
+        return {"loss": float(_loss(x, state))} if self.gold and _is_final(x, state) else {}
+
+    def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
+        """What the expert does need not be among the actions, and sometimes anything will do."""
+        wanted = int(_expert_action(decision.x, decision.state))
+        if wanted < 0:
+            return [0.0] * len(names), (ANY,)
+        costs = [0.0 if action == wanted else 1.0 for action in decision.actions]
+        return costs, (self.action(decision.x, decision.state, wanted),)
 
     def node(self, state: Any, node: int) -> str:
         """A node by its concept, or else its word."""
         concept = int(state.concept[node])
         return self.labels[concept] if concept >= 0 else self.words[node].form
 
-    def stack(self, state: Any) -> tuple[str, ...]:
-        """σ, its top last; in the second phase the node whose edges are looked at."""
+    def _stack(self, state: Any) -> list[int]:
         if state.registers[PHASE]:
-            return (self.node(state, int(sigma(state))),)
-        return tuple(self.node(state, int(node)) for node in state.stack[: state.registers[0]])
+            return [int(_sigma(state))]
+        return [int(node) for node in state.stack[: state.registers[DEPTH]]]
 
-    def buffer(self, state: Any) -> tuple[str, ...]:
-        """β, its first one first."""
-        first = int(beta(state))
-        if first < 0:
-            return ()
-        top = int(sigma(state))
-        return tuple(
-            self.node(state, node)
-            for node in range(first, state.registers[NODES])
-            if state.parent[node] == top and state.role[node] < 0 and not state.flags[node] & DELETED
-        )
+    def _buffer(self, state: Any) -> list[int]:
+        first, top = int(_beta(state)), int(_sigma(state))
+        return [
+            node
+            for node in range(first, int(state.registers[NODES]))
+            if first >= 0 and state.parent[node] == top and state.role[node] < 0 and not state.flags[node] & DELETED
+        ]
 
-    def action(self, state: Any, action: int) -> str:
+    def _edge(self, state: Any, node: int) -> dict[str, Any]:
+        """The edge to a node from its parent: its role, or else the relation of the dependency tree."""
+        role = int(state.role[node])
+        return {
+            "source": int(state.parent[node]),
+            "target": node,
+            "role": self.encoder.role_name(role) if role >= 0 else None,
+            "relation": self.words[node].relation if node < len(self.words) else None,
+            "in_tree": True,
+        }
+
+    def _further(self, state: Any) -> list[dict[str, Any]]:
+        """The edges of the second phase."""
+        triples = state.extra[: 3 * state.registers[EXTRA]].reshape(-1, 3).tolist()
+        return [
+            {"source": s, "target": t, "role": self.encoder.role_name(role), "relation": None, "in_tree": False}
+            for s, role, t in triples
+        ]
+
+    @staticmethod
+    def _pending(pending: int) -> str | None:
+        """The action that waits for its parameter."""
+        return None if pending == 0 else "Reentrance" if pending == LABELLING else KINDS[pending - 1]
+
+    def action(self, x: Any, state: Any, action: int) -> str:
         """An action with its parameter, as in ``NextEdge(:ARG0)``."""
-        if action < 0:
-            return "any"
-        kind, param = int(kind_of(action)), int(param_of(action)) - 1
+        kind, param = int(_kind_of(action)), int(_param_of(action)) - 1
         if param < 0:
             return KINDS[kind]
         if kind == NEXT_EDGE:
             return f"NextEdge({self.encoder.role_name(param)})"
         if kind == NEXT_NODE:
-            node = int(sigma(state))
+            node = int(_sigma(state))
             if param == KEEP or node >= len(self.words):
                 return f"NextNode({self.node(state, node)})"
-            concept = int(concept_of(self.x, node, param))
+            concept = int(_concept_of(x, node, param))
             how = f", {FORMS[param]}" if param < len(FORMS) else ""
             return f"NextNode({self.labels[concept] if concept >= 0 else '?'}{how})"
         if kind == INSERT:
@@ -150,30 +183,3 @@ class _Shown:
             role, concept = self.encoder.leaf_pairs[param]
             return f"InsertLeaf({self.encoder.role_name(role)} {self.labels[concept]})"
         return f"Target({self.node(state, param)})"
-
-    def graph(self, state: Any) -> str:
-        """The tree as it is, in PENMAN notation, and the edges of the second phase."""
-        children: dict[int, list[int]] = {}
-        for node in range(state.registers[NODES]):
-            if not state.flags[node] & DELETED:
-                children.setdefault(int(state.parent[node]), []).append(node)
-
-        def written(node: int, depth: int) -> str:
-            below = "".join(
-                f"\n{'   ' * depth}{self._edge(state, child)} {written(child, depth + 1)}"
-                for child in children.get(node, ())
-            )
-            below += "".join(
-                f"\n{'   ' * depth}{self.encoder.role_name(role)} n{target}"
-                for source, role, target in state.extra[: 3 * state.registers[EXTRA]].reshape(-1, 3).tolist()
-                if source == node
-            )
-            return f"(n{node} / {self.node(state, node)}{below})"
-
-        return written(children[-1][0], 1)
-
-    def _edge(self, state: Any, node: int) -> str:
-        role = int(state.role[node])
-        if role >= 0:
-            return self.encoder.role_name(role)
-        return f"~{self.words[node].relation}" if node < len(self.words) else "~"

@@ -1,21 +1,20 @@
 """From a dependency tree to a graph, one action at a time (Goodman 2015, §4.2–4.3).
 
 The words of the sentence are the nodes 0 … n − 1 of a tree; actions relabel it, remove and add nodes, and move
-subtrees, until it is an AMR graph. σ is a stack of nodes still to be visited, children before their parents; β are the
-children of σ₀, the node on top of σ, whose edges have no relation yet. In a second phase edges are added to the tree.
+subtrees, until it is an AMR graph. σ is a stack of unvisited nodes, children before their parents; β are the children
+of σ₀, the node on top of σ, whose edges have no relation yet. In a second phase edges are added to the tree.
 
-A node is offered NextNode, Delete, Insert and InsertLeaf when β is empty, and else the actions on its edge to β₀:
-NextEdge, Swap, ReplaceHead and Reattach. An action with a parameter comes in two parts: first it is chosen, then its
-parameter, a concept, a role or a node κ; Reentrance has three, for its edge needs a role as well. So what the actions
-have in common is learned from all their parameters together.
+If β is empty, a node is offered NextNode, Delete, Insert and InsertLeaf, and otherwise the actions on its edge to β₀:
+NextEdge, Swap, ReplaceHead and Reattach. An action with a parameter takes two decisions: first the action, then its
+parameter, which is a concept, a role or a node κ; Reentrance takes three, because its edge also needs a role. So the
+common properties of an action are learned from all its parameters together.
 
-Any sequence of actions ends. A tree of n words never has more than 3n + 4 nodes, C in what follows; every node is put
-under another by Swap at most once, is reattached at most once, and gets at most one node inserted above it; a node that
-has its concept keeps it, an edge that has its role keeps it. So in the first phase nodes leave σ at most 4C times: once
-each, and again after they came back by Swap, Reattach or ReplaceHead; C are removed, C are added; and there are no more
-than 3C edges without a role, from the beginning, from Insert or from Swap. With two steps where there is a parameter,
-and those of Swap and Reattach themselves, this is 20C steps. In the second phase a node takes at most 7. The expert
-takes about 4 steps a word.
+Any sequence of actions ends. A tree of n words has at most 3n + 4 nodes, called C below; every node is moved below
+another one by Swap at most once, is reattached at most once, and gets at most one node inserted above it; a node keeps
+its concept, and an edge its role. So in the first phase nodes leave σ at most 4C times: once each, and again after they
+returned by Swap, Reattach or ReplaceHead; C nodes are removed, C are added; and there are at most 3C edges without a
+role: initial ones, and those of Insert and Swap. With two steps for actions with a parameter, and the steps of Swap and
+Reattach, this is 20C steps. In the second phase a node takes at most 7 steps. The expert takes about 4 steps per word.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ def param_of(action: int) -> int:
 
 @lean
 def begin(x: Any, state: Any) -> None:
-    """The dependency tree, and all its words on the stack, those furthest down first (``x.order``)."""
+    """Write the dependency tree, and put all words on the stack, the deepest on top (``x.order``)."""
     n = np.int64(x.n)
     for k in range(n):
         node = n - 1 - k
@@ -213,7 +212,7 @@ def beta(state: Any) -> int:
 
 @lean
 def child_count(state: Any, node: int) -> int:
-    """How many children a node has."""
+    """The number of children of a node."""
     found = np.int64(0)
     for other in range(state.registers[NODES]):
         if state.parent[other] == node and not state.flags[other] & DELETED:
@@ -223,7 +222,7 @@ def child_count(state: Any, node: int) -> int:
 
 @lean
 def is_above(state: Any, one: int, two: int) -> bool:
-    """Is ``two`` in the subtree of ``one``?"""
+    """Whether ``two`` is in the subtree of ``one``."""
     node = np.int64(two)
     while node >= 0:
         if node == one:
@@ -234,7 +233,7 @@ def is_above(state: Any, one: int, two: int) -> bool:
 
 @lean
 def tree_distance(state: Any, one: int, two: int, most: int) -> int:
-    """How many edges are between two nodes; more than ``most`` where they are further apart."""
+    """The number of edges between two nodes; a number above ``most`` if they are further apart."""
     up = np.int64(0)
     node = np.int64(one)
     while node >= 0 and up <= most:
@@ -262,7 +261,7 @@ def _pop(state: Any) -> None:
 
 @lean
 def _push_below(state: Any, node: int) -> None:
-    """Put a node on the stack as σ₁, unless it is on it already."""
+    """Put a node on the stack as σ₁, unless the stack contains it."""
     if state.flags[node] & ON_STACK:
         return
     depth = state.registers[DEPTH]
@@ -311,7 +310,7 @@ def concept_of(x: Any, word: int, form: int) -> int:
 
 @lean
 def has_parameter(kind: int) -> bool:
-    """Does a choice of a parameter follow?"""
+    """Whether the choice of a parameter follows."""
     return kind in (NEXT_EDGE, NEXT_NODE, REATTACH, INSERT, INSERT_LEAF, REENTRANCE)
 
 
@@ -367,7 +366,7 @@ def act(x: Any, state: Any, action: int) -> None:
 
 @lean
 def _act_alone(state: Any, kind: int) -> None:
-    """Take an action without a parameter: Swap, ReplaceHead, Delete, or go on in the second phase."""
+    """Take an action without a parameter: Swap, ReplaceHead, Delete, or continue in the second phase."""
     top, child = sigma(state), beta(state)
     if kind == SWAP:
         state.parent[child] = state.parent[top]
@@ -409,7 +408,7 @@ def standing_for(state: Any, gold: int) -> int:
 
 @lean
 def _unmapped_parent(x: Any, state: Any, top: int, concept: int) -> int:
-    """What an inserted parent stands for: the gold node above σ₀'s, if it is free and has this concept (§5.1.3)."""
+    """The gold node of an inserted parent: the one above σ₀'s, if it is free and has this concept (§5.1.3)."""
     gold = state.gold[top]
     if gold >= 0:
         above = np.int64(x.gold_parent[gold])
@@ -420,7 +419,7 @@ def _unmapped_parent(x: Any, state: Any, top: int, concept: int) -> int:
 
 @lean
 def _unmapped_child(x: Any, state: Any, top: int, concept: int) -> int:
-    """The gold node that an inserted leaf stands for: a free child of σ₀'s with this concept."""
+    """The gold node of an inserted leaf: a free child of σ₀'s gold node with this concept."""
     gold = state.gold[top]
     if gold >= 0:
         for below in range(x.gold_parent.shape[0]):
@@ -431,7 +430,7 @@ def _unmapped_child(x: Any, state: Any, top: int, concept: int) -> int:
 
 @lean
 def connected(state: Any, one: int, two: int) -> bool:
-    """Is there an edge between two nodes?"""
+    """Whether there is an edge between two nodes."""
     if state.parent[one] == two or state.parent[two] == one:
         return True
     for at in range(0, 3 * state.registers[EXTRA], 3):
@@ -443,7 +442,7 @@ def connected(state: Any, one: int, two: int) -> bool:
 
 @lean
 def may_insert(x: Any, state: Any, top: int, concept: int) -> bool:
-    """Is there no node with this concept by the same word yet? So nobody inserts the same again and again (§4.3.6)."""
+    """Whether no node with this concept belongs to the same word; this prevents repeated insertions (§4.3.6)."""
     if x.options[OPEN] != 0:
         return True
     for node in range(state.registers[NODES]):
@@ -455,7 +454,7 @@ def may_insert(x: Any, state: Any, top: int, concept: int) -> bool:
 
 @lean
 def is_target(x: Any, state: Any, node: int) -> bool:
-    """May β₀ be put under this node, or, in the second phase, an edge lead to it?"""
+    """Whether β₀ may be moved below this node, or, in the second phase, an edge may lead to it."""
     top = sigma(state)
     if state.flags[node] & DELETED or node == top:
         return False
@@ -472,7 +471,7 @@ def is_target(x: Any, state: Any, node: int) -> bool:
 
 @lean
 def has_target(x: Any, state: Any) -> bool:
-    """Is there any such node?"""
+    """Whether there is any such node."""
     found = False
     for node in range(state.registers[NODES]):
         found = found or is_target(x, state, np.int64(node))
@@ -481,9 +480,9 @@ def has_target(x: Any, state: Any) -> bool:
 
 @lean
 def _leads_to(state: Any, start: int, goal: int) -> bool:
-    """Is there a way from one node to another along edges in their normal direction? Then an edge back makes a circle.
+    """Whether a path of edges in their normal direction leads from one node to another; an edge back makes a cycle.
 
-    The way goes through the tree, and over edges of the second phase; ``taken`` has those as bits that can be reached.
+    The path uses the tree and the edges of the second phase; ``taken`` has the reachable ones of these as bits.
     """
     extra = np.int64(state.registers[EXTRA])
     taken = np.int64(0)
@@ -501,7 +500,7 @@ def _leads_to(state: Any, start: int, goal: int) -> bool:
 
 @lean
 def _leads_from(state: Any, start: int, taken: int, goal: int) -> bool:
-    """Is there a way through the tree from a node, or from the end of an edge that was taken?"""
+    """Whether a path through the tree leads from a node, or from the end of an edge that was used."""
     if _leads_down(state, start, goal):
         return True
     for edge in range(state.registers[EXTRA]):
@@ -512,7 +511,7 @@ def _leads_from(state: Any, start: int, taken: int, goal: int) -> bool:
 
 @lean
 def _leads_down(state: Any, start: int, goal: int) -> bool:
-    """Are all edges on the way through the tree from one node to another in the direction of the way?"""
+    """Whether all edges on the path through the tree from one node to another have the direction of the path."""
     node = np.int64(start)
     while not is_above(state, node, goal):
         if not state.role[node] & 1:  # not an inverse role: the edge comes down to this node

@@ -1,4 +1,4 @@
-"""How concepts are worded in English: inflected, as numbers, and by little words whose letters say nothing of them."""
+"""English words for concepts: inflected forms, numbers, and function words with other letters than the concept."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "multiple": "hundreds thousands millions billions",
     }.items()
 }
-"""Concepts, without their senses, and words for them that have other letters."""
+"""Concepts, without their senses, and words for them with other letters."""
 
 _LISTED = re.compile(r"(?:MAYBE-)?VERBALIZE (.+?) TO (.+)")
 _FRAME = re.compile(r"(?<![:\w-])([a-z][a-z-]*?)-\d+")
@@ -119,7 +119,7 @@ _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9,
 
 
 def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = None) -> tuple[str, ...]:
-    """What a word may stand for: its form, its lemma or guesses at it, and what they verbalise.
+    """The readings of a word: its form, its lemma or guesses at it, and their verbalisations.
 
     >>> readings(Token("went", lemma="go")), readings(Token("carries")), readings(Token("stopped"))
     (('went', 'go'), ('carries', 'carry'), ('stopped', 'stopp', 'stoppe', 'stop'))
@@ -133,7 +133,7 @@ def readings(token: Token, verbalisations: Mapping[str, Sequence[str]] | None = 
 
 
 def number_of(words: Sequence[str]) -> float | None:
-    """The number that words say, all of them together.
+    """The number that a sequence of words expresses, or None.
 
     >>> number_of(["twenty", "-", "one"]), number_of(["two", "hundred", "million"]), number_of(["462,511"])
     (21, 200000000, 462511)
@@ -164,10 +164,11 @@ def _value(word: str) -> float | None:
 
 
 def read_verbalisations(folder: str | Path) -> dict[str, tuple[str, ...]]:
-    """What the dictionaries of Hermjakob (USC/ISI) say that nouns and adjectives stand for: *proof* for ``prove``.
+    """Read the verbalisations of nouns and adjectives from the dictionaries of Hermjakob (USC/ISI), such as *proof* for
+    ``prove``.
 
-    They are the files ``verbalization-list-….txt`` (``VERBALIZE employee TO person :ARG1-of employ-01``) and
-    ``morph-verbalization-….txt`` (``::DERIV-VERB "prove" ::DERIV-NOUN "proof"``) of a folder, as far as they are there.
+    The files of the folder are ``verbalization-list-….txt`` (``VERBALIZE employee TO person :ARG1-of employ-01``) and
+    ``morph-verbalization-….txt`` (``::DERIV-VERB "prove" ::DERIV-NOUN "proof"``); missing ones are skipped.
     """
     found: dict[str, dict[str, None]] = {}
     for path in sorted(Path(folder).glob("*verbalization-*.txt")):

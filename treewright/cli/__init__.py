@@ -1,6 +1,6 @@
-"""The command line: one module a verb, and in :mod:`~treewright.cli.tasks` one module a task.
+"""The command line: one module per command, and in :mod:`~treewright.cli.tasks` one module per task.
 
-Nothing here imports Numba or the library before a command needs it, so that ``--help`` answers at once.
+Commands import Numba and the library only when they run, so that ``--help`` is immediate.
 """
 
 from treewright.cli.app import app, main

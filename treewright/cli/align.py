@@ -1,4 +1,4 @@
-"""``treewright align``: which words do the nodes of meaning graphs come from?"""
+"""``treewright align``: the alignment of the nodes of meaning graphs with words."""
 
 from __future__ import annotations
 
@@ -47,14 +47,16 @@ def align(
     ] = None,
     aligner: Annotated[
         str,
-        typer.Option(help="rules; or improved, which also asks who is near whom and needs --trees.", metavar="NAME"),
+        typer.Option(
+            help="rules; or improved, which also uses distances in the tree and needs --trees.", metavar="NAME"
+        ),
     ] = "rules",
     dictionaries: Annotated[
         Path | None,
         typer.Option(
             help="A folder with lists of verbalisations.",
             metavar="FOLDER",
-            show_default="amr-dictionaries in $TREEWRIGHT_DATA, if it is there",
+            show_default="amr-dictionaries in $TREEWRIGHT_DATA, if it exists",
         ),
     ] = None,
     format: Annotated[
@@ -63,17 +65,17 @@ def align(
             "--format",
             "-f",
             help="table: words and nodes side by side; penman: the graphs, in colours; svg (one graph) and html (a "
-            "page with all): drawings; dot, for Graphviz; json: an object a sentence.",
+            "page with all): drawings; dot, for Graphviz; json: one object per sentence.",
             show_default="table",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Write to this file; with svg, to this folder, a file a graph.", metavar="FILE"
+            "--out", "-o", help="Write to this file; with svg, to this folder, one file per graph.", metavar="FILE"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json: an object a sentence.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Align the words of sentences with the nodes of their meaning graphs (AMR), or draw them.
 
@@ -144,7 +146,7 @@ def _write(sentences: list[Sentence], aligner: Aligner, format: str, out: Path |
 
 
 def _json(sentence: Sentence, alignment: Alignment) -> str:
-    """An object on a line: the words, the graph, and its nodes, constants too, with their words, counted from 0."""
+    """One JSON object on a line: the words, the graph, and its nodes and constants with their words, from 0."""
     from treewright.amr.alignment import node_label, nodes_of
 
     graph = sentence.graph
@@ -165,7 +167,7 @@ def _json(sentence: Sentence, alignment: Alignment) -> str:
 
 
 def _show(sentence: Sentence, alignment: Alignment) -> None:
-    """Words and nodes side by side; nodes that are there for the same words have a colour of their own."""
+    """Words and nodes side by side; nodes of the same words have the same colour."""
     from treewright.amr.alignment import node_label, nodes_of
 
     assert sentence.graph is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from contextlib import suppress
@@ -26,7 +27,7 @@ from treewright.cli import (
     train,
     tune_speed,
 )
-from treewright.cli.outcomes import EXIT_CODES, Commands
+from treewright.cli.outcomes import EXIT_CODES, INTERRUPTED, Commands
 
 __all__ = ["app", "main"]
 
@@ -87,4 +88,20 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             with suppress(OSError, ValueError):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
-    app(prog_name="treewright")
+    try:
+        app(prog_name="treewright")
+    except SystemExit as end:
+        _leave_the_compiler(end.code)
+        raise
+
+
+def _leave_the_compiler(code: object) -> None:
+    """End the process at once if a thread still compiles after Ctrl-C: Python would wait for it."""
+    if code == INTERRUPTED and "treewright.search.threads" in sys.modules:
+        from treewright.search.threads import is_compiling
+
+        if is_compiling():
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(INTERRUPTED)

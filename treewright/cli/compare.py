@@ -1,4 +1,4 @@
-"""``treewright compare``: is one parser better than another, or may that be chance?"""
+"""``treewright compare``: whether one parser is significantly better than another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compare(
         ),
     ],
     b: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
-    gold: Annotated[str, typer.Argument(help="The right annotation.", metavar="GOLD")],
+    gold: Annotated[str, typer.Argument(help="The gold annotation.", metavar="GOLD")],
     measure: Annotated[
         str | None,
         typer.Option(
@@ -43,28 +43,30 @@ def compare(
         bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
     ] = False,
     no_punctuation: Annotated[
-        bool, typer.Option("--no-punctuation", help="Dependencies: leave punctuation out.")
+        bool, typer.Option("--no-punctuation", help="Dependencies: exclude punctuation.")
     ] = False,
     rules: Annotated[
         str | None,
         typer.Option("--rules", help="Constituents: count as evalb does, or parseval.", show_default="evalb"),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
+        int | None, typer.Option("--max-length", help="Constituents: exclude longer sentences.", min=1)
     ] = None,
     trees: Trees = None,
     tagger: Tagger = None,
     parser: Parser = None,
-    samples: Annotated[int, typer.Option(help="Samples of the tests; more make smaller p possible.", min=1)] = 10_000,
+    samples: Annotated[
+        int, typer.Option(help="The number of samples of the tests; more samples allow smaller p-values.", min=1)
+    ] = 10_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same samples.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
     """Compare two parsers, of dependencies, constituents or AMR, on the same sentences.
 
-    The difference is B minus A: where it is positive, B is better. The interval and
-    both p-values come from sampling sentences: paired bootstrap (one-sided: is B not
-    better after all?) and approximate randomization (two-sided: do they not differ?).
+    The difference is B minus A: if it is positive, B is better. The interval and both
+    p-values come from sampling sentences: paired bootstrap (one-sided: B is not better)
+    and approximate randomization (two-sided: A and B do not differ).
 
     Examples:
       treewright compare old.tw new.tw test.conllu
@@ -105,7 +107,7 @@ def compare(
 
 
 class _Side(NamedTuple):
-    """One of the two: a model with its task, or an annotation; ``kind`` is None where only its sentences can tell."""
+    """One of the two: a model with its task, or an annotation; ``kind`` is None if the suffix does not determine it."""
 
     path: str
     kind: str | None
@@ -123,7 +125,7 @@ def _side(path: str) -> _Side:
 
 
 def _common_task(sides: list[_Side], gold: str) -> Task:
-    """What the two have in common; the name of the gold file tells where they say nothing of it."""
+    """The common task of the two; if they do not determine it, the name of the gold file does."""
     kinds = {side.kind: side.path for side in sides if side.kind is not None}
     if len(kinds) > 1:
         (one, first), (other, second) = kinds.items()

@@ -1,4 +1,4 @@
-"""Whether Numba is compiling: it tells of all that it compiles, and is silent about what it has kept from before."""
+"""Whether Numba is compiling: it emits events for compilation, but not for loading code from its cache."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["Compilation", "watching"]
 
 
 class Compilation(Listener):  # type: ignore[misc] # numba has no types
-    """How long functions have been compiled since this began to listen."""
+    """The time of compilation since this listener was registered."""
 
     def __init__(self) -> None:
         self._spent = self._since = 0.0
         self._depth = 0  # a function is compiled while another one is that calls it
 
     def on_start(self, event: Event) -> None:
-        """Note that a function is being compiled."""
+        """Record that compilation of a function begins."""
         if self._depth == 0:
             self._since = time.monotonic()
         self._depth += 1
 
     def on_end(self, event: Event) -> None:
-        """Note that it is compiled."""
+        """Record that compilation of a function ends."""
         self._depth -= 1
         if self._depth == 0:
             self._spent += time.monotonic() - self._since
@@ -37,12 +37,12 @@ class Compilation(Listener):  # type: ignore[misc] # numba has no types
 
     @property
     def seconds(self) -> float:
-        """How long it has taken up to now."""
+        """The seconds of compilation so far."""
         return self._spent + (time.monotonic() - self._since if self.goes_on else 0.0)
 
 
 @contextmanager
 def watching() -> Iterator[Compilation]:
-    """Listen for a while."""
+    """Listen while the block runs."""
     with install_listener("numba:compile", Compilation()) as compilation:
         yield compilation

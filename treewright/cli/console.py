@@ -1,4 +1,4 @@
-"""What people see: tables on stdout, a progress bar on stderr."""
+"""Output on the terminal: tables on stdout, a progress bar on stderr."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPILING",
     "Bar",
+    "compiled_in",
     "make_table",
     "patience_while_compiling",
     "print_json",
@@ -36,11 +37,11 @@ __all__ = [
 
 _PATIENCE = 2.0  # seconds before a progress bar appears, or somebody asks why nothing happens
 _TICK = 0.25
-COMPILING = "compiling, once: this may take a minute or two"
+COMPILING = "compiling: this takes some seconds, and the result is kept on disk for the next time"
 
 
 class _Console(Console):
-    """A console that lets others say what happens when its reader is gone: rich itself would exit."""
+    """A console that raises the error of a broken pipe; that of rich would exit."""
 
     def on_broken_pipe(self) -> None:
         """Raise the error that is being handled."""
@@ -48,13 +49,13 @@ class _Console(Console):
 
 
 def stdout() -> Console:
-    """The console for results; tables are not squeezed where there is no terminal to fit."""
+    """The console for results; without a terminal, tables have their full width."""
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
     return _Console(width=None if fits else 200, highlight=False)
 
 
 def wide_stdout() -> Console:
-    """As wide as it takes, unless there is a terminal to fit."""
+    """The width of the terminal, or no limit without a terminal."""
     console = stdout()
     if not sys.stdout.isatty():
         console.width = 100_000
@@ -69,7 +70,7 @@ def make_table(
     left: int = 1,
     header: bool = True,
 ) -> Table:
-    """A table whose first ``left`` columns hold words and the others numbers."""
+    """A table whose first ``left`` columns contain words and the others numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
     if title is not None:
         table.title, table.title_justify, table.title_style = Text(title), "left", "bold"
@@ -81,7 +82,7 @@ def make_table(
 
 
 def print_json(value: Any, *, pretty: bool = False) -> None:
-    """One JSON value on stdout: on a line of its own, or spread out."""
+    """Print one JSON value on stdout, on one line or indented."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if pretty else None), flush=True)
 
 
@@ -95,7 +96,7 @@ def size_text(size: int) -> str:
 
 
 def several(number: int, noun: str) -> str:
-    """A number of things, whose plural ends in s.
+    """A number with a noun whose plural ends in s.
 
     >>> several(1, "graph"), several(1024, "graph")
     ('1 graph', '1,024 graphs')
@@ -109,27 +110,41 @@ def _compiles() -> bool:
 
 @contextmanager
 def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
-    """Say why nothing happens while code is compiled that runs for the first time."""
+    """Print a line while code is compiled that runs for the first time."""
     if not shown or not _compiles():
         yield
         return
     from treewright.cli.compilation import watching
 
     with watching() as compilation:
+        told = False
 
         def remind() -> bool:
+            nonlocal told
             if compilation.seconds < _PATIENCE:
                 return True
+            told = True
             note(COMPILING)
             return False
 
         with _now_and_then(remind):
             yield
+        if told:
+            note(compiled_in(compilation.seconds))
+
+
+def compiled_in(seconds: float) -> str:
+    """What is said when compilation is over.
+
+    >>> compiled_in(12.34)
+    'compiled in 12 s'
+    """
+    return f"compiled in {seconds:.0f} s"
 
 
 @contextmanager
 def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
-    """Do something several times a second, in a thread of its own, as long as it says that it is worth while."""
+    """Call a function several times a second, in a separate thread, until it returns False."""
     done = threading.Event()
 
     def repeat() -> None:
@@ -146,10 +161,10 @@ def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
 
 
 class Bar:
-    """A progress bar with the time that is left; it appears on work that takes longer than two seconds.
+    """A progress bar with the remaining time, for work that takes longer than two seconds.
 
-    It is drawn on stderr, if that is a terminal, and vanishes at the end. Where nothing has been done yet because
-    Numba compiles, the bar says so, and without a terminal a line says it once.
+    It is drawn on stderr, if that is a terminal, and removed at the end. While Numba compiles, the bar says so; without
+    a terminal, one line says it.
     """
 
     def __init__(self, *, shown: bool = True) -> None:
@@ -161,6 +176,7 @@ class Bar:
         self._task = TaskID(0)
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
         self._compilation: Compilation | None = None
+        self._told = False  # that something is being compiled, and not yet how long it took
         self._until_the_end = ExitStack()
         self._lock = threading.RLock()  # who reminds is another thread
 
@@ -176,7 +192,7 @@ class Bar:
         self.hide()
 
     def begin(self, stage: str, total: float) -> None:
-        """Say that work begins which may not tell how far it is before much of it is done, or compiled."""
+        """Start the bar for work that may report no progress for a long time, for example because it compiles."""
         self.update(stage, 0, total)
 
         def remind() -> bool:
@@ -188,7 +204,7 @@ class Bar:
         self._until_the_end.enter_context(_now_and_then(remind))
 
     def update(self, stage: str, done: float, total: float) -> None:
-        """Say how far the work is."""
+        """Show the progress of the work."""
         with self._lock:
             self._update(stage, done, total)
 
@@ -200,7 +216,10 @@ class Bar:
         compiling = self._first is None and watched is not None and watched.goes_on and watched.seconds > _PATIENCE
         if compiling and self._shown and not self._drawn:
             note(COMPILING)
-            self._shown = False
+            self._shown, self._told = False, True
+        if self._told and watched is not None and self._first is not None:
+            note(compiled_in(watched.seconds))
+            self._told = False
         if not self._drawn or now - self._started < _PATIENCE:
             return
         if self._progress is None:
@@ -232,7 +251,7 @@ class Bar:
         return f"{hours}:{minutes:02}:{seconds:02} left"
 
     def hide(self) -> None:
-        """Take the bar off the screen, e.g. to print a line; the next update draws it again."""
+        """Remove the bar from the screen, e.g. to print a line; the next update draws it again."""
         with self._lock:
             if self._progress is not None:
                 self._progress.stop()

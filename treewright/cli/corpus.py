@@ -20,7 +20,7 @@ __all__ = ["corpus"]
 
 def corpus(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where the files go; it is made if need be.", show_default=False)
+        Path | None, typer.Argument(help="The folder for the files; it is created if necessary.", show_default=False)
     ] = None,
     train: Annotated[int, typer.Option(help="Sentences for training.", min=0)] = 2000,
     dev: Annotated[int, typer.Option(help="Sentences for development.", min=0)] = 200,

@@ -34,9 +34,9 @@ def demo(
     train: Annotated[int, typer.Option(help="Sentences to learn from.", min=1)] = 2000,
     passes: Annotated[int, typer.Option("--passes", "-n", help="Passes over them.", min=1)] = 5,
 ) -> None:
-    """Train a tagger on the built-in corpus, measure it and try it on a sentence.
+    """Train a tagger on the built-in corpus, score it and label a sentence.
 
-    The first run compiles the learner, which takes about 20 seconds; the next do not.
+    The first run compiles the learner, which takes about 20 seconds; later runs do not.
 
     Examples:
       treewright demo
@@ -49,7 +49,7 @@ def demo(
 
     words = sentence.split()
     if not words:
-        raise ConfigError('there are no words in the sentence: try treewright demo "She can see the can ."')
+        raise ConfigError('the sentence has no words: try treewright demo "She can see the can ."')
     settings = make_learner({"name": learner, "passes": passes})
     console = stdout()
     corpus = builtin_corpus(train=train)
@@ -93,7 +93,7 @@ def demo(
 
 
 def _next_commands() -> str:
-    """The commands as they work here: ``treewright`` may be in a virtual environment that is not active."""
+    """The commands as they work here; ``treewright`` may be in a virtual environment that is not active."""
     if shutil.which("treewright"):
         return _NEXT
     programs = Path(sys.prefix, "bin")

@@ -1,4 +1,4 @@
-"""``treewright diff``: what is wrong with meaning graphs, triple by triple?"""
+"""``treewright diff``: the differences between meaning graphs, triple by triple."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLOURS = {" ": "", "-": "red", "+": "green"}
 
 
 class _Pair(NamedTuple):
-    """A sentence, its number, and how its graphs differ."""
+    """A sentence, its number, and the difference between its graphs."""
 
     number: int
     sentence: Sentence
@@ -41,40 +41,38 @@ class _Pair(NamedTuple):
 
 def diff(
     gold: Annotated[
-        str, typer.Argument(help="The right graphs, in PENMAN notation; or - for standard input.", metavar="GOLD")
+        str, typer.Argument(help="The gold graphs, in PENMAN notation; or - for standard input.", metavar="GOLD")
     ],
-    predicted: Annotated[
-        str, typer.Argument(help="The graphs to look at, as many and in the same order.", metavar="PREDICTED")
-    ],
+    predicted: Annotated[str, typer.Argument(help="The predicted graphs, in the same order.", metavar="PREDICTED")],
     sentence: Annotated[
         str | None, typer.Option("--sentence", "-n", help="Only this one: its number in the file, or its id.")
     ] = None,
     brief: Annotated[
-        bool, typer.Option("--brief", "-b", help="Leave out graphs that are right, and as text what is right.")
+        bool, typer.Option("--brief", "-b", help="Omit graphs without differences, and triples that match.")
     ] = False,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
             "-f",
-            help="text, json (an object a sentence), svg (a drawing of one sentence), html (a page with all drawings).",
+            help="text, json (one object per sentence), svg (a drawing of one sentence), html (a page with all).",
             show_default="by the name of the output file, or text",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Write to this file; with svg, to this folder, a file a sentence.", metavar="FILE"
+            "--out", "-o", help="Write to this file; with svg, to this folder, one file per sentence.", metavar="FILE"
         ),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
 ) -> None:
-    """Show how meaning graphs (AMR) differ from the right ones.
+    """Show how meaning graphs (AMR) differ from the gold graphs.
 
-    Variables are mapped to each other as Smatch does it best. Then every triple (a
-    concept, a relation, a constant, which node is the top) is in both graphs, or it is
-    missing (-, red), or it is extra (+, green). In drawings, what is missing is dashed
-    and orange, and what is extra is blue.
+    Variables are mapped to each other by the best mapping of Smatch. Then every triple
+    (a concept, a relation, a constant, the top) is in both graphs, or it is missing
+    (-, red), or it is extra (+, green). In drawings, missing triples are dashed and
+    orange, and extra ones are blue.
 
     Examples:
       treewright diff gold.amr parsed.amr --brief | less -R
@@ -110,7 +108,7 @@ def diff(
 
 
 def _chosen(sentences: list[Sentence], wanted: str | None, path: str) -> Iterable[int]:
-    """The places of the sentences to look at."""
+    """The indices of the selected sentences."""
     if wanted is None:
         return range(len(sentences))
     found = [k for k, one in enumerate(sentences) if sentence_id(one) == wanted]
@@ -132,7 +130,7 @@ def _pairs(gold: list[Sentence], predicted: list[Sentence], chosen: Iterable[int
 
 
 def _aligned(sentence: Sentence) -> Sentence:
-    """With an alignment by rules where there are words and no alignment, for the drawing."""
+    """The sentence with an alignment by rules, if it has words and no alignment, for the drawing."""
     from treewright.amr import RuleAligner, with_alignment
 
     if not len(sentence) or sentence.graph is None or sentence.graph.alignments:

@@ -1,4 +1,4 @@
-"""``treewright evaluate``: how good is a model, or an annotation?"""
+"""``treewright evaluate``: the scores of a model or of an annotation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.console import Bar, patience_while_compiling, print_json, stdout
+from treewright.cli.console import Bar, make_table, print_json, stdout
 from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
-from treewright.cli.streams import batched
+from treewright.cli.streams import batched, load
 from treewright.cli.tasks import TASKS, Task, load_model
+from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def evaluate(
             metavar="MODEL",
         ),
     ],
-    test: Annotated[str, typer.Argument(help="A corpus with the right annotation.", metavar="TEST")],
+    test: Annotated[str, typer.Argument(help="A corpus with the gold annotation.", metavar="TEST")],
     task: Annotated[
         str | None,
         typer.Option(
@@ -65,15 +66,23 @@ def evaluate(
         bool, typer.Option("--no-subtypes", help="Dependencies: compare relations without what follows a colon.")
     ] = False,
     no_punctuation: Annotated[
-        bool, typer.Option("--no-punctuation", help="Dependencies: leave punctuation out of all scores.")
+        bool, typer.Option("--no-punctuation", help="Dependencies: exclude punctuation from all scores.")
     ] = False,
     rules: Annotated[
         str | None,
         typer.Option("--rules", help="Constituents: count as evalb does, or parseval.", show_default="evalb"),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option("--max-length", help="Constituents: leave out longer sentences.", min=1)
+        int | None, typer.Option("--max-length", help="Constituents: exclude longer sentences.", min=1)
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Two CoNLL-U files: analyses of the same text, whose tokens and sentences may differ, by the rules of "
+            "CoNLL 2018.",
+        ),
+    ] = False,
     trees: Trees = None,
     tagger: Tagger = None,
     parser: Parser = None,
@@ -83,9 +92,9 @@ def evaluate(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as one JSON object.")] = False,
 ) -> None:
-    """Compare a model's annotation, or that in a file, with the right one.
+    """Score a model's annotation, or an annotated file, against the gold annotation.
 
-    Labels that the model has never seen count as errors.
+    Labels that do not occur in the training data count as errors.
 
     Examples:
       treewright evaluate model.tw test.conllu
@@ -97,7 +106,11 @@ def evaluate(
       treewright evaluate amr.tw test.amr --trees test.conllu
       treewright evaluate amr.tw test.amr --tagger xpos.tw --parser parser.tw
       treewright evaluate parsed.amr gold.amr
+      treewright evaluate pipeline.conllu gold.conllu --raw
     """
+    if raw:
+        _evaluate_raw(model, test, as_json)
+        return
     given: dict[str, Any] = {
         "column": column,
         "subtypes": False if no_subtypes else None,
@@ -140,13 +153,34 @@ def evaluate(
         console.print(part, markup=False)
 
 
+def _evaluate_raw(system: str, test: str, as_json: bool) -> None:
+    """Score an analysis of raw text against a treebank."""
+    from treewright.metrics.conll18 import score_raw_text
+
+    for path in (system, test):
+        if path != "-" and Path(path).suffix.lower() not in (".conllu", ".conll"):
+            raise ConfigError(f"{path}: --raw compares two CoNLL-U files")
+    if system == test == "-":
+        raise ConfigError("standard input (-) can be only one of the two")
+    gold, found = (load(path, "conllu", shown=not as_json) for path in (test, system))
+    scores = score_raw_text(gold, found)
+    if as_json:
+        print_json({"system": system, "test": test, **{name: score.as_dict() for name, score in scores.items()}})
+        return
+    rows = [
+        (name, percent(s.f1), percent(s.precision), percent(s.recall), percent(s.accuracy), f"{s.gold:,}")
+        for name, s in scores.items()
+    ]
+    stdout().print(make_table(None, ("measure", "F1", "precision", "recall", "aligned words", "gold"), rows))
+
+
 def is_annotation(path: str) -> bool:
-    """Whether a file is not a model but an annotation that somebody made: its suffix tells."""
+    """Whether a file is an annotation and not a model, by its suffix."""
     return path == "-" or Path(path).suffix.lower() in _ANNOTATIONS
 
 
 def annotation_kind(path: str) -> str | None:
-    """What the suffix of an annotation says it is of; None for other files."""
+    """The kind of an annotation by the suffix of its file; None for other files."""
     return _ANNOTATIONS.get(Path(path).suffix.lower())
 
 
@@ -159,18 +193,18 @@ def parse_all(
     shown: bool,
     counts: Counter[str] | None = None,
 ) -> list[Sentence]:
-    """Annotate sentences that are all there already, with a progress bar where that takes long.
+    """Annotate sentences in memory, with a progress bar if it takes long.
 
-    What the estimator counts while it parses is added to ``counts``.
+    What the task counts meanwhile is added to ``counts``.
     """
-    with patience_while_compiling(shown=shown):
-        task.parse(estimator, sentences[:1], 1)
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:
+        bar.begin("parsing", len(sentences))
         for batch in batched(sentences):
-            parsed += task.parse(estimator, batch, jobs)
+            annotated, counted = task.analyse(estimator, batch, jobs)
+            parsed += annotated
             if counts is not None:
-                counts.update({name: getattr(estimator, name) for name in task.counted})
+                counts.update(counted)
             bar.update("parsing", len(parsed), len(sentences))
     return parsed
 
@@ -182,7 +216,7 @@ def _task(name: str) -> Task:
 
 
 def scoring_options(task: Task, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a task, with those that were given; others must not be given."""
+    """The options of a task, with the given values; options of other tasks must not be given."""
     usual = {"column": "upos", "subtypes": True, "punctuation": True, "rules": "evalb", "max_length": None}
     for name, value in given.items():
         if value is not None and name not in task.scoring:

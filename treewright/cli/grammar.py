@@ -1,4 +1,4 @@
-"""``treewright grammar``: what is in a grammar, and how to take it out."""
+"""``treewright grammar``: the contents of a grammar, and its export."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["grammar"]
 
 _ABOUT = {
-    "phrases": "constituents of the treebank, with what they remember",
-    "bottoms": "of phrases that start unary chains: what is below the chain",
+    "phrases": "constituents of the treebank, with their context",
+    "bottoms": "phrases below a unary chain",
     "intermediate": "parts of constituents with more than two children",
     "tags": "what stands over words",
-    "unary": "whole chains, also those of length 0",
+    "unary": "whole chains, including those of length 0",
 }
 
 
@@ -63,13 +63,14 @@ def grammar(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ) -> None:
-    """Look at a grammar, or export it: how many symbols and rules, and which are frequent.
+    """Show a grammar, or export it: the numbers of symbols and rules, and the most frequent rules.
 
-    A rule's probability is its share among the rules of its parent; its weight is what
-    a parser adds for it, the logarithm of that unless a learner has changed it.
+    The probability of a rule is its share among the rules of its parent. Its weight is
+    what a parser adds for it: the logarithm of the probability, unless a learner has
+    changed it.
 
-    Text has a rule on each line: parent, arrow, children, then tab, count, tab, weight.
-    Write or change such a file yourself, and train with it.
+    The text format has one rule per line: parent, arrow, children, then tab, count, tab,
+    weight. You can write or edit such a file and train with it.
 
     Examples:
       treewright grammar train.ptb --grammar v3h2
@@ -102,9 +103,9 @@ class _Found(NamedTuple):
 
 
 def _find(source: str, kind: str | None, *, shown: bool) -> _Found:
-    """The grammar of a treebank, of a model, or in a file of its own."""
+    """The grammar of a treebank, of a model, or of a grammar file."""
     from treewright.constituency import ML, ConstituencyParser
-    from treewright.constituency.parser import memory_of
+    from treewright.constituency.settings import memory_of
 
     if _is_treebank(source):
         sentences = load(source, "ptb" if source == "-" else "auto", shown=shown)
@@ -118,7 +119,7 @@ def _find(source: str, kind: str | None, *, shown: bool) -> _Found:
 
 
 def _is_treebank(source: str) -> bool:
-    """Its name says so, or it begins with a bracket; models have zeros among their first bytes."""
+    """Whether a file is a treebank, by its suffix or its first byte; models have zeros among their first bytes."""
     if source == "-" or annotation_kind(source) is not None:
         return True
     if Path(source).suffix.lower() in (".txt", ".tw"):

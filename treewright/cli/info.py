@@ -1,4 +1,4 @@
-"""``treewright info``: what is in a model file?"""
+"""``treewright info``: the description in a model file."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def info(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ) -> None:
-    """Show what a model file says about itself.
+    """Show the description in a model file.
 
-    Only the header is read (and checked), so this is quick however large the model is.
+    Only the header is read and checked, so the size of the model does not matter.
 
     Examples:
       treewright info model.tw
@@ -69,7 +69,7 @@ def info(
 
 
 def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Name and value of everything, nested names joined: ``update.name``."""
+    """All names and values; nested names are joined, as in ``update.name``."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _rows(value, f"{prefix}{name}.")
@@ -78,7 +78,7 @@ def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 
 def _text(value: Any, is_count: bool, is_score: bool) -> str:
-    """A value as people read it: scores in per cent."""
+    """A value as text; scores are in per cent."""
     if is_score and isinstance(value, float):
         return percent(value)
     return f"{value:,}" if is_count else str(value)

@@ -1,4 +1,4 @@
-"""How commands end: errors become one line and an exit code, in one place."""
+"""The ends of commands: errors become one line and an exit code."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ BROKEN_PIPE = 141
 
 EXIT_CODES = """Exit codes:
     0  done
-    1  trouble with the system, such as a full disk, or a bug
-    2  something in the command, a file or a setting is wrong
+    1  a system error, such as a full disk, or a bug
+    2  the command, a file or a setting is wrong
   130  interrupted (Ctrl-C)
-  141  the reader of the output went away"""
+  141  the reader of the output closed the pipe"""
 
 _ORDER = (
     "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "diff", "align", "trace", "grammar",
@@ -44,22 +44,22 @@ _ORDER = (
 
 
 class Commands(TyperGroup):
-    """The group of all commands; whatever they raise passes through :func:`outcomes`."""
+    """The group of all commands; their exceptions pass through :func:`outcomes`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order in which one meets them; new ones at the end."""
+        """The commands in the order of a typical session; new ones at the end."""
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         with outcomes():
             return super().invoke(ctx)
 
 
 @contextmanager
 def outcomes() -> Iterator[None]:
-    """Turn the errors that are nobody's bug into a message and an exit code."""
+    """Turn expected errors into a message and an exit code."""
     try:
         yield
     except TreewrightError as error:
@@ -83,12 +83,12 @@ def _fail(message: str, code: int) -> None:
 
 
 def note(message: str) -> None:
-    """Say something to the person at the terminal: on stderr, so that it never mixes with results."""
+    """Print a message on stderr, apart from the results."""
     with suppress(OSError):
         typer.echo(message, err=True)
 
 
 def _forget_stdout() -> None:
-    """Nobody reads stdout any more: what is left in its buffer must not be tried again at exit."""
+    """Redirect stdout, which nobody reads any more, so that its buffer is not written again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Results on their way out: one after the other, or a file each."""
+"""Writing results: all to one file or stream, or one file per sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["write_all", "write_one_a_file"]
 def write_all(
     batches: Iterable[list[Any]], text: Callable[[Any], str], frame: tuple[str, str], out: Path | None
 ) -> None:
-    """Write sentences one after the other, to a file or as they come."""
+    """Write all sentences to a file, or to standard output as soon as they are parsed."""
     from treewright.corpora.files import text_writer
 
     begin, end = frame
@@ -37,7 +37,7 @@ def write_all(
 
 
 def write_one_a_file(batches: Iterable[list[Any]], text: Callable[[Any], str], format: str, out: Path | None) -> None:
-    """Write the only sentence, or each to a file of a folder: a name without a suffix is that of a folder."""
+    """Write one sentence to a file, or each to a file in a folder; a name without a suffix is a folder."""
     from treewright.corpora.files import text_writer
 
     if out is not None and (out.is_dir() or not out.suffix):
@@ -50,7 +50,7 @@ def write_one_a_file(batches: Iterable[list[Any]], text: Callable[[Any], str], f
     for batch in batches:
         if only is not None or len(batch) > 1:
             raise ConfigError(
-                f"a file holds one sentence as {format}, and here are several: "
+                f"a {format} file contains one sentence, and the input has several: "
                 "name a folder, as in --out drawings, or write one page with --format html"
             )
         [only] = batch

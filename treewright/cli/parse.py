@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,7 +73,7 @@ def parse(
     ] = None,
     k_best: Annotated[
         int | None,
-        typer.Option("--k-best", help="Constituency parsers: so many trees a sentence, best first.", min=1),
+        typer.Option("--k-best", help="Constituency parsers: the number of trees per sentence, best first.", min=1),
     ] = None,
     tagger: Tagger = None,
     parser: Parser = None,
@@ -151,11 +151,10 @@ def _parsed(
     gc.freeze()  # sentences have no cycles: looking for some takes a third of the time
     gc.set_threshold(100_000)
     waiting: Future[list[Any]] | None = None
-    with ThreadPoolExecutor(1) as pool:
-        for number, batch in enumerate(source.batches()):
-            if number == 0:
-                with patience_while_compiling(shown=not quiet):
-                    work(batch[:1], 1)
+    from treewright.search.threads import thread_pool
+
+    with patience_while_compiling(shown=not quiet), thread_pool(1) as pool:
+        for batch in source.batches():
             future = pool.submit(work, batch, jobs)
             if waiting is not None:
                 yield waiting.result()

@@ -1,4 +1,4 @@
-"""What a parser needs and sentences may lack: tags, lemmas, dependency trees, from models of their own."""
+"""Annotation that a parser needs and sentences may lack: tags, lemmas, dependency trees, made by other models."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Trees = Annotated[
 
 
 def check_for_models(trees: str | None, taggers: Sequence[Path] | None, parser: Path | None) -> None:
-    """Raise :class:`ConfigError` if any of them is given, where nothing is parsed."""
+    """Raise :class:`ConfigError` if any of these options is given although nothing is parsed."""
     if trees or taggers or parser:
         raise ConfigError("--trees, --tagger and --parser are for models, which parse; leave them out")
 
@@ -57,9 +57,9 @@ def check_for_models(trees: str | None, taggers: Sequence[Path] | None, parser: 
 def preparation(
     task: Task, estimator: Any, taggers: Sequence[Path] | None, parser: Path | None
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """How sentences get what the estimator needs, in some threads; without other models they stay as they are.
+    """A function that adds the annotation that the estimator needs; without other models, it changes nothing.
 
-    Where tags are still missing that it was trained with, there is a warning.
+    It warns if the sentences lack tags that the estimator was trained with.
     """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
@@ -72,15 +72,15 @@ def preparation(
         return lambda sentences, jobs: _warn_of_missing(tags, list(sentences))
     from treewright.pipeline import Pipeline
 
-    models = [_load(path, ("tagging", "viterbi"), "a tagger") for path in taggers or ()]
-    trees = None if parser is None else _load(parser, ("dependency", "eisner"), "a dependency parser")
+    models = [_load(path, "tagging", "a tagger") for path in taggers or ()]
+    trees = None if parser is None else _load(parser, "dependency", "a dependency parser")
     row = Pipeline(models, trees, getattr(estimator, "lemmas_", None))
     others = [column for column in expected if column not in {model.column for model in models}]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
 
 
 def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
-    """The columns in which any word has something: what a model that learns from them will expect."""
+    """The columns in which any word has a value; a model that is trained on them expects these columns."""
     return [
         column
         for column in _COLUMNS
@@ -89,7 +89,7 @@ def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
 
 
 def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list[Sentence]:
-    """The sentences, after a warning if they have nothing in a column that the model expects."""
+    """The sentences, after a warning if a column that the model expects is empty."""
     filled = filled_columns(sentences)
     missing = [column for column in expected if column not in filled] if any(map(len, sentences)) else []
     if "lemma" in missing:
@@ -109,10 +109,10 @@ def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list
     return sentences
 
 
-def _load(path: Path, tasks: tuple[str, ...], wanted: str) -> Any:
+def _load(path: Path, annotates: str, wanted: str) -> Any:
     from treewright.loading import load
 
     model = load(path)
-    if model.task not in tasks:
+    if model.annotates != annotates:
         raise ConfigError(f"{path}: this is a model for {model.task}; give {wanted}")
     return model

@@ -16,15 +16,15 @@ A setting has its place in one of three tables, as in the file::
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import typer
 
-from treewright.settings import RENAMED, File, Setting, Whole
+from treewright.settings import RENAMED, Choice, File, Setting, Text, Whole, settings_of
 
-__all__ = ["RUNNING", "Option", "given_options", "option_parameters", "with_parameters"]
+__all__ = ["RUNNING", "Option", "Table", "estimator_options", "given_options", "option_parameters", "with_parameters"]
 
 Table = Literal["", "learner", "update"]
 
@@ -108,6 +108,94 @@ RUNNING = (
     Option(Setting("out", File(), "Where the model goes, once training is done", flags="--out -o", metavar="FILE")),
     Option(Setting("jobs", Whole(1), "Threads; the model does not depend on it", flags="--jobs -j"), shown="1"),
 )
+
+
+_LEARNER = Setting("name", Text(), "The algorithm: see `treewright learners`", flags="--learner -l")
+_UPDATE = Setting("name", Choice(lambda: _updates()), "The update of the classifier", flags="--update -u")
+
+
+def estimator_options(
+    task: str, estimator: type[Any], variants: Iterable[Mapping[str, str]] = (), notes: Mapping[str, str] | None = None
+) -> list[Option]:
+    """The settings of an estimator, of the learners that it learns with, and of their updates, as options.
+
+    ``variants`` are settings on which the defaults of others depend: the help shows these defaults, too. ``notes``, by
+    the names of settings, stand in the place of what the declarations note.
+    """
+    from treewright.learners import learner_rows
+    from treewright.policies import UPDATES
+
+    configs = {"": estimator().resolved_config()}
+    configs |= {_condition(variant): estimator(**variant).resolved_config() for variant in variants}
+    of_learners = {when: each["learner"] for when, each in configs.items()}
+    of_updates = {when: each.get("update", {}) for when, each in of_learners.items()}
+    learners = learner_rows(*estimator.learners)
+    options = [
+        Option(
+            replace(setting, note=(notes or {}).get(setting.name, setting.note)),
+            "",
+            _shown(setting, _defaults(setting, configs)),
+            (task,),
+        )
+        for setting in settings_of(estimator)
+    ]
+    options += _table_options("learner", _LEARNER, learners, of_learners)
+    if any(setting.name == "update" for row in learners.values() for setting in row.settings):
+        options += _table_options("update", _UPDATE, UPDATES, of_updates)
+    return options
+
+
+def _updates() -> list[str]:
+    from treewright.policies import UPDATES
+
+    return list(UPDATES)
+
+
+def _table_options(
+    table: Table, name: Setting, rows: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Option]:
+    """The name of a row, and the settings of all rows; ``configs`` are the resolved settings of the default row."""
+    usual = configs[""].get("name", "")
+    yield Option(name, table, usual)
+    settings: dict[str, dict[str, Setting]] = {}
+    for row, made in rows.items():
+        for setting in settings_of(made):
+            if setting.name != "update":
+                settings.setdefault(setting.name, {})[row] = setting
+    for same in settings.values():
+        setting = next(iter(same.values()))
+        values = {when: each[setting.name] for when, each in configs.items() if setting.name in each}
+        differ = any(each.plain(each.check(each.default)) not in values.values() for each in same.values())
+        shown = _shown(setting, values, f" with {usual}" if differ else "")
+        yield Option(setting, table, shown, (table, *(f"{table} {row!r}" for row in same)))
+
+
+def _defaults(setting: Setting, configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The default of a setting of an estimator; where that is None, what it is resolved to."""
+    if setting.default is not None:
+        return {"": setting.default}
+    return {when: each[setting.name] for when, each in configs.items()}
+
+
+def _shown(setting: Setting, values: Mapping[str, Any], always: str = "") -> str:
+    """The default of a setting as the help shows it, given its resolved values by the condition they depend on."""
+    texts = {when: _written(setting, value) for when, value in values.items()}
+    first = texts.pop("", "")
+    others = [f"{text} if {when}" for when, text in texts.items() if text != first]
+    return ", ".join([f"{first}{always}", *others]) if first else ""
+
+
+def _written(setting: Setting, value: Any) -> str:
+    """A plain value as a person writes it."""
+    if isinstance(value, bool):
+        return setting.option_flags[0].split("/")[0 if value else 1].removeprefix("--")
+    if value is None:
+        return "" if setting.none_written is None else str(setting.none_written)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _condition(variant: Mapping[str, str]) -> str:
+    return " and ".join(f"{name} is {value}" for name, value in variant.items())
 
 
 def option_parameters(options: Iterable[Option], panel: str = "") -> list[inspect.Parameter]:

@@ -1,4 +1,4 @@
-"""``treewright smatch``: how well do meaning graphs agree with gold ones?"""
+"""``treewright smatch``: the Smatch scores of meaning graphs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ def smatch(
     gold: Annotated[
         str | None,
         typer.Argument(
-            help="The right graphs, in PENMAN notation; or - for standard input.", metavar="GOLD", show_default=False
+            help="The gold graphs, in PENMAN notation; or - for standard input.", metavar="GOLD", show_default=False
         ),
     ] = None,
     predicted: Annotated[
         str | None,
         typer.Argument(
-            help="The graphs to score, as many and in the same order.", metavar="PREDICTED", show_default=False
+            help="The graphs to score, one for each gold graph, in the same order.",
+            metavar="PREDICTED",
+            show_default=False,
         ),
     ] = None,
     files: Annotated[
@@ -42,7 +44,7 @@ def smatch(
     pr: Annotated[bool, typer.Option("--pr", help="Print precision and recall too.")] = False,
     ms: Annotated[bool, typer.Option("--ms", help="Print a score for each pair of graphs.")] = False,
     breakdown: Annotated[
-        bool, typer.Option("--breakdown", help="Print what is good and what is not: concepts, negation, roles, …")
+        bool, typer.Option("--breakdown", help="Print separate scores of concepts, negation, roles, …")
     ] = False,
     exact: Annotated[
         bool, typer.Option("--exact", help="Prove that no mapping of variables matches more triples.")
@@ -51,12 +53,12 @@ def smatch(
     significant: Annotated[int, typer.Option("--significant", help="Digits after the point.", min=1, max=15)] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same scores.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False,
 ) -> None:
-    """Score meaning graphs (AMR) with Smatch: the part of triples that match.
+    """Score meaning graphs (AMR) with Smatch: the share of triples that match.
 
-    Graphs are separated by empty lines. The output is that of the package smatch, and
-    its options mean the same; with -f, so does the order of the files.
+    Graphs are separated by empty lines. The output and the options are those of the
+    package smatch; with -f, so is the order of the files.
 
     Examples:
       treewright smatch gold.amr parsed.amr
@@ -87,7 +89,7 @@ def smatch(
         scores = score_smatch(right, guessed, breakdown=breakdown, search=search, exact=exact, seed=seed, jobs=jobs)
     if as_json:
         by_sentence = {"sentence_scores": scores.by_sentence()} if ms else {}
-        print_json({"gold": gold, "predicted": predicted, **scores.to_dict(), **by_sentence})
+        print_json({"gold": gold, "predicted": predicted, **scores.as_dict(), **by_sentence})
         return
     rows = scores.by_sentence() if ms else [(scores.precision, scores.recall, scores.f1)]
     for precision, recall, f1 in rows:

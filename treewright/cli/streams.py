@@ -1,4 +1,4 @@
-"""Input as it arrives, in batches that wait for nobody."""
+"""Input in batches of the sentences that have arrived, without waiting for more."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _BATCH = 20_000  # words
 
 
 class Input:
-    """The sentences of a file or, for ``-``, of standard input, and how far they are read.
+    """The sentences of a file or, for ``-``, of standard input, and the position in it.
 
-    Standard input without a single byte is an error as in a file, unless it ``may_be_empty``.
+    Empty standard input is an error, as for a file, unless ``may_be_empty`` is set.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:
@@ -76,7 +76,7 @@ class Input:
                 raise
 
     def batches(self) -> Iterator[list[Sentence]]:
-        """The sentences in batches: those that are there, up to 20,000 words, and never waiting for more."""
+        """The sentences in batches of those that have arrived, up to 20,000 words, without waiting for more."""
         batch: list[Sentence] = []
         words = 0
         for sentence in self.sentences():
@@ -102,7 +102,7 @@ class Input:
             yield rest
 
     def would_wait(self) -> bool:
-        """Would reading on mean to wait for somebody who writes?"""
+        """Whether reading would block until more input is written."""
         if self._left or self._descriptor is None:
             return False
         try:
@@ -113,7 +113,7 @@ class Input:
 
 
 def load(path: str, format: str = "auto", *, column: str = "upos", shown: bool = True) -> list[Sentence]:
-    """All sentences of a file, with a progress bar where that takes long."""
+    """All sentences of a file, with a progress bar if it takes long."""
     sentences: list[Sentence] = []
     with Input(path, format, column=column) as source, Bar(shown=shown and source.size > 0) as bar:
         for batch in source.batches():
@@ -123,7 +123,7 @@ def load(path: str, format: str = "auto", *, column: str = "upos", shown: bool =
 
 
 def batched(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
-    """Sentences that are all there already, in batches of some 20,000 words."""
+    """Sentences in memory, in batches of about 20,000 words."""
     first = words = 0
     for k, sentence in enumerate(sentences, 1):
         words += len(sentence)
@@ -133,7 +133,7 @@ def batched(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
 
 
 def _open(path: str) -> tuple[int | None, Callable[[int], bytes], Callable[[], None]]:
-    """The descriptor of a file, if it has one, how to read from it what is there, and how to close it."""
+    """The descriptor of a file, if it has one, and functions to read the available input and to close it."""
     if path == "-":
         try:
             descriptor = sys.stdin.fileno()
@@ -151,4 +151,4 @@ def _open(path: str) -> tuple[int | None, Callable[[int], bytes], Callable[[], N
 
 
 def _stay_open() -> None:
-    """Standard input is not ours to close."""
+    """Do nothing: standard input stays open."""

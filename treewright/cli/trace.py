@@ -1,121 +1,39 @@
-"""``treewright trace``: a parse step by step, as the lectures print it."""
+"""``treewright trace``: what a parser does, step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.console import make_table, print_json, wide_stdout
+from treewright.cli.console import make_table, patience_while_compiling, print_json, wide_stdout
 from treewright.cli.outcomes import note
 from treewright.cli.preparing import Parser, Tagger, Trees, preparation
 from treewright.cli.streams import load
-from treewright.cli.tasks import TASKS, load_model
+from treewright.cli.tasks import TASKS, Task, load_model
+from treewright.cli.tasks.amr import NO_TREES, check_trees
 from treewright.cli.tasks.graphs import sentence_id
-from treewright.cli.trace_graphs import GRAPH_COLUMNS, GRAPH_STYLES, trace_graphs
-from treewright.cli.trace_pops import POP_COLUMNS, trace_pops
-from treewright.cli.trace_trees import TREE_COLUMNS, trace_trees
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
-    from treewright.dependency.trace import Step
+    from treewright.tracing import Trace
 
-__all__ = ["trace"]
+__all__ = ["COLUMNS", "trace"]
 
 _FORMATS = ("table", "tsv", "json")
-
-
-class _Row(NamedTuple):
-    """A step and the arcs made before it."""
-
-    step: Step
-    edges: list[str]
-
-
-def _list(words: Sequence[str]) -> str:
-    return f"[{', '.join(words)}]"
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _letter(row: _Row) -> str:
-    """Boyd-Graber's letters: S, l and r; his system has no Reduce and no Swap."""
-    action = row.step.action.lower()
-    return {"sh": "S", "shift": "S", "re": "e", "swap": "w"}.get(action, action[:1])
-
-
-def _next(row: _Row) -> str:
-    return "" if _is_done(row.step) else f"{row.step.number + 1}. {row.step.action}"
-
-
-def _is_done(step: Step) -> bool:
-    return step.action == "Done"
-
-
-def _scored(scores: dict[str, float]) -> str:
-    return ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
-
-
-def _root_is_none(row: _Row) -> str:
-    return "None" if row.step.head == 0 else row.step.head_word or ""
-
-
-_COLUMNS: dict[str, Callable[[_Row], str]] = {
-    "step": lambda row: str(row.step.number),
-    "stack": lambda row: _list(row.step.stack),
-    "buffer": lambda row: _list(row.step.buffer),
-    "action": lambda row: row.step.action,
-    "transition": lambda row: row.step.transition,
-    "next": _next,
-    "letter": _letter,
-    "label": lambda row: row.step.label or "",
-    "arc": lambda row: row.step.edge,
-    "edges": lambda row: ", ".join(row.edges),
-    "head": lambda row: _number(row.step.head),
-    "head-word": _root_is_none,
-    "dependent": lambda row: _number(row.step.dependent),
-    "dependent-word": lambda row: row.step.dependent_word or "",
-    "costs": lambda row: ", ".join(f"{move} {cost}" for move, cost in row.step.costs.items()),
-    "zero-cost": lambda row: ", ".join(row.step.zero_cost),
-    "errors": lambda row: _number(row.step.errors),
-    "scores": lambda row: _scored(row.step.scores),
-    "label-scores": lambda row: _scored(row.step.label_scores),
-}
-
-
-class _Style(NamedTuple):
-    """How a table looks: the columns with their titles, the usual system, and whether the last row is there."""
-
-    columns: dict[str, str]
-    system: str = "arc-standard"
-    done: bool = True
-
-
-_STYLES = {
-    "steps": _Style(
-        {name: name for name in ("step", "stack", "buffer", "transition", "arc", "costs", "scores", "label-scores")}
-    ),
-    "fig-14.8": _Style({"step": "Step", "stack": "Stack", "buffer": "Word List", "action": "Predicted Action"}),
-    "edges": _Style(
-        {"stack": "Stack", "buffer": "Buffer", "edges": "Edges", "next": "Next action"}, "arc-standard-buffer"
-    ),
-    "actions": _Style(
-        {
-            "letter": "Action",
-            "head": "Head Index",
-            "head-word": "Head Word",
-            "dependent": "Dep Index",
-            "dependent-word": "Dep Word",
-        },
-        "arc-standard-buffer",
-        done=False,
-    ),
+_TOP = 3
+#: the columns of each kind of trace, for the help, which must not wait until all reports are imported
+COLUMNS = {
+    "transitions": "step, stack, buffer, action, transition, next, letter, label, arc, edges, head, head-word, "
+    "dependent, dependent-word, costs, zero-cost, errors, scores, label-scores",
+    "tags": "step, word, label, probability, correct, expert, errors, scores",
+    "arcs": "step, span, action, probability, correct, expert, errors, costs, rivals",
+    "derivation": "step, constituent, rule, split, words, reward, advantage, value, total, correct, expert, rivals",
+    "pops": "pop, constituent, words, inside, priority, used, correct, features, shares",
+    "graph": "step, stack, buffer, action, correct, expert, scores, graph",
 }
 
 
@@ -137,7 +55,7 @@ def trace(
         typer.Option(
             "--system",
             "-s",
-            help="arc-standard, arc-standard-buffer, arc-eager, arc-hybrid or swap.",
+            help="The transition system; treewright train dependency --help lists them.",
             show_default="arc-standard; arc-standard-buffer with --style edges and actions",
         ),
     ] = None,
@@ -154,39 +72,52 @@ def trace(
         str | None,
         typer.Option(
             "--columns",
-            help=f"Columns instead of a style's: {', '.join(_COLUMNS)}. Of a constituency parser: "
-            f"{', '.join(TREE_COLUMNS)}; with an agenda: {', '.join(POP_COLUMNS)}. "
-            f"Of an AMR parser: {', '.join(GRAPH_COLUMNS)}.",
+            help=f"Columns instead of a style's: {COLUMNS['transitions']}. Of a tagger: {COLUMNS['tags']}. Of a parser "
+            f"that plans (eisner): {COLUMNS['arcs']}. Of a constituency parser: {COLUMNS['derivation']}; with an "
+            f"agenda: {COLUMNS['pops']}. Of an AMR parser: {COLUMNS['graph']}.",
         ),
     ] = None,
     gold: Annotated[
-        bool, typer.Option("--gold", help="With a constituency parser: follow the gold trees, and judge their steps.")
+        bool, typer.Option("--gold", help="With a model: follow the gold answers, and show how it scores their steps.")
     ] = False,
     top: Annotated[
-        int, typer.Option("--top", help="With a model: how many scores, or rivals, a step shows.", min=0)
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--top",
+            help="With a model: how many scores, or rivals, a step shows.",
+            min=0,
+            show_default="3; with --format json all",
+        ),
+    ] = None,
     trees: Trees = None,
     tagger: Tagger = None,
     tree_parser: Parser = None,
-    format: Annotated[str, typer.Option("--format", "-f", help="table, tsv or json (an object a sentence).")] = "table",
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="table, tsv or json (an object a sentence, with everything).")
+    ] = "table",
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Leave labels out.")] = False,
 ) -> None:
     """Show a parse step by step: stack, buffer, move, and what each move costs.
 
-    Without a model it is the way to the gold tree. Costs count the gold arcs that
-    a move loses for good. Styles print the tables of the lectures: fig-14.8
-    (UMD), edges and actions (Boyd-Graber).
+    Without a model, an oracle builds the gold trees. The cost of a move is the number
+    of gold arcs that it makes unreachable; with swap, which has a static oracle, the
+    oracle's move costs 0 and all others 1. Styles print the tables of the lectures:
+    fig-14.8 (UMD), edges and actions (Boyd-Graber).
 
-    A constituency parser (--model) builds a tree from the top, leftmost first: each
-    row is a constituent, the rule that expands it, what that is worth, and the best
-    rivals with their advantages, which are below 0: what is lost by taking them. One
-    that has an agenda builds it from the words up: each row is a constituent popped, its
-    priority, and what that is made of.
+    With --model, the decisions of the model are shown and, where the file has gold
+    answers, those of the expert. --gold follows the expert, and shows how the model
+    scores its decisions. A tagger has a row for each word.
 
-    An AMR parser (--model) makes a graph of a dependency tree: each row has σ (the stack),
-    β (the buffer: the children of the top node), the action, and if there is a gold graph
-    what the expert would do, or "any" where nothing can be saved any more. --style graphs
-    shows the graph at every step.
+    A constituency parser builds a tree from the top, leftmost first: each row is a
+    constituent, the rule that expands it, its reward, and the best rivals with their
+    advantages: what the best tree loses by them. A parser with an agenda builds the tree
+    from the words up: each row is a constituent popped, its priority, and the features
+    that contribute most to it.
+
+    An AMR parser makes a graph from a dependency tree: each row has σ (the stack), β (the
+    buffer: the children of the top node), the action, and, if there is a gold graph, the
+    expert's action, which is "any" if all actions are equally good. --style graphs shows
+    the graph at every step.
 
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
@@ -201,81 +132,129 @@ def trace(
       treewright trace --model amr.tw test.conllu -n 3 --style graphs
       treewright trace --model amr.tw test.amr --trees test.conllu -n 3
     """
-    styles = dict.fromkeys((*_STYLES, *GRAPH_STYLES))
-    if style not in styles:
-        raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(styles)}")
+    from treewright.reports import STYLES
+
+    if style not in STYLES:
+        raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(STYLES)}")
     if format not in _FORMATS:
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
     if (text is None) == (file is None):
         raise ConfigError("name a file with sentences or, with a model, give a sentence by --text")
-    if model is None and text is not None:
-        raise ConfigError("--text has no tree to follow: add --model, or name a file with trees")
-    if model is not None and (system or oracle or moves):
-        raise ConfigError(
-            "a model has its own system and makes its own moves: leave out --system, --oracle and --moves"
-        )
-    task, parser = (None, None) if model is None else load_model(model)
-    if task is not None and task.name == "constituency":
-        if unlabelled or style != "steps":
-            raise ConfigError(f"{model}: --style and --unlabelled are for dependency parsers; leave them out")
-        if parser is not None and parser.priority_ is not None and not gold:
-            names = None if columns is None else list(_chosen_columns(columns, POP_COLUMNS))
-            trace_pops(parser, _sentences(file, text, sentence), names, format, top=top)
-            return
-        names = None if columns is None else list(_chosen_columns(columns, TREE_COLUMNS))
-        trace_trees(parser, _sentences(file, text, sentence), names, format, follow_gold=gold, top=top)
-        return
-    if task is not None and task.name == "amr":
-        if unlabelled or gold or style not in GRAPH_STYLES:
-            raise ConfigError(f"{model}: --gold, --unlabelled and other styles are for other parsers; leave them out")
-        names = None if columns is None else list(_chosen_columns(columns, GRAPH_COLUMNS))
-        prepare = preparation(task, parser, tagger, tree_parser)
+    names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    if model is None:
+        if text is not None:
+            raise ConfigError("--text has no tree to follow: add --model, or name a file with trees")
+        if trees or tagger or tree_parser or style == "graphs":
+            message = "--trees, --tagger, --parser and --style graphs are for AMR parsers; add --model with one"
+            raise ConfigError(message)
+        if gold:
+            raise ConfigError("--gold is for models; without one the gold trees are followed anyway: leave it out")
+        sentences = _sentences(file, None, sentence)
+        _check_heads(sentences)
+        follow = _oracle(system or STYLES[style].system, oracle or "static", (moves or "").split(), not unlabelled)
+    else:
+        if system or oracle or moves:
+            raise ConfigError(
+                "a model has its own system and makes its own moves: leave out --system, --oracle and --moves"
+            )
+        task, estimator = load_model(model)
+        _check_options(str(model), task, style, unlabelled, trees)
+        prepare = preparation(task, estimator, tagger, tree_parser)
         found = _sentences(file, text, sentence, trees)
         prepared = prepare([one for _, one in found], 1)
-        numbered = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
-        trace_graphs(parser, numbered, names, format, style=style, top=top)
-        return
-    if trees or tagger or tree_parser or style not in _STYLES:
-        remedy = "add --model with one" if model is None else "leave them out"
-        raise ConfigError(f"--trees, --tagger, --parser and --style graphs are for AMR parsers; {remedy}")
-    if task is not None and task.name != "dependency":
-        raise ConfigError(
-            f"{model}: this is a model for {task.name}; only dependency parsers (with transitions), constituency "
-            "parsers and AMR parsers can be traced"
-        )
-    if gold:
-        raise ConfigError("--gold is for constituency parsers; dependency parsers show what each move costs anyway")
-    chosen = _STYLES[style] if columns is None else _Style(_chosen_columns(columns, _COLUMNS), _STYLES[style].system)
-    sentences = _sentences(file, text, sentence)
-    follow = (
-        _gold_follower(system or chosen.system, oracle or "static", (moves or "").split(), not unlabelled)
-        if task is None
-        else _model_follower(parser, not unlabelled, top)
-    )
-    if task is None:
-        _check_heads(sentences)
-    frames = style == "edges" and columns is None
-    for k, (number, one) in enumerate(sentences):
-        steps = follow(one)
-        if format == "json":
-            print_json({"sentence": number, "text": str(one), "steps": [_plain(step) for step in steps]})
+        if task.annotates == "amr":
+            check_trees(prepared, NO_TREES)
+        sentences = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
+        follow = _model(task, estimator, gold, not unlabelled)
+    _show(sentences, follow, style, names, format, top)
+
+
+def _show(
+    sentences: Sequence[tuple[int, Sentence]],
+    follow: Callable[[Sentence], Trace],
+    style: str,
+    columns: Sequence[str] | None,
+    format: str,
+    top: int | None,
+) -> None:
+    """Print the traces of numbered sentences."""
+    from treewright.constituency import NotInGrammar
+    from treewright.reports import STYLES, trace_slides, trace_table
+
+    footnote, is_first = "", True
+    for number, sentence in sentences:
+        try:
+            with patience_while_compiling():
+                found = follow(sentence)
+        except NotInGrammar as error:
+            note(f"note: sentence {number}: the gold tree cannot be derived: {error}")
             continue
-        if k:
+        shown = _TOP if top is None else top
+        table = trace_table(found, style=style, columns=columns, top=shown, for_people=format == "table")
+        if format == "json":
+            found = found if top is None else found.pruned(top)
+            print_json({"sentence": number, "text": str(sentence), **found.to_json()})
+        if not found.steps:
+            note(f"note: sentence {number}: the grammar has no tree for these words, so there are no steps to show")
+        if format == "json" or not found.steps:
+            continue
+        if not is_first:
             print()
+        is_first = False
         if len(sentences) > 1 and format == "table":
-            print(f"{number}: {one}\n")
-        _print(steps, chosen, format, frames)
+            print(f"{number}: {sentence}\n")
+        if format == "tsv":
+            print(table.tsv())
+        elif STYLES[style].slides and columns is None:
+            print(trace_slides(found))
+        else:
+            wide_stdout().print(make_table(None, table.header, table.rows, left=len(table.header)))
+        if table.left_out:
+            rows = len(table.rows)
+            every = f"{rows + table.left_out:,}"
+            note(f"note: these are the first {rows} of {every} pops; --format tsv or json has them all")
+        footnote = footnote or table.footnote
+    if footnote and format == "table":
+        print(f"\n{footnote}")
 
 
-def _chosen_columns(names: str, known: Iterable[str]) -> dict[str, str]:
-    columns = {name.strip(): name.strip() for name in names.split(",") if name.strip()}
-    known = list(known)
-    for name in columns:
-        if name not in known:
-            raise ConfigError(f"there is no column {name!r}; there are: {', '.join(known)}")
-    if not columns:
-        raise ConfigError(f"name some columns, separated by commas: {', '.join(known)}")
-    return columns
+def _oracle(system: str, oracle: str, moves: list[str], labelled: bool) -> Callable[[Sentence], Trace]:
+    """Trace gold trees with an oracle."""
+    from treewright.dependency.trace import trace_gold
+
+    return lambda sentence: trace_gold(sentence, system, oracle=oracle, labelled=labelled, moves=moves)
+
+
+def _model(task: Task, estimator: Any, gold: bool, labelled: bool) -> Callable[[Sentence], Trace]:
+    """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
+    options: dict[str, Any] = {"follow": "gold" if gold else "model"}
+    if task.annotates == "dependency":
+        options["labelled"] = labelled
+
+    def follow(sentence: Sentence) -> Trace:
+        judge = sentence if gold or _is_annotated(task, estimator, sentence) else None
+        found: Trace = estimator.trace(sentence, judge, **options)
+        return found
+
+    return follow
+
+
+def _is_annotated(task: Task, estimator: Any, sentence: Sentence) -> bool:
+    """Whether a sentence has the answer that a model of the task looks for."""
+    if task.annotates == "tagging":
+        return any(label != "_" for label in sentence.column(estimator.column))
+    if task.annotates == "dependency":
+        return all(token.head is not None for token in sentence)
+    return (sentence.tree if task.annotates == "constituency" else sentence.graph) is not None
+
+
+def _check_options(model: str, task: Task, style: str, unlabelled: bool, trees: str | None) -> None:
+    """Some options are about one kind of models."""
+    of_graphs = task.annotates == "amr"
+    if (trees or style == "graphs") and not of_graphs:
+        raise ConfigError(f"{model}: --trees and --style graphs are for AMR parsers; leave them out")
+    if (unlabelled or style not in ("steps", "graphs")) and task.annotates != "dependency":
+        raise ConfigError(f"{model}: --style and --unlabelled are for dependency parsers; leave them out")
 
 
 def _sentences(
@@ -318,59 +297,3 @@ def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
                 "--trees with the trees in CoNLL-U, or --tagger and --parser with models that make them"
             )
             raise CorpusError(message, path=sentence.path, line=sentence.line)
-
-
-def _gold_follower(system: str, oracle: str, moves: list[str], labelled: bool) -> Callable[[Sentence], list[Step]]:
-    from treewright.dependency.trace import trace_gold
-
-    return lambda sentence: trace_gold(sentence, system, oracle=oracle, labelled=labelled, moves=moves)
-
-
-def _model_follower(parser: Any, labelled: bool, top: int) -> Callable[[Sentence], list[Step]]:
-    from treewright.dependency.trace import trace
-
-    if parser.beam > 1:
-        note(f"note: this parser has a beam of {parser.beam}; the steps are those of greedy parsing")
-    return lambda sentence: trace(parser, sentence, labelled=labelled, top=top)
-
-
-def _plain(step: Step) -> dict[str, object]:
-    return {**asdict(step), "transition": step.transition}
-
-
-def _rows(steps: Sequence[Step], done: bool) -> Iterator[_Row]:
-    edges: list[str] = []
-    for step in steps:
-        if done or not _is_done(step):
-            yield _Row(step, list(edges))
-        if step.edge:
-            edges.append(step.edge)
-
-
-def _print(steps: Sequence[Step], style: _Style, format: str, frames: bool) -> None:
-    rows = list(_rows(steps, style.done))
-    if frames and format == "table":
-        _print_frames(rows)
-        return
-    table = {title: [_COLUMNS[name](row) for row in rows] for name, title in style.columns.items()}
-    if style is _STYLES["steps"]:
-        table = {title: cells for title, cells in table.items() if any(cells)}
-    lines = list(zip(*table.values(), strict=True))
-    if format == "tsv":
-        print("\n".join("\t".join(line) for line in [tuple(table), *lines]))
-        return
-    wide_stdout().print(make_table(None, list(table), lines, left=len(table)))
-
-
-def _print_frames(rows: Sequence[_Row]) -> None:
-    """A slide a step: stack and buffer, the edges so far, what comes next."""
-    console = wide_stdout()
-    for k, row in enumerate(rows):
-        if k:
-            print()
-        console.print(make_table(None, ("Stack", "Buffer"), [(_list(row.step.stack), _list(row.step.buffer))], left=2))
-        print("Edges")
-        for edge in row.edges:
-            print(f"  {edge}")
-        if not _is_done(row.step):
-            print(f"Next action: {_next(row)}")

@@ -29,6 +29,7 @@ from treewright.cli.settings import RUNNING, Option, given_options, option_param
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
+from treewright.plugins import plugins
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
@@ -40,8 +41,21 @@ __all__ = ["PassReport", "app", "train"]
 class TaskCommands(TyperGroup):
     """The commands of all tasks; one gets its options when it is called, for they are declared by its estimator.
 
-    So ``treewright train --help`` imports no estimator.
+    So ``treewright train --help`` imports no estimator, and nothing of the packages that add tasks.
     """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all tasks."""
+        return list(TASKS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command without options; for a task of an installed package, one that names the package."""
+        known = super().get_command(ctx, cmd_name)
+        added = plugins("commands").get(cmd_name)
+        if known is not None or added is None:
+            return known
+        package = added.dist.name if added.dist else added.value
+        return _stub(cmd_name, f"A task of the package {package}.")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that is called, with its options."""
@@ -70,6 +84,13 @@ PrintConfig = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Go on after the last pass that an earlier run finished.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one a pass, and one at the end.")]
+
+
+def _stub(name: str, help: str) -> Any:
+    """A command for the list of commands."""
+    single = typer.Typer(add_completion=False)
+    single.command(name, help=help)(lambda: None)
+    return typer.main.get_command(single)
 
 
 def _command(task: Task) -> Any:
@@ -328,5 +349,5 @@ def _summarise(estimator: Any, learned: str, out: Path, seconds: float, *, quiet
         stdout().print(f"{out}: {', '.join(filter(None, parts))}", markup=False)
 
 
-for _task in TASKS.values():
+for _task in TASKS.built_in.values():
     app.command(_task.name, help=inspect.cleandoc(_task.help))(lambda: None)  # for the list of commands

@@ -17,37 +17,39 @@ from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from treewright.constituency import ConstituencyParser
+    from treewright.constituency import ConstituencyParser, LatentParser
     from treewright.corpora import Sentence
 
 __all__ = ["tune_speed"]
 
 _LAMBDAS = {"latent": (0.0001, 0.0003, 0.001, 0.003, 0.01), "constituency": (1e-6, 1e-5, 1e-4, 1e-3)}
-_HELD_OUT = 5  # one sentence in so many is for measuring
+_HELD_OUT = 5  # every fifth sentence is for measuring
 _FEWEST = 10
 _REPEATS = 3
-_ENOUGH = 200  # sentences to measure with: fewer say little of F1,
-_LONG_ENOUGH = 0.5  # and a shorter time, in seconds, little of speed
+_ENOUGH = 200  # sentences to measure on; with fewer, F1 is unreliable
+_LONG_ENOUGH = 0.5  # seconds; with less, the speed is unreliable
 
 
 class Outcome(NamedTuple):
-    """What one λ brings on the sentences to measure with; without a λ, the model as it was, or A*₀."""
+    """The result of one λ on the sentences to measure on; without a λ, of the original model or of A*₀."""
 
     name: str
     tradeoff: float | None
     f1: float
     seconds: float
     pops: int
-    parser: ConstituencyParser
+    parser: ConstituencyParser | LatentParser
 
 
 def tune_speed(
     model: Annotated[
         Path, typer.Argument(help="A model of `treewright train latent` or `constituency`.", metavar="MODEL")
     ],
-    dev: Annotated[Path, typer.Argument(help="A treebank to learn from; best one that is new to it.", metavar="DEV")],
+    dev: Annotated[
+        Path, typer.Argument(help="A treebank to learn from, preferably not the model's training data.", metavar="DEV")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where the faster model goes.", metavar="FILE")
+        Path | None, typer.Option("--out", "-o", help="The file for the faster model.", metavar="FILE")
     ] = None,
     tradeoffs: Annotated[
         list[float] | None,
@@ -58,24 +60,24 @@ def tune_speed(
             show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
         ),
     ] = None,
-    lose: Annotated[float, typer.Option("--lose", help="Points of F1 that speed may cost.", min=0.0)] = 0.5,
+    lose: Annotated[float, typer.Option("--lose", help="The largest loss of F1, in points.", min=0.0)] = 0.5,
     test: Annotated[
         Path | None,
         typer.Option("--test", help="Measure on this treebank, and learn from all of DEV.", metavar="FILE"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as one JSON object.")] = False,
 ) -> None:
-    """Make a parser faster: learn what it need not build, or what to build first, and say what that costs.
+    """Make a parser faster with learned pruning or a learned agenda, and report the loss of accuracy.
 
-    Of a latent-variable grammar, a policy looks at the words around the two ends of a span
-    and decides which constituents are worth building (learned pruning). Any other
-    constituency parser gets an agenda, with learned priorities: it builds what looks best
-    first and stops with the first complete tree.
+    For a latent-variable grammar, a policy inspects the words around the two ends of a
+    span and decides which constituents to build (learned pruning). Any other constituency
+    parser gets an agenda with learned priorities: it builds the most promising
+    constituents first and stops with the first complete tree.
 
-    The policy is learned from DEV, for one price λ after the other, and measured on every
-    fifth sentence of DEV, which it does not learn from, or on --test. The fastest that
-    loses no more than --lose points of F1 is written to --out; that may be the model as
-    it was, for exact search is fast where the grammar is small.
+    The policy is learned from DEV for each price λ, and measured on every fifth sentence
+    of DEV, which is held out, or on --test. The fastest model that loses no more than
+    --lose points of F1 is written to --out. It may be the original model, because exact
+    search is fast for small grammars.
 
     Examples:
       treewright tune-speed model.tw dev.ptb --out fast.tw
@@ -92,7 +94,8 @@ def tune_speed(
         bar.begin("measuring the model as it is", 1 + len(prices))
         outcomes = [_measured("as it was", None, before, measure)]
         if before.task == "constituency":
-            outcomes.append(_measured("A*₀", None, _parser(model).tune_speed(learn, None), measure))
+            untuned: Any = _parser(model)
+            outcomes.append(_measured("A*₀", None, untuned.tune_speed(learn, None), measure))
         for k, tradeoff in enumerate(prices, 1):
             bar.update(f"λ = {tradeoff:g}", k, 1 + len(prices))
             outcomes.append(_measured(f"{tradeoff:g}", tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
@@ -105,18 +108,18 @@ def tune_speed(
 
 
 def _warn_of_chance(seconds: float, sentences: int) -> None:
-    """Say so where little was measured."""
+    """Print a warning if the measurement is small."""
     if sentences < _ENOUGH:
         few = f"{several(sentences, 'sentence')} to measure with"
     elif seconds < _LONG_ENOUGH:
         few = f"{seconds:.2f} seconds of parsing"
     else:
         return
-    note(f"warning: {few}: other sentences may tell another story; give --test with {_ENOUGH} or more")
+    note(f"warning: {few}: the result may be chance; give --test with {_ENOUGH} sentences or more")
 
 
 def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sentence]]:
-    """Those to learn from, and those to measure with."""
+    """The sentences to learn from, and those to measure on."""
     sentences = [sentence for sentence in load(str(dev)) if len(sentence)]
     if test is not None:
         return sentences, [sentence for sentence in load(str(test)) if len(sentence)]
@@ -130,11 +133,11 @@ def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sente
     return [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT], held_out
 
 
-def _parser(path: Path) -> ConstituencyParser:
-    from treewright.constituency import ConstituencyParser
+def _parser(path: Path) -> ConstituencyParser | LatentParser:
+    from treewright.constituency import ConstituencyParser, LatentParser
 
     task, estimator = load_model(path)
-    if not isinstance(estimator, ConstituencyParser):
+    if not isinstance(estimator, (ConstituencyParser, LatentParser)):
         raise ConfigError(
             f"{path}: this is a model for {task.name}; only the speed of constituency parsers can be tuned: "
             "treewright train latent, treewright train constituency"
@@ -142,18 +145,20 @@ def _parser(path: Path) -> ConstituencyParser:
     return estimator
 
 
-def _measured(name: str, tradeoff: float | None, parser: ConstituencyParser, sentences: Sequence[Sentence]) -> Outcome:
-    """F1, and the CPU seconds that parsing takes, the median of some runs."""
+def _measured(
+    name: str, tradeoff: float | None, parser: ConstituencyParser | LatentParser, sentences: Sequence[Sentence]
+) -> Outcome:
+    """Measure F1 and the CPU seconds of parsing, the median of several runs."""
     from treewright.constituency import score_constituents
 
-    parsed = parser.parse(sentences)
+    analyses = parser.analyse(sentences)
     seconds = []
     for _ in range(_REPEATS):
         started = time.process_time()
         parser.parse(sentences)
         seconds.append(time.process_time() - started)
-    f1 = score_constituents(list(sentences), list(parsed)).f1
-    return Outcome(name, tradeoff, f1, statistics.median(seconds), parser.pops_, parser)
+    f1 = score_constituents(sentences, [each.sentence for each in analyses]).f1
+    return Outcome(name, tradeoff, f1, statistics.median(seconds), sum(each.pops for each in analyses), parser)
 
 
 def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | None, as_json: bool) -> None:
@@ -190,10 +195,10 @@ def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | 
 
 
 def _what_it_buys(outcomes: list[Outcome], chosen: Outcome) -> str:
-    """In words, against the model as it was; pops are compared with A*₀, which has nothing learned."""
+    """The gain over the original model, in words; pops are compared with A*₀, an agenda without learning."""
     before = outcomes[0]
     if chosen is before:
-        return "nothing that loses so little is faster than the model as it was"
+        return "no model within this loss is faster than the original one"
     parts = [f"{before.seconds / chosen.seconds:.1f} times faster, {100 * (chosen.f1 - before.f1):+.1f} F1"]
     if len(outcomes) > 1 and outcomes[1].name == "A*₀" and chosen.pops:
         parts.insert(0, f"{outcomes[1].pops / chosen.pops:.1f} times fewer pops than A*₀")

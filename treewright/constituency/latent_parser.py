@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import CoarseToFine, Product
 from treewright.constituency.latent.pruning import PruningPolicy
 from treewright.constituency.latent.training import SplitMerge, train_latent
-from treewright.constituency.parser import (
+from treewright.constituency.scores import score_constituents
+from treewright.constituency.settings import (
     DECODER,
     GRAMMAR,
     MAX_LENGTH,
     MEMORY,
     PRUNE,
     TRADEOFF,
-    ConstituencyParser,
-    Input,
-    KBest,
-    _as_in_treebank,
-    _Batch,
-    _binarised,
-    _clean_trees,
     grammar_settings,
 )
-from treewright.constituency.scores import score_constituents
-from treewright.corpora import Tree, corpus_hash
+from treewright.constituency.trace import trace_derivation
+from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
+from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
-from treewright.learners import Learner, make_learner
+from treewright.learners import Learner
 from treewright.learners.checkpoints import Judge
 from treewright.settings import Choice, Like, Real, Setting, Whole
+from treewright.tracing import Trace
 
 __all__ = ["LatentParser"]
 
@@ -53,7 +50,7 @@ def _check_name(grammar: Any) -> Any:
 PRODUCTS = Setting("products", Whole(1), "How many of the grammars learned parse together, as a product")
 
 
-class LatentParser(ConstituencyParser):
+class LatentParser(ConstituencyEstimator):
     """Parses sentences into constituency trees with a grammar whose symbols were split until they fit the treebank.
 
     Args:
@@ -109,7 +106,6 @@ class LatentParser(ConstituencyParser):
         SEED,
     )
     learners: ClassVar[tuple[type[Learner], ...]] = (SplitMerge,)
-    tags = "lexicon"  # what the parent lets people choose
 
     def __init__(
         self,
@@ -125,7 +121,7 @@ class LatentParser(ConstituencyParser):
         seed: int = 0,
     ) -> None:
         self.grammar = grammar
-        self.learner = learner  # type: ignore[assignment]
+        self.learner = learner
         self.decoder = decoder
         self.prune = prune
         self.products = products
@@ -145,14 +141,15 @@ class LatentParser(ConstituencyParser):
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        sentences, _, binary = self._read_treebank(corpus)
-        corpora, evaluate = {"train": corpus_hash(sentences)}, None
+        treebank = learn_treebank(corpus, self._markovisation(), self.max_length)
+        self.top_, self.cover_, binary = treebank.top, treebank.cover, treebank.binary
+        corpora, evaluate = {"train": corpus_hash(treebank.sentences)}, None
         self.policy_, self.others_ = None, ()
         self._check_products(learner, dev is not None)
         if dev is not None:
-            dev_sentences = self._treebank(dev, self.max_length)
+            dev_sentences = read_treebank(dev, self.max_length)
             corpora["dev"] = corpus_hash(dev_sentences)
-            gold = _clean_trees(dev_sentences)
+            gold = clean_trees(dev_sentences)
 
             def f1(levels: Sequence[LatentGrammar]) -> float:
                 self._use_levels(levels)
@@ -171,12 +168,12 @@ class LatentParser(ConstituencyParser):
             scores = {"dev F1": evaluate(self.levels_)}
         self.card_ = self._make_card(corpora, scores)
 
-    def tune_speed(self, corpus: Corpus, tradeoff: float, *, method: str = "dagger") -> Self:  # type: ignore[override]
+    def tune_speed(self, corpus: Corpus, tradeoff: float, *, learner: str = "on-policy") -> Self:
         """Learn pruning for a parser that is there: λ = ``tradeoff``; trees that its grammar lacks are left out."""
         self._check_fitted()
-        sentences = self._treebank(corpus, self.max_length)
+        sentences = read_treebank(corpus, self.max_length)
         trees = []
-        for tree in _binarised(self._markovisation(), _clean_trees(sentences), sentences):
+        for tree in binarised(self._markovisation(), clean_trees(sentences), sentences):
             try:
                 self.levels_[0].base.derivation(tree)
             except NotInGrammar:
@@ -186,17 +183,20 @@ class LatentParser(ConstituencyParser):
             raise CorpusError(
                 "the parser's grammar can derive no tree of this treebank: give one like its training data"
             )
-        self._learn_pruning(trees, tradeoff, method)
+        self._learn_pruning(trees, tradeoff, learner)
         self.tradeoff = tradeoff
         return self
 
-    def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, method: str = "dagger") -> None:
-        self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, method=method, seed=self.seed)
+    def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:
+        self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, learner=learner, seed=self.seed)
         self._use_levels(self.levels_)
 
-    def _make_learner(self) -> SplitMerge:  # type: ignore[override]
-        """The learner."""
-        return make_learner(self.learner, SplitMerge)
+    def resolved_config(self) -> dict[str, Any]:
+        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        return {**super().resolved_config(), "grammar": asdict(self._markovisation())}
+
+    def _markovisation(self) -> Markovisation:
+        return grammar_settings(self.grammar)
 
     def _check_products(self, learner: SplitMerge, has_dev: bool) -> None:
         given: dict[str, Any] = {"setting": "products", "value": self.products}
@@ -211,10 +211,6 @@ class LatentParser(ConstituencyParser):
 
     # ---- parsing
 
-    def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
-        """Not to be had: a tree is the sum of many derivations here, and the best ones are not the best trees."""
-        raise ConfigError("a latent-variable grammar has no k best trees; train a ConstituencyParser for them")
-
     def _use_levels(self, levels: Sequence[LatentGrammar]) -> None:
         """Parse with these grammars from now on."""
         self.levels_ = list(levels)
@@ -225,14 +221,19 @@ class LatentParser(ConstituencyParser):
         ]
         self._search = Product(searches) if self.others_ else searches[0]
 
-    def _decode(self, batch: _Batch, jobs: int) -> Iterator[tuple[npt.NDArray[np.int32], bool]]:
-        """The derivation of each piece, and whether it is a cover only."""
-        for nodes, is_whole in self._search.decode(batch.rows, batch.at, jobs):
-            yield nodes, not is_whole
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        level = self.levels_[0]  # its derivations are those of the treebank grammar
+        with np.errstate(divide="ignore"):
+            grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
+        return trace_derivation(self, sentence, gold, follow, grammar=grammar, lexical=level.lexical())
+
+    def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
+        for nodes, is_whole in self._search.decode(pieces.rows, pieces.at, jobs):
+            yield Derivation(nodes, not is_whole)
 
     def _rows(self, words: list[str], tags: Sequence[str]) -> npt.NDArray[np.int32]:
         """The rows of the lexicon for a sentence's words."""
-        return self.levels_[0].rows(_as_in_treebank(words, self.levels_[0].lexicon.base.knows))
+        return self.levels_[0].rows(as_in_treebank(words, self.levels_[0].lexicon.base.knows))
 
     def _longest(self, bytes_each: int | None = None) -> int:
         """The longest sentence whose charts fit into the memory: 16 bytes a substate and span."""

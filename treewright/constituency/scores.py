@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from math import inf
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,8 +143,20 @@ class ConstituencyScores(BracketScores):
     gold: tuple[int, ...] = field(repr=False)
     predicted: tuple[int, ...] = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as plain values, without the numbers of each sentence."""
+    name: ClassVar[str] = "F1"
+
+    @property
+    def main(self) -> float:
+        """The F1 of labelled brackets."""
+        return self.f1
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of F1."""
+        return self.f1_interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values, without the numbers of each sentence."""
         return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
 
 

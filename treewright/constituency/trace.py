@@ -1,19 +1,20 @@
-"""A tree built step by step, top-down and leftmost first: each constituent, the rule that expands it, and the rivals.
+"""Constituency trees step by step: how a tree is built from the top, or what an agenda parser pops.
 
-This is an episode of the parsing MDP (:mod:`treewright.constituency.charts.mdp`): the reward of a step is the weight
-of its
-rule, or the lexicon's score of a tag; its advantage is how much less the best tree after it is worth than the best tree
-without it, so that 0 is optimal. A parser's own steps are all optimal; those of a gold tree need not be, and where they
-are not, learning has something to do.
+A *derivation* is an episode of the parsing MDP (:mod:`treewright.constituency.charts.mdp`), top-down and leftmost
+first: each step expands a constituent by a rule. The reward of a step is the weight of its rule, or the lexicon's score
+of a tag. The score of an action is its advantage: how much less the best tree after it is worth than the best tree
+without it, so that 0 is optimal. The steps of an exact parser are all optimal. Those of a gold tree need not be, and
+neither those of a parser that prunes or has another decoder.
 
+>>> from treewright.constituency import ConstituencyParser
 >>> from treewright.corpora import Sentence, builtin_corpus
 >>> train, dev, test = builtin_corpus(train=100, dev=0, test=0)
 >>> parser = ConstituencyParser(learner="maximum-likelihood").fit(train)
->>> for step in trace(parser, "she sees it .".split())[:3]:
-...     print(f"{step.number} {step.constituent} {' '.join(step.words)!r}: {step.rule}, {step.split}, {step.advantage}")
-0 TOP 'she sees it .': TOP -> S^TOP, None, 0.0
-1 S^TOP 'she sees it .': S^TOP -> NP^S @S^TOP|NP, 1, 0.0
-2 NP^S 'she': NP^S -> PRP, None, 0.0
+>>> for step in parser.trace("she sees it .".split()).steps[:3]:
+...     print(step.state["focus"]["symbol"], "|", step.action, "|", step.choice.score)
+TOP | TOP -> S^TOP | 0.0
+S^TOP | S^TOP -> NP^S @S^TOP|NP at 1 | 0.0
+NP^S | NP^S -> PRP | 0.0
 
 A parser with an agenda builds its tree from the words up, in the order of priorities: :func:`trace_pops`.
 """
@@ -22,160 +23,126 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
-from treewright.constituency.charts.mdp import Action, Constituent, Rule, TopDownMDP
+from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
-from treewright.constituency.parser import ConstituencyParser
+from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError
-from treewright.settings import whole_number
+from treewright.tracing import Candidate, Feature, Step, Trace, softmax
 
-__all__ = ["DONE", "PoppedStep", "Step", "expert_actions", "trace", "trace_pops"]
+if TYPE_CHECKING:
+    from treewright.constituency.latent_parser import LatentParser
+    from treewright.constituency.parser import ConstituencyParser
 
-DONE = "Done"
+__all__ = ["expert_actions", "trace_derivation", "trace_pops"]
 
 _TIE = 1e-9  # the chart adds in another order
-_MOST_POPS = 1_000_000  # so many are shown at most
+_MOST_POPS = 1_000_000  # in a trace
 
 
-@dataclass(frozen=True)
-class Step:
-    """A constituent, the action that expands it, and how good that is; the last one has the rule ``Done``.
+def trace_derivation(
+    parser: ConstituencyParser | LatentParser,
+    sentence: Sentence,
+    gold: Sentence | None,
+    follow: str,
+    *,
+    grammar: Grammar,
+    lexical: Lexical,
+) -> Trace:
+    """The steps to the tree that a parser finds, or with ``follow="gold"`` to the gold tree.
 
-    ``start``, ``end`` and ``split`` are positions between words. ``value`` is what an optimal policy still collects
-    from here on, and ``total`` what was collected before. ``rivals`` are the best of the other actions with their
-    advantages. ``correct`` says whether the gold tree has this action, and ``expert`` what it has instead for the same
-    constituent, if it has that; both are None where there is no gold tree.
+    There are no steps where the grammar has no tree for the sentence; :class:`NotInGrammar` is raised where it cannot
+    derive the gold tree that is to be followed. ``grammar`` and ``lexical`` score the steps. Candidates are the actions
+    that can lead to a tree, the one that is taken, and the expert's if the grammar has it.
     """
-
-    number: int
-    constituent: str
-    start: int
-    end: int
-    words: tuple[str, ...]
-    rule: str
-    split: int | None
-    reward: float | None
-    advantage: float | None
-    value: float
-    total: float
-    correct: bool | None = None
-    expert: str | None = None
-    rivals: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def action(self) -> str:
-        """The rule, and where it splits the constituent."""
-        return _text(self.rule, self.split)
-
-
-def trace(
-    parser: ConstituencyParser, sentence: Sentence | Sequence[str], *, follow: str = "parser", top: int = 3
-) -> list[Step]:
-    """The steps to the best tree of a sentence, or with ``follow="gold"`` to its gold tree.
-
-    Empty where the grammar has no tree for the sentence; :class:`NotInGrammar` where it cannot derive the gold tree
-    that is to be followed. Where the sentence has a gold tree, steps say whether they are correct. ``top`` is the
-    number of rivals. The best tree is that of exact search, whatever the parser's decoder and beam are.
-    """
-    if not isinstance(sentence, Sentence):
-        sentence = Sentence.from_words(sentence)
-    top = whole_number("top", top, 0)
-    mdp = _mdp(parser, sentence)
-    tree = None if sentence.tree is None else clean_tree(sentence.tree)
+    tree = None if gold is None else _gold_tree(gold)
     binary = None if tree is None else parser._markovisation().binarise(tree)
-    if follow == "gold":
-        if binary is None:
-            raise CorpusError(
-                "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)",
-                path=sentence.path,
-                line=sentence.line,
-            )
+    mdp = _process(parser, sentence, grammar, lexical)
+    if follow == "gold" and gold is not None and tree is not None and binary is not None:
         try:
-            mdp.from_tree(binary)
+            target = mdp.from_tree(binary)
         except NotInGrammar as error:
-            raise NotInGrammar(str(error), path=sentence.path, line=sentence.line) from None
-    elif mdp.value(mdp.initial()) == -math.inf:
-        return []
-    expert = None if binary is None else expert_actions(parser.grammar_, binary)
-    return list(_steps(mdp, expert, follow == "gold", top))
+            raise NotInGrammar(str(error), path=gold.path, line=gold.line) from None
+        path, result = mdp.actions_in(target), str(parser._topped(tree))
+    else:
+        [found] = parser._derivations(parser._pieces([sentence]), 1)
+        path = [] if found.covered else mdp.actions_in(mdp.from_derivation(found.nodes))
+        result = _predicted(parser, sentence)
+    expert = None if binary is None else expert_actions(grammar, binary)
+    steps = tuple(_steps(mdp, path, expert)) if path else ()
+    return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
 
 
-@dataclass(frozen=True)
-class PoppedStep:
-    """A constituent that the agenda parser pops: its inside score, its priority, and what the priority is made of.
-
-    ``features`` are those that are not 0, and ``shares`` what they add to the priority, each the feature times its
-    weight. ``used`` says whether the constituent is a part of the parse in the end, ``correct`` whether the gold tree
-    has it; None where there is no gold tree, and for symbols that are no constituents of it.
-    """
-
-    number: int
-    constituent: str
-    start: int
-    end: int
-    words: tuple[str, ...]
-    inside: float
-    priority: float
-    features: dict[str, float]
-    shares: dict[str, float]
-    used: bool
-    correct: bool | None = None
-
-
-def trace_pops(parser: ConstituencyParser, sentence: Sentence | Sequence[str]) -> list[PoppedStep]:
+def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
     """What a parser with an agenda pops for a sentence, in order.
 
-    >>> from treewright.corpora import builtin_corpus
-    >>> train, dev, test = builtin_corpus(train=100, dev=0, test=0)
-    >>> parser = ConstituencyParser(learner="maximum-likelihood", search="agenda").fit(train)
-    >>> for pop in trace_pops(parser, "she sees it .".split())[:3]:
-    ...     print(f"{pop.constituent} {' '.join(pop.words)!r}: {pop.priority:.2f}")
-    PRP 'she': 0.00
-    VBZ 'sees': 0.00
-    PRP 'it': 0.00
+    A step has one candidate, the constituent that is popped, with its priority as its score, and the features that the
+    priority is made of. It costs 0 if the gold tree has it and 1 if not; symbols that are no constituents of a tree
+    have no cost.
     """
-    if not isinstance(sentence, Sentence):
-        sentence = Sentence.from_words(sentence)
-    parser._check_fitted()
     if parser.priority_ is None:
         raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
     agenda, words = parser._agenda, list(sentence.forms)
-    if not words:
-        raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
     packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
     order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
-    weights, prune = parser.priority_.weights, parser.priority_.prune
-    [nodes] = agenda.parse(packed, weights, prune=prune, order=order).derivations
+    weights, max_gap = parser.priority_.weights, parser.priority_.max_gap
+    [nodes] = agenda.parse(packed, weights, max_gap=max_gap, order=order).derivations
     pops = [agenda.pop(*row) for row in order[order[:, 0] >= 0.0].tolist()]
     symbols, tops = parser.grammar_.symbols, parser.grammar_.unary
     built = {(symbols[node[0]], node[3], node[4]) for node in nodes.tolist()}
     built |= {(symbols[tops[node[1], 0]], node[3], node[4]) for node in nodes.tolist() if node[1] >= 0}
-    tree = None if sentence.tree is None else clean_tree(sentence.tree)
-    gold = None if tree is None else set(_brackets(tree))
+    right = None if gold is None else set(_brackets(_gold_tree(gold)))
     names = [agenda.priorities.describe(f) for f in range(len(weights))]
 
-    def step(number: int, pop: Pop, φ: list[float]) -> PoppedStep:
-        label = label_of(pop.symbol)
-        there = [f for f, value in enumerate(φ) if value]
-        return PoppedStep(
+    def step(number: int, pop: Pop, φ: list[float]) -> Step:
+        name, label = str(Constituent(*pop[:3])), label_of(pop.symbol)
+        cost = None if right is None or label is None else float((label, pop.start, pop.end) not in right)
+        features = tuple(Feature(names[f], value, float(weights[f])) for f, value in enumerate(φ) if value)
+        return Step(
             number,
-            *pop[:3],
-            tuple(words[pop.start : pop.end]),
-            pop.inside,
-            pop.priority,
-            {names[f]: φ[f] for f in there},
-            {names[f]: float(weights[f]) * φ[f] for f in there if weights[f]},
-            pop[:3] in built,
-            None if gold is None or label is None else (label, pop.start, pop.end) in gold,
+            {"item": _plain(Constituent(*pop[:3])), "used": pop[:3] in built},
+            (Candidate(name, pop.priority, cost, features=features),),
+            0,
+            (name,) if cost == 0.0 else (),
+            {"inside": pop.inside, "priority": pop.priority},
         )
 
     features = agenda.explain(packed, 0, pops).tolist()
-    return [step(number, pop, φ) for number, (pop, φ) in enumerate(zip(pops, features, strict=True))]
+    steps = [step(number, pop, φ) for number, (pop, φ) in enumerate(zip(pops, features, strict=True))]
+    steps.append(Step(len(steps), {"item": None, "used": False}))
+    return _trace(parser, "pops", sentence, steps, _predicted(parser, sentence), gold, {"follow": "model"})
+
+
+def _trace(
+    parser: ConstituencyParser | LatentParser,
+    kind: str,
+    sentence: Sentence,
+    steps: Sequence[Step],
+    tree: str,
+    gold: Sentence | None,
+    about: dict[str, Any],
+) -> Trace:
+    about = {"model": type(parser).__name__, "decoder": parser.decoder, **about}
+    return Trace(parser.task, kind, sentence.forms, tuple(steps), {"tree": tree}, gold is not None, about)
+
+
+def _gold_tree(gold: Sentence) -> Tree:
+    tree = None if gold.tree is None else clean_tree(gold.tree)
+    if tree is None:
+        message = "this sentence has no constituency tree; give a treebank in brackets (.ptb, .mrg)"
+        raise CorpusError(message, path=gold.path, line=gold.line)
+    return tree
+
+
+def _predicted(parser: ConstituencyParser | LatentParser, sentence: Sentence) -> str:
+    """The tree that a parser finds."""
+    [found] = parser.predict([sentence])
+    return str(found.tree)
 
 
 def _brackets(tree: Tree) -> Iterator[tuple[str, int, int]]:
@@ -217,12 +184,12 @@ def expert_actions(grammar: Grammar, tree: Tree) -> dict[Constituent, Action]:
     return found
 
 
-def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
-    parser._check_fitted()
+def _process(
+    parser: ConstituencyParser | LatentParser, sentence: Sentence, grammar: Grammar, lexical: Lexical
+) -> TopDownMDP:
+    """The parsing MDP of a sentence."""
     words = list(sentence.forms)
-    if not words:
-        raise CorpusError("a sentence without words; remove it", path=sentence.path, line=sentence.line)
-    if len(words) > (longest := parser._longest(8)):
+    if len(words) > (longest := min(parser._longest(8), parser._longest())):
         raise CorpusError(
             f"a sentence of {len(words)} words, of which {longest} fit into the parser's memory of {parser.memory:g} "
             "gigabytes: longer ones are parsed in parts, whose steps cannot be shown",
@@ -230,37 +197,49 @@ def _mdp(parser: ConstituencyParser, sentence: Sentence) -> TopDownMDP:
             line=sentence.line,
         )
     rows = parser._rows(words, parser._given_tags(sentence))
-    return TopDownMDP.from_lexical(parser.grammar_, words, parser._lexical, rows)
+    return TopDownMDP.from_lexical(grammar, words, lexical, rows)
 
 
-def _steps(mdp: TopDownMDP, expert: dict[Constituent, Action] | None, follow_gold: bool, top: int) -> Iterator[Step]:
-    state, total, number = mdp.initial(), 0.0, 0
-    while state.unexpanded:
-        constituent = state.unexpanded[0]
+def _steps(mdp: TopDownMDP, path: Sequence[Action], expert: dict[Constituent, Action] | None) -> Iterator[Step]:
+    """The steps of an episode, and its final state."""
+    state, total = mdp.initial(), 0.0
+    for number, chosen in enumerate(path):
+        right = None if expert is None else expert.get(chosen.constituent)
         gains = {action: _gain(mdp, action) for action in mdp.actions(state)}
-        right = None if expert is None else expert.get(constituent)
-        chosen = right if follow_gold and right is not None else max(gains, key=gains.__getitem__)
-        others = sorted((action for action in gains if action != chosen), key=lambda action: -gains[action])
+        shown = [action for action, gain in gains.items() if gain > -math.inf or action in (chosen, right)]
+        if chosen not in gains:  # a gold tag that the lexicon does not allow for the word
+            shown.append(chosen)
+        scores = [gains.get(action, -math.inf) for action in shown]
+        costs = [None if expert is None else float(action != right) for action in shown]
         reward = _weight(mdp, chosen)
         yield Step(
-            number=number,
-            constituent=constituent.symbol,
-            start=constituent.start,
-            end=constituent.end,
-            words=mdp.words[constituent.start : constituent.end],
-            rule=str(chosen.rule),
-            split=chosen.split,
-            reward=reward,
-            advantage=gains.get(chosen, -math.inf),
-            value=mdp.value(state),
-            total=total,
-            correct=None if expert is None else right == chosen,
-            expert=None if right is None else _text(str(right.rule), right.split),
-            rivals={_text(str(a.rule), a.split): gains[a] for a in others[:top] if gains[a] > -math.inf},
+            number,
+            _drawn(state),
+            tuple(map(Candidate, map(_name, shown), scores, costs, softmax(scores))),
+            shown.index(chosen),
+            () if right is None else (_name(right),),
+            {"reward": reward, "value": mdp.value(state), "total": total},
         )
-        state, total, number = mdp.step(state, chosen), total + reward, number + 1
-    n = len(mdp.words)
-    yield Step(number, mdp.initial().constituents[0].symbol, 0, n, mdp.words, DONE, None, None, None, 0.0, total)
+        state, total = mdp.step(state, chosen), total + reward
+    yield Step(len(path), _drawn(state), measures={"value": 0.0, "total": total})
+
+
+def _drawn(state: State) -> dict[str, Any]:
+    waiting = [_plain(constituent) for constituent in state.unexpanded]
+    return {
+        "constituents": [_plain(constituent) for constituent in state.constituents],
+        "open": waiting,
+        "focus": waiting[0] if waiting else None,
+    }
+
+
+def _plain(constituent: Constituent) -> dict[str, Any]:
+    return {"symbol": constituent.symbol, "start": int(constituent.start), "end": int(constituent.end)}
+
+
+def _name(action: Action) -> str:
+    """The rule, and where it splits the constituent."""
+    return str(action.rule) if action.split is None else f"{action.rule} at {action.split}"
 
 
 def _weight(mdp: TopDownMDP, action: Action) -> float:
@@ -275,7 +254,3 @@ def _gain(mdp: TopDownMDP, action: Action) -> float:
     after = _weight(mdp, action) + mdp._inside(action.to_expand)
     gain = -math.inf if after == -math.inf else after - mdp._inside([action.constituent])
     return 0.0 if abs(gain) < _TIE else gain
-
-
-def _text(rule: str, split: int | None) -> str:
-    return rule if split is None else f"{rule} at {split}"

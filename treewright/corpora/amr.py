@@ -1,13 +1,13 @@
-r"""Files of AMR graphs in PENMAN notation, each with its metadata, read as a stream and written back.
+r"""Files of AMR graphs in PENMAN notation with metadata, read as a stream and written back.
 
-A block of lines is a graph: first what is known of it, in comments, then the graph itself; an empty line ends it::
+A block of lines is a graph: first its metadata in comments, then the graph; an empty line ends it::
 
     # ::id lpp_1943.289
     # ::snt Chapter 7 .
     (c / chapter :mod 7)
 
-The comments of a sentence are kept as they are (:func:`metadata` reads them), and its words are those of ``::tok`` or
-else of ``::snt``, separated by spaces; there may be none. Its graph has all edges in their normal direction.
+The comments of a sentence are kept unchanged (:func:`metadata` reads them). Its words are those of ``::tok`` or else of
+``::snt``, separated by spaces; there may be none. Its graph has all edges in their normal direction.
 
 >>> import io
 >>> text = "# ::id 1\n# ::snt The boy wants to go .\n(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b))\n"
@@ -25,9 +25,9 @@ else of ``::snt``, separated by spaces; there may be none. Its graph has all edg
             :ARG0 b))
 <BLANKLINE>
 
-The `penman` library says what PENMAN is. It is asked for everything out of the ordinary (alignments, nodes without a
-concept) and for what is wrong with a graph. The ordinary, nearly all of every corpus, is read here, because scoring a
-parser is mostly reading. Both give the same graph.
+Plain graphs, which are nearly all graphs of a corpus, are read here, because reading dominates the time of scoring. The
+`penman` library reads everything else (alignments, nodes without a concept) and explains errors. Both give the same
+graph.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from treewright.errors import CorpusError
 
 __all__ = ["format_amr", "metadata", "parse_amr", "read_amr", "write_amr"]
 
-# Possessive (*+): what was taken is not given back, so that nothing is tried twice.
+# Possessive quantifiers (*+) do not backtrack.
 _SPACE, _SYMBOL, _STRING = r"[ \t\r\n\v\f]*+", r'[^ \t\r\n\v\f"()/:~]++', r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A role with the node that it leads to, as far as the concept; a role with an atom; the end of a node; a surprise.
 _PIECE = re.compile(
@@ -58,16 +58,16 @@ _KEY = re.compile(r"(?:^|\s)::(\S+)")
 
 
 def read_amr(source: Source) -> Iterator[Sentence]:
-    """The sentences of a file or stream of AMR graphs, one at a time: memory does not grow with the file.
+    """Yield the sentences of a file or stream of AMR graphs; memory does not grow with the file.
 
-    Raises :class:`CorpusError`, with the line, on the first thing that is not a graph, and on a source without any.
-    A triple that occurs twice is no error here: parsers make such graphs, and :meth:`Graph.validate` finds them.
+    Raises :class:`CorpusError`, with the line, at the first text that is not a graph, and for a source without graphs.
+    A triple that occurs twice is accepted, because parsers produce such graphs; :meth:`Graph.validate` reports it.
     """
     return parse_amr(text_lines(source), source_name(source))
 
 
 def write_amr(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write the graphs of sentences with their metadata; a file at a path appears whole or not at all."""
+    """Write the graphs of sentences with their metadata; a path is written whole or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_amr(sentence))
@@ -113,7 +113,7 @@ def _sentence(comments: list[str], graph: list[str], path: str | None, line: int
 
 
 def _ordinary(text: str) -> Graph | None:
-    """The graph in a text that has nothing but nodes with concepts, roles, variables and constants; else None."""
+    """The graph of a text that contains only nodes with concepts, roles, variables and constants; else None."""
     concepts: dict[str, str] = {}
     triples: list[Triple] = []
     open_nodes: list[str] = []
@@ -149,7 +149,7 @@ def _ordinary(text: str) -> Graph | None:
 
 
 def _through_penman(text: str, path: str | None, line: int) -> Graph:
-    """The graph in a text by the library, or what is wrong with it, and in which line."""
+    """The graph of a text, read by the library; errors have their line."""
     try:
         graph = Graph.from_penman(text)
     except CorpusError as error:
@@ -160,7 +160,7 @@ def _through_penman(text: str, path: str | None, line: int) -> Graph:
 
 
 def metadata(sentence: Sentence) -> dict[str, str]:
-    """What the comments of a sentence say, by key.
+    """The metadata in the comments of a sentence, by key.
 
     >>> metadata(Sentence((), ("# ::id lpp.1 ::date 2012 ::preferred", "# ::snt Chapter 7 .")))
     {'id': 'lpp.1', 'date': '2012', 'preferred': '', 'snt': 'Chapter 7 .'}
@@ -177,10 +177,10 @@ def _metadata(comments: Iterable[str]) -> dict[str, str]:
 
 
 def format_amr(sentence: Sentence) -> str:
-    """The graph of one sentence with its metadata, ready to be written after the one before.
+    """The text of the graph of one sentence with its metadata, and the empty line that ends it.
 
-    Comments that are not metadata are left out, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. The words
-    are written as ``::snt`` where no comment has them.
+    Comments that are not metadata are omitted, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. The words
+    are written as ``::snt`` if no comment has them.
     """
     if sentence.graph is None:
         raise CorpusError(

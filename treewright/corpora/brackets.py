@@ -1,12 +1,12 @@
-r"""Trees in brackets, the format of the Penn Treebank: read as a stream, written back one tree a line.
+r"""Trees in brackets, the format of the Penn Treebank: read as a stream, written one tree per line.
 
-A tree is a label and its children between brackets; a word stands alone in the brackets of its tag::
+A tree is a label and its children between brackets; a word is the only child of its tag::
 
     ((S (NP-SBJ-1 (PRP They)) (VP (VBD sat) (NP (-NONE- *T*-1))) (. .)))
 
 The tree of a sentence is kept *as it is in the file*: the outermost node without a label (its label is then ``""``),
-traces (``-NONE-``), function tags and indices (``NP-SBJ-1``), escapes (``-LRB-``). :func:`clean_tree` takes away what
-parsers do not predict. The tokens are the words that are not traces, and their ``xpos`` the tag without functions.
+traces (``-NONE-``), function tags and indices (``NP-SBJ-1``), escapes (``-LRB-``). :func:`clean_tree` removes what
+parsers do not predict. The tokens are the words that are not traces, and their ``xpos`` is the tag without functions.
 
 >>> import io
 >>> text = "((S (NP-SBJ-1 (PRP They)) (VP (VBD sat) (NP (-NONE- *T*-1))) (. .)))\n"
@@ -18,8 +18,8 @@ parsers do not predict. The tokens are the words that are not traces, and their 
 >>> format_ptb(sentence) == text
 True
 
-A tree may span lines, and a line may hold several trees; what separates things is the space, the tab and the line
-end, and everything else may be part of a label or a word. Two things are less obvious:
+A tree may span lines, and a line may contain several trees. Spaces, tabs and line ends are separators; every other
+character may be part of a label or a word. Two cases are less obvious:
 
 - Several bare words under one tag, as in ``(NN Xpd TTD)``, are *one* leaf with a space in it: CRAFT has a few.
 - Words beside trees, as in ``(NP the (NN cat))``, are an error: a word without a tag is most likely one whose
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 TRACE = "-NONE-"
-"""The tag of what is not there: traces, and other words that nobody said."""
+"""The tag of traces and other empty elements."""
 
 TOP_LABELS = frozenset(["", "TOP", "ROOT", "S1"])
 """Labels of the node that treebanks and parsers put around the whole sentence."""
@@ -65,15 +65,15 @@ _WORDS_TO_REMEMBER = 1 << 16
 
 
 def read_ptb(source: Source) -> Iterator[Sentence]:
-    """The sentences of a file or stream of bracketed trees, one at a time: memory does not grow with the file.
+    """Yield the sentences of a file or stream of bracketed trees; memory does not grow with the file.
 
-    Raises :class:`CorpusError`, with the line, on the first thing that is not a tree, and on a source without any.
+    Raises :class:`CorpusError`, with the line, at the first text that is not a tree, and for a source without trees.
     """
     return parse_ptb(text_lines(source), source_name(source))
 
 
 def write_ptb(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write the trees of sentences, one a line; a file at a path appears whole or not at all."""
+    """Write the trees of sentences, one per line; a path is written whole or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_ptb(sentence))
@@ -239,7 +239,7 @@ def format_ptb(sentence: Sentence) -> str:
 
 
 def clean_label(label: str) -> str:
-    """A label without function tags and indices; one that begins with a hyphen is no such thing and stays.
+    """A label without function tags and indices; a label that begins with a hyphen is returned unchanged.
 
     >>> [clean_label(label) for label in ["NP-SBJ-1", "NP=2", "ADVP|PRT", "PRP$", "-LRB-", "-NONE-", ""]]
     ['NP', 'NP', 'ADVP|PRT', 'PRP$', '-LRB-', '-NONE-', '']
@@ -248,15 +248,15 @@ def clean_label(label: str) -> str:
 
 
 def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, top: bool = True) -> Tree | None:
-    """The tree without what parsers are usually not asked for; None where nothing is left of it.
+    """The tree without the parts that parsers usually do not predict; None if nothing is left.
 
-    What does not change is shared with the tree that was given.
+    Unchanged subtrees are shared with the given tree. Each option removes one kind of part:
 
-    - ``traces``: words tagged ``-NONE-``, and what has no words without them;
+    - ``traces``: words tagged ``-NONE-``, and nodes that have no other words;
     - ``functions``: function tags and indices, so that ``NP-SBJ-1`` and ``NP=2`` become ``NP``
       (:func:`clean_label`);
-    - ``top``: a node around the whole tree labelled ``""``, ``TOP``, ``ROOT`` or ``S1``, if it has one child and that
-      is a tree. One with several children stays: without it there would be several trees.
+    - ``top``: an outermost node labelled ``""``, ``TOP``, ``ROOT`` or ``S1``, if it has one child and that is a tree. A
+      node with several children stays, because without it there would be several trees.
 
     >>> clean_tree(Tree("NP-SBJ", (Tree("-NONE-", ("*",)),))) is None
     True
@@ -298,7 +298,7 @@ def _rebuilt(tree: Tree, traces: bool, functions: bool) -> Tree | None:
         kept = done[-arity:]
         del done[-arity:]
         if label == node.label and all(map(is_, kept, children)):
-            done.append(node)  # nothing has changed below, so there is nothing to make anew
+            done.append(node)  # nothing has changed below
         elif remaining := tuple([child for child in kept if child is not None]):
             done.append(Tree(label, remaining))
         else:

@@ -1,6 +1,6 @@
 r"""CoNLL-U, the format of Universal Dependencies: read as a stream, written back byte for byte.
 
-One word a line, ten columns separated by tabs, a blank line after each sentence::
+One word per line, ten columns separated by tabs, a blank line after each sentence::
 
     # text = They sat.
     1   They   they   PRON    PRP   _   2   nsubj   _   _
@@ -8,8 +8,8 @@ One word a line, ten columns separated by tabs, a blank line after each sentence
     3   .      .      PUNCT   .     _   2   punct   _   _
 
 Comments, multiword tokens (``3-4``), empty nodes (``8.1``) and all columns are kept, so a file that follows
-the specification is written back as the same bytes. Three things are accepted and put right on writing:
-``\r\n`` line ends, a byte order mark, and blank lines too many or (at the end) too few.
+the specification is written back as the same bytes. Three deviations are accepted and corrected on writing:
+``\r\n`` line ends, a byte order mark, and superfluous or (at the end) missing blank lines.
 
 >>> import io
 >>> rows = "1\tThey\tthey\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tsat\tsit\tVERB\t_\t_\t0\troot\t_\t_\n\n"
@@ -39,16 +39,16 @@ _EMPTY_NODE_ID = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*", re.ASCII)
 
 
 def read_conllu(source: Source) -> Iterator[Sentence]:
-    """The sentences of a CoNLL-U file or stream, one at a time: memory does not grow with the file.
+    """Yield the sentences of a CoNLL-U file or stream; memory does not grow with the file.
 
-    Raises :class:`CorpusError`, with the line, on the first thing that is not CoNLL-U, and on a source
-    without any sentence.
+    Raises :class:`CorpusError`, with the line, at the first line that is not CoNLL-U, and for a source without any
+    sentence.
     """
     return parse_conllu(text_lines(source), source_name(source))
 
 
 def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write sentences as CoNLL-U; a file at a path appears whole or not at all."""
+    """Write sentences as CoNLL-U; a path is written whole or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_conllu(sentence))
@@ -82,7 +82,7 @@ def parse_conllu(lines: Iterable[str], path: str | None = None) -> Iterator[Sent
 
 
 class _Heads(dict[str, int | None]):
-    """HEAD as a number; a table, because a look-up is faster than a conversion with its checks."""
+    """HEAD as a number; a look-up in a table is faster than a conversion with its checks."""
 
     def __missing__(self, text: str) -> int:
         # int() alone would take "+1", "1_0" and "01", which could not be written back as they were.
@@ -95,7 +95,7 @@ _HEADS = _Heads({"_": None} | {str(head): head for head in range(256)})
 
 
 def _sentence(rows: list[str], comments: list[str], path: str | None, line: int) -> Sentence:
-    """One sentence from its rows. The loop only notices that a row is wrong; :func:`_problem` says why."""
+    """One sentence from its rows. The loop only detects that a row is wrong; :func:`_problem` explains why."""
     tokens: list[Token] = []
     extras: list[tuple[int, str]] = []
     new_token, heads = tuple.__new__, _HEADS  # half the time of Token(...), which only adds the defaults
@@ -130,7 +130,7 @@ def _sentence(rows: list[str], comments: list[str], path: str | None, line: int)
 
 
 def _is_extra(id: str, words: int) -> bool:
-    """Whether a row that is not the next word may stand here: a multiword token or an empty node."""
+    """Whether a row that is not the next word is allowed here: a multiword token or an empty node."""
     if match := _MULTIWORD_ID.fullmatch(id):
         return words + 1 == int(match[1]) <= int(match[2])
     if match := _EMPTY_NODE_ID.fullmatch(id):
@@ -193,7 +193,7 @@ def _quoted(value: str) -> str:
 
 
 def conllu_lines(sentence: Sentence) -> list[str]:
-    """The lines of a sentence, unchecked: :func:`format_conllu` sees to it that they can be read back."""
+    """The lines of a sentence, unchecked; :func:`format_conllu` checks that they can be read back."""
     rows = [
         f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}\t{deprel}\t{deps}\t{misc}"
         for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(sentence.tokens, 1)
@@ -231,7 +231,7 @@ def format_conllu(sentence: Sentence) -> str:
 
 
 def _problems(sentence: Sentence) -> Iterator[str]:
-    """Why a sentence cannot be written as CoNLL-U, if so."""
+    """The reasons why a sentence cannot be written as CoNLL-U."""
     if not sentence.tokens:
         yield "it has no words"
     for comment in sentence.comments:

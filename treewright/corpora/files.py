@@ -21,14 +21,14 @@ from treewright.files import atomic_write
 __all__ = ["Source", "Target", "source_name", "text_lines", "text_writer"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
-"""What the readers take: a path, or an open binary or text stream such as ``sys.stdin.buffer``."""
+"""The input of readers: a path, or an open binary or text stream such as ``sys.stdin.buffer``."""
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
-"""What the writers take: a path, or an open binary or text stream such as ``sys.stdout``."""
+"""The output of writers: a path, or an open binary or text stream such as ``sys.stdout``."""
 
 
 def source_name(source: Source) -> str:
-    """What to call a source in messages: its path, the stream's own name, or ``<stream>``.
+    """The name of a source in messages: its path, the name of the stream, or ``<stream>``.
 
     >>> import io
     >>> source_name("train.conllu"), source_name(io.StringIO())
@@ -43,8 +43,8 @@ def source_name(source: Source) -> str:
 def text_lines(source: Source) -> Iterator[str]:
     r"""The lines of a source, decoded from UTF-8, without their ends.
 
-    Lines end at ``\n`` or ``\r\n`` and nowhere else (not at U+2028 and its like, which occur inside words of
-    real treebanks). A byte order mark is skipped. What cannot be read raises :class:`CorpusError`.
+    Lines end only at ``\n`` or ``\r\n``, not at characters such as U+2028, which occur inside words of real treebanks.
+    A byte order mark is skipped. Raises :class:`CorpusError` if the source cannot be read.
     """
     name = source_name(source)
     if not isinstance(source, str | os.PathLike):
@@ -92,7 +92,7 @@ _CONTROLS = bytes(code for code in range(32) if code not in b"\a\b\t\n\v\f\r\x1a
 
 
 def _looks_binary(start: bytes, line: bytes) -> str | None:
-    """What to say of a file that begins like this and has this line, which is not UTF-8; None if it may be text."""
+    """The message for a file with this beginning and this line, which is not UTF-8; None if it may be text."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not UTF-8 text: this looks like UTF-16; save the file as UTF-8"
     if start.startswith(b"\x1f\x8b"):
@@ -106,7 +106,7 @@ def _looks_binary(start: bytes, line: bytes) -> str | None:
 
 @contextmanager
 def text_writer(target: Target) -> Iterator[Callable[[str], object]]:
-    r"""Open a target and give the function that writes text to it, as UTF-8 with ``\n`` line ends.
+    r"""Open a target and yield a function that writes text to it, as UTF-8 with ``\n`` line ends.
 
     A path is written atomically (:func:`treewright.files.atomic_write`); a stream stays open afterwards.
 

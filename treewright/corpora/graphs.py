@@ -1,4 +1,4 @@
-"""AMR graphs: who did what to whom, as immutable triples with alignments to the words.
+"""AMR graphs as immutable triples with alignments to words.
 
 A :class:`Graph` has *instances* (a variable and its concept), *edges* between variables, and *attributes*
 (a role whose value is a constant: a number, a string in quotes, a symbol such as ``-``).
@@ -38,15 +38,15 @@ Triple = tuple[str, str, str]
 """Source, role, target. Roles are written with their colon: ``":ARG0"``."""
 
 Alignment = tuple[int, ...] | str
-"""What a concept comes from: positions of tokens, counted from 0, or the name of a construction."""
+"""The origin of a concept: positions of tokens, counted from 0, or the name of a construction."""
 
 NOT_INVERSE = frozenset([":consist-of", ":prep-on-behalf-of", ":prep-out-of"])
-"""Roles that end as inverse ones do and are none."""
+"""Roles that end in ``-of`` but are not inverse roles."""
 
 
 @contextmanager
 def _silent(name: str) -> Iterator[None]:
-    """Let a logger and those below it say nothing for a while."""
+    """Silence a logger and its descendants while the block runs."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -93,7 +93,7 @@ class Graph:
     def to_penman(self) -> str:
         """The graph in PENMAN notation, indented.
 
-        Alignments are not written. The graph must be well-formed: :meth:`validate` says what is not.
+        Alignments are not written. The graph must be well-formed (:meth:`validate`).
         """
         import penman
         from penman.models import amr
@@ -105,7 +105,7 @@ class Graph:
     def from_penman(cls, text: str) -> Graph:
         """Read one graph in PENMAN notation. Alignments on concepts (``boy~e.1``) are kept.
 
-        The error of a text that is no graph, or more than one, has the line in which that shows.
+        The error for a text that is not exactly one graph has its line.
 
         >>> graph = Graph.from_penman('(d / dog~e.1 :ARG0-of (b / bark-01~e.3) :quant 2)')
         >>> graph.edges, graph.attributes, dict(graph.alignments)
@@ -151,8 +151,8 @@ class Graph:
     def validate(self) -> None:
         """Raise :class:`~treewright.errors.CorpusError` unless the graph is well-formed.
 
-        One instance a variable; every edge between known variables; every attribute a constant; no triple
-        twice; and everything connected to the top, whichever way the edges point.
+        A variable has one concept; edges connect variables; attributes have constants; no triple occurs twice; and
+        all nodes are connected to the top, by edges in either direction.
         """
         known = set(self.variables)
         if twice := self.named_twice():

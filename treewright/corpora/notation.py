@@ -1,7 +1,7 @@
-r"""What is wrong with a text that should be a graph in PENMAN notation, in plain words.
+r"""Explanations of errors in PENMAN notation.
 
-The `penman` library notices where a text stops being a graph. What it expected there it calls by the names of its
-tokens (``Expected: LPAREN``); here it is said what to write.
+The `penman` library reports where a text stops being a graph, and the names of the tokens that it expected there
+(``Expected: LPAREN``). This module says what to write instead.
 
 >>> print(problem("(b / bark-01 :ARG0 (d / dog)", "Unexpected end of input", 1, 28).message)
 a closing bracket is missing at the end; add it, or is there an empty line inside the graph?
@@ -27,14 +27,14 @@ _SHOWN = 40  # characters of a text in a message
 
 
 class Problem(NamedTuple):
-    """What is wrong, and in which line of the text, counted from 1."""
+    """A description of an error, and its line in the text, counted from 1."""
 
     message: str
     line: int
 
 
 def problem(text: str, message: str, line: int, offset: int) -> Problem:
-    """What the message of the library means that it gave for this line and place."""
+    """Explain the library's message for a line and an offset."""
     lines = text.splitlines()
     if other := _other_format(text):
         return Problem(f"this looks like {other}; give a file of graphs here, such as (b / bark-01 :ARG0 (d / dog))", 1)
@@ -64,7 +64,7 @@ def _unclosed(text: str) -> str:
 
 
 def _unexpected(message: str, before: str, after: str) -> str:
-    """What should stand between what comes before and what comes after."""
+    """What is missing between the text before the error and the text after it."""
     found = shortened(after)
     if after.startswith('"'):
         return f"the quotation mark before {shortened(after[1:])} has no partner; add it"
@@ -87,7 +87,7 @@ def _unexpected(message: str, before: str, after: str) -> str:
 
 
 def what_follows(text: str) -> tuple[str, int]:
-    """What is left of a text after its first graph, and the line in which it begins; empty where nothing is."""
+    """The rest of a text after its first graph (perhaps empty), and the line in which the rest begins."""
     depth = 0
     for piece in _PIECE.finditer(text):
         depth += {"(": 1, ")": -1}.get(piece[0], 0)

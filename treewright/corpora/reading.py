@@ -1,8 +1,8 @@
-r"""One door to all corpus formats: name a file or a stream, get sentences.
+r"""Reading and writing sentences in all corpus formats.
 
 - ``conllu`` (``.conllu``, ``.conll``): ten columns, see :mod:`treewright.corpora.conllu`;
 - ``tabular`` (``.tsv``, ``.tab``): word and tag, see :mod:`treewright.corpora.tabular`;
-- ``text`` (``.txt``): a sentence a line, words separated by spaces;
+- ``text`` (``.txt``): one sentence per line, words separated by spaces;
 - ``ptb`` (``.ptb``, ``.mrg``): trees in brackets, see :mod:`treewright.corpora.brackets`;
 - ``amr`` (``.amr``, ``.penman``): meaning graphs in PENMAN notation, see :mod:`treewright.corpora.amr`.
 
@@ -107,9 +107,9 @@ def formats() -> list[str]:
 
 
 def read_sentences(source: Source, format: str = "auto", *, column: str = "upos") -> Iterator[Sentence]:
-    """The sentences of a file or stream, one at a time, in any of :func:`formats`.
+    """Yield the sentences of a file or stream in any of :func:`formats`.
 
-    ``column`` says which column the tags of a tabular file are.
+    ``column`` is the column for the tags of a tabular file.
 
     >>> read_sentences("train.conllu", format="conlu")
     Traceback (most recent call last):
@@ -135,7 +135,7 @@ def parse_sentences(lines: Iterable[str], path: str, format: str, *, column: str
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """The format that the suffix of a file tells, if it tells one.
+    """The format of a file by its suffix, or None.
 
     >>> format_of("train.conllu"), format_of("README")
     ('conllu', None)
@@ -151,11 +151,11 @@ _LINES_TO_GUESS_FROM = 50
 
 
 def guess_format(lines: Iterator[str], seen: list[str]) -> str:
-    """Guess the format from the first lines; those that were taken are put into ``seen``.
+    """Guess the format from the first lines; the lines that were read are appended to ``seen``.
 
-    No more lines are taken than are needed, so that somebody at a keyboard gets answers line by line.
-    A line of a single word is no evidence: it may be a short sentence, or one word of a column. Nor is a bracket
-    alone: text may begin with one too, so it takes a second one, or a line end, right after the label.
+    No more lines are read than necessary, so that interactive input is answered line by line. A line of a single word
+    is not conclusive: it may be a short sentence, or one word of a column. Nor is a single bracket, because text may
+    begin with one; a second bracket or a line end must follow the label.
     """
     only_comments = only_brackets = True
     for line in lines:
@@ -181,12 +181,12 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
 
 
 def load_corpus(source: Source, format: str = "auto", *, column: str = "upos") -> list[Sentence]:
-    """All sentences of a file or stream at once, as a list."""
+    """The sentences of a file or stream as a list."""
     return list(read_sentences(source, format, column=column))
 
 
 def format_sentence(sentence: Sentence, format: str = "conllu") -> str:
-    r"""The text of a sentence in one of :func:`formats`, ready to be written after the one before.
+    r"""The text of a sentence in one of :func:`formats`, including the separator that ends it.
 
     >>> format_sentence(Sentence.from_words(["Time", "flies"]), "text")
     'Time flies\n'
@@ -201,10 +201,10 @@ def _format(name: str) -> _Format:
 
 
 def corpus_hash(corpus: str | os.PathLike[str] | Iterable[Sentence]) -> str:
-    """A fingerprint of a corpus, to tell later whether a model was trained on it: SHA-256 in hexadecimal.
+    """The fingerprint of a corpus, as SHA-256 in hexadecimal; a model records that of its training data.
 
-    For a path it is the hash of the file's bytes; for sentences in memory, of their CoNLL-U text followed by
-    their tree and graph where they have one. Both agree on a CoNLL-U file that writing would not change.
+    For a path it is the hash of the file's bytes; for sentences in memory, of their CoNLL-U text followed by their tree
+    and graph. Both are equal for a CoNLL-U file that is written back unchanged.
 
     >>> len(corpus_hash([Sentence.from_words(["Time", "flies"])]))
     64

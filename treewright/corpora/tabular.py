@@ -1,7 +1,7 @@
 r"""Words and tags in two columns, the simplest corpus: ``word<TAB>tag``, a blank line between sentences.
 
-The tag goes to one column of the tokens, ``upos`` unless told otherwise. Words alone, without tabs, are fine
-too: such a file is something to tag or parse. There are no comments, so ``#`` is a word like any other.
+The tag becomes one column of the tokens, by default ``upos``. A file of words alone, without tabs, is input for a
+tagger or parser. There are no comments, so ``#`` is a word.
 
 >>> import io
 >>> [sentence] = read_tabular(io.StringIO("Time\tNOUN\nflies\tVERB\n"))
@@ -26,13 +26,13 @@ _TAG_COLUMNS = tuple(name for name in Token._fields if name not in ("form", "hea
 
 
 def read_tabular(source: Source, column: str = "upos") -> Iterator[Sentence]:
-    """The sentences of a two-column file or stream, one at a time; the tags become ``column``."""
+    """Yield the sentences of a two-column file or stream; the tags become ``column``."""
     _check_column(column)
     return parse_tabular(text_lines(source), source_name(source), column)
 
 
 def write_tabular(sentences: Iterable[Sentence], target: Target, column: str = "upos") -> None:
-    """Write words and their ``column``; a file at a path appears whole or not at all."""
+    """Write words and their ``column``; a path is written whole or not at all."""
     _check_column(column)
     with text_writer(target) as write:
         for sentence in sentences:

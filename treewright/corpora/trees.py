@@ -12,7 +12,7 @@ over a single leaf is a *preterminal*, and its label is a part-of-speech tag.
 >>> tree.spans()
 (('S', 0, 3), ('NP', 0, 2), ('VP', 2, 3))
 
-No method recurses: a grammar with unary loops, or a broken file, may nest deeper than Python's stack allows.
+No method recurses, because a grammar with unary loops, or a broken file, may nest deeper than Python's stack allows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Span = tuple[str, int, int]
 class Tree:
     """A labelled ordered tree; ``children`` are trees or leaves (strings), at least one.
 
-    Equality looks at labels, leaves and shape. The hash is worked out once, from the children's hashes.
+    Trees are equal if their labels, leaves and shapes are. The hash is computed once, from the hashes of the children.
     """
 
     label: str
@@ -70,7 +70,7 @@ class Tree:
         return tuple(words)
 
     def preterminals(self) -> tuple[Tree, ...]:
-        """The trees right above a single leaf, left to right."""
+        """The trees over a single leaf, left to right."""
         return tuple([tree for tree in self.subtrees() if tree.is_preterminal])
 
     def tags(self) -> tuple[str, ...]:

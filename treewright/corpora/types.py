@@ -1,6 +1,6 @@
-"""Sentences and their tokens: immutable, with the ten columns of CoNLL-U as the common vocabulary.
+"""Immutable sentences and tokens, with the ten columns of CoNLL-U.
 
-A :class:`Sentence` may carry any of four layers of annotation: labels on its tokens (``upos``, ``xpos``),
+A :class:`Sentence` may have any of four layers of annotation: labels on its tokens (``upos``, ``xpos``),
 a dependency tree (``head``, ``deprel``), a constituency :class:`~treewright.corpora.trees.Tree` and an AMR
 :class:`~treewright.corpora.graphs.Graph`.
 
@@ -45,11 +45,11 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """An immutable sentence: tokens, and what else its file said about it.
+    """An immutable sentence: tokens, and the other annotation of its file.
 
     ``extras`` are the rows of CoNLL-U that are not words (multiword tokens ``3-4``, empty nodes ``8.1``), as
-    (number of words before the row, the row); they are kept so that writing gives back what was read.
-    ``path`` and ``line`` say where the sentence came from, for error messages; they do not count for equality.
+    (number of words before the row, the row); they are kept so that a file is written back unchanged.
+    ``path`` and ``line`` are the origin of the sentence, for error messages; they are ignored by comparisons.
     """
 
     tokens: tuple[Token, ...]
@@ -90,7 +90,7 @@ class Sentence:
         return replace(self, tokens=tokens)
 
     def with_tree(self, heads: Sequence[int], labels: Sequence[str]) -> Sentence:
-        """A copy with the heads (0 is the root) and relations of its words replaced; the rest is kept.
+        """A copy with other heads (0 is the root) and relations; the other layers are kept.
 
         >>> sentence = Sentence.from_words(["I", "see"]).with_tree([2, 0], ["nsubj", "root"])
         >>> [(token.head, token.deprel) for token in sentence]

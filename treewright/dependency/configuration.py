@@ -1,7 +1,9 @@
 """The configuration that all transition systems share: a stack, a buffer, and the arcs made so far.
 
-Words are the nodes 1 … n, the root is node 0. The last item of the stack is its top, s0; the first of the buffer is
-b0. A move changes these two; an arc is written down by :func:`attach`.
+Words are the nodes 1 … n, and the root is node 0. The stack is ``state.stack[: state.registers[DEPTH]]``; its last item
+is the top, s0. The buffer is ``state.buffer[state.registers[FRONT] : n]``; its first item is b0. ``state.heads`` and
+``state.labels`` have the head of each node (−1 for none) and the label of its arc. A move changes stack and buffer;
+:func:`attach` records an arc.
 """
 
 from __future__ import annotations

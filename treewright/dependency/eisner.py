@@ -16,33 +16,33 @@ seen of an arc and a label: :mod:`treewright.dependency.eisner_features`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.arc_trace import trace_arcs
+from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass, trees_pass
-from treewright.dependency.parser import (
-    _LIFTED_COUNT,
-    _MOST_WORDS,
-    DependencyParser,
-    _batches,
-    _framed,
-    _offsets,
-    _treebank,
+from treewright.dependency.treebank import (
+    Arcs,
+    framed,
+    gold_arcs,
+    las_against,
+    named_trees,
+    offsets,
+    read_treebank,
+    words_of,
 )
-from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
-from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
+from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BITS, MIN_COUNT, SEED
-from treewright.learners import InverseRL, Learner, learner_settings, make_learner, train_irl
+from treewright.learners import InverseRL, Learner, train_irl
 from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -50,6 +50,7 @@ from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass,
 from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.settings import Setting
+from treewright.tracing import Trace
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -128,8 +129,8 @@ def _table(columns: tuple[Any, ...]) -> Shorts:
 
 
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
-#: what a method is given where nothing is said of it, chosen on development data
-DEFAULTS: dict[str, dict[str, Any]] = {
+#: the settings of a learner where nothing is said of them, chosen on development data
+USUAL: dict[str, dict[str, Any]] = {
     "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 150.0},
     "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
     "maxent": {**_SETTINGS, "step_size": 0.1, "n_best": 50},
@@ -143,7 +144,7 @@ _LONGEST = 400  # words: the time to parse grows with the cube of the length, so
 _LONGEST_TO_LEARN = 1000
 
 
-class EisnerParser(DependencyParser):
+class EisnerParser(DependencyEstimator):
     """Parses sentences into dependency trees, all words at once: the projective tree with the largest sum of scores.
 
     Args:
@@ -167,7 +168,6 @@ class EisnerParser(DependencyParser):
     task: ClassVar[str] = "eisner"
     settings: ClassVar[tuple[Setting, ...]] = (BITS, MIN_COUNT, SEED)
     learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
-    bits: int  # the parent's may be None
 
     def __init__(
         self,
@@ -184,13 +184,13 @@ class EisnerParser(DependencyParser):
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        sentences = _treebank(corpus)
+        sentences = read_treebank(corpus)
         _check_lengths(sentences)
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
-        self._learn_words(sentences)
+        self.vocabulary_ = words_of(sentences, self.min_count)
         planner = self._gold_planner(sentences)
         if dev is not None:
-            dev_sentences = _treebank(dev)
+            dev_sentences = read_treebank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._las_of(dev_sentences, running["jobs"]), corpora["dev"])
         trained = train_irl(learner, planner, seed=self.seed, evaluate=evaluate, **running)
@@ -198,36 +198,18 @@ class EisnerParser(DependencyParser):
         self.history_ = trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
-    def _parse(
-        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
-    ) -> Iterator[tuple[list[Sentence], list[tuple[list[int], list[str]]]]]:
-        """Batches of sentences, each with the trees of its sentences; one is parsed while the next one is read."""
-        with ThreadPoolExecutor(1, thread_name_prefix="treewright") as pool:
-            waiting: tuple[list[Sentence], Future[list[tuple[list[int], list[str]]]]] | None = None
-            for batch in _batches(sentences):
-                future = pool.submit(self._named, [sentence.tokens for sentence in batch], jobs)
-                if waiting is not None:
-                    yield waiting[0], waiting[1].result()
-                waiting = batch, future
-            if waiting is not None:
-                yield waiting[0], waiting[1].result()
+    def _decode(self, batch: list[Sentence], jobs: int) -> list[Arcs]:
+        return named_trees(*self._best(self._weights, [sentence.tokens for sentence in batch], jobs), self.labels_)
 
-    def _named(self, sentences: Sequence[Sequence[Token]], jobs: int) -> list[tuple[list[int], list[str]]]:
-        """The trees of sentences, with the names of labels, and with lifted words back in their places."""
-        names = np.array(self.labels_, dtype=object)
-        heads, labels, at = self._best(self._weights, sentences, jobs)
-        all_heads, all_labels = heads.tolist(), names[labels].tolist()
-        trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
-        for i in self._lifted_sentences(labels, at):
-            trees[i] = deprojectivize(*trees[i])
-        return trees
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool = True) -> Trace:
+        return trace_arcs(self, sentence, gold, follow, labelled=labelled)
 
     def _best(self, weights: Any, sentences: Sequence[Sequence[Token]], jobs: int) -> tuple[Shorts, Shorts, Ints]:
         """The best trees of sentences: heads, labels, and where each sentence begins.
 
         What is too long is cut. Then the heads of the pieces are parsed, as if they were a sentence.
         """
-        at = _offsets(sentences)
+        at = offsets(sentences)
         pieces = [s[k : k + _LONGEST] for s in sentences for k in range(0, len(s), _LONGEST)]
         heads, labels = self._planner(pieces).best_trees(weights, jobs)
         for i in np.flatnonzero(np.diff(at) > _LONGEST).tolist():
@@ -239,27 +221,14 @@ class EisnerParser(DependencyParser):
             own_labels[roots] = their_labels
         return heads, labels, at
 
-    def _make_learner(self) -> InverseRL:
-        """The learner, with what is good for parsing where it says nothing."""
-        if isinstance(self.learner, Learner):
-            return make_learner(self.learner, InverseRL)
-        settings = learner_settings(self.learner, InverseRL)
-        return make_learner({**DEFAULTS.get(settings["name"], {}), **settings}, InverseRL)
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return USUAL.get(learner["name"], {})
 
     # ---- words, labels and trees as numbers
 
-    def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, and the table of words."""
-        counts = Counter(word for s in sentences for t in s.tokens for word in {t.form.lower(), t.lemma.lower()})
-        self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
-        self._table = WordTable(self.vocabulary_)
-
     def _gold_planner(self, sentences: Sequence[Sentence]) -> EisnerPlanner:
         """Sentences with their trees, made projective, and the labels that are in them."""
-        tokens = [sentence.tokens for sentence in sentences]
-        at = _offsets(tokens)
-        heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
-        heads, names = lift_corpus(heads, [t.deprel for s in tokens for t in s], at, min_count=_LIFTED_COUNT)
+        heads, names, _ = gold_arcs(sentences, lifted=True)
         of_root = {name for name, head in zip(names, heads.tolist(), strict=True) if head == 0}
         # where all sentences have one word, any label may do for what is not the root
         of_words = {name for name, head in zip(names, heads.tolist(), strict=True) if head != 0} or of_root
@@ -267,42 +236,24 @@ class EisnerParser(DependencyParser):
         self.labels_ = sorted(of_root | of_words, key=lambda name: (name in of_words, name not in of_root, name))
         self._counts = Labels(len(self.labels_), len(of_root), len(self.labels_) - len(of_words))
         numbers = {label: number for number, label in enumerate(self.labels_)}
+        tokens = [sentence.tokens for sentence in sentences]
         return self._planner(tokens, heads, np.array([numbers[name] for name in names], np.int32))
 
     def _planner(
         self, tokens: Sequence[Sequence[Token]], heads: Shorts | None = None, labels: Shorts | None = None
     ) -> EisnerPlanner:
         """A planner for sentences; those without words are left out."""
-        if len(self._table) > _MOST_WORDS:
-            self._table = WordTable(self.vocabulary_)
         tokens = [words for words in tokens if words]
-        numbers = np.array(self._table.numbers([token for words in tokens for token in words]), np.int32)
-        at = _offsets(tokens)
-        words = _framed(numbers, at, ROOT_ROW, NOTHING_ROW)
-        return EisnerPlanner(np.diff(at), words, self._table.array(), self._counts, heads, labels, bits=self.bits)
-
-    def _lifted_sentences(self, labels: Shorts, at: Ints) -> list[int]:
-        """The sentences with a label that says that its word was lifted."""
-        lifted = np.array([LIFTED in label for label in self.labels_])
-        words = np.flatnonzero(lifted[labels])
-        return sorted(set((np.searchsorted(at, words, side="right") - 1).tolist()))
+        at = offsets(tokens)
+        rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
+        words = framed(rows, at, ROOT_ROW, NOTHING_ROW)
+        return EisnerPlanner(np.diff(at), words, table, self._counts, heads, labels, bits=self.bits)
 
     def _las_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that parses with some weights and gives the LAS."""
         tokens = [sentence.tokens for sentence in sentences]
-        gold_heads = np.array([t.head for s in tokens for t in s], np.int32)
-        numbers = {label: number for number, label in enumerate(self.labels_)}
-        gold_labels = np.array([numbers.get(t.deprel, -1) for s in tokens for t in s], np.int32)
-        plain = np.array([numbers.get(plain_label(label), -1) for label in self.labels_])
-
-        def las(weights: Floats) -> float:
-            heads, labels, at = self._best(weights.astype(np.float32), tokens, jobs)
-            for i in self._lifted_sentences(labels, at):
-                a, b = at[i], at[i + 1]
-                heads[a:b] = deprojectivize(heads[a:b].tolist(), [self.labels_[k] for k in labels[a:b]])[0]
-            return float(((heads == gold_heads) & (plain[labels] == gold_labels)).mean())
-
-        return las
+        las = las_against(sentences, self.labels_)
+        return lambda weights: las(*self._best(weights.astype(np.float32), tokens, jobs))
 
     # ---- the model file
 
@@ -318,7 +269,6 @@ class EisnerParser(DependencyParser):
         self.labels_ = list(settings["labels"])
         self._counts = Labels(len(self.labels_), int(settings["root_labels"]), int(settings["first_word_label"]))
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
-        self._table = WordTable(self.vocabulary_)
         self._keep(LinearPolicy.from_arrays(arrays))
 
 
@@ -339,10 +289,10 @@ class EisnerPlanner(HypergraphPlanner):
     Args:
         lengths: the number of words of each sentence, one at least.
         words: the rows of all words, each sentence between those of the root and of nothing, and ``table``, the
-            attributes of each (:class:`~treewright.dependency.words.WordTable`).
+            attributes of each (:func:`~treewright.dependency.words.word_rows`).
         labels: how many there are, and which may be labels of the root.
         heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees. Without
-            them there is nobody to learn from, and nothing to be had but :meth:`best_trees`.
+            them the planner cannot be learned from, and only :meth:`best_trees` is of use.
         bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
     """
 

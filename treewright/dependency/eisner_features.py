@@ -232,7 +232,7 @@ def _sum_rows(θ: Any, templates: Any, sums: Any, p: Int, direction: Int, arcs: 
 def _score_arc(
     θ: Any, sight: Any, room: Any, h: Int, d: Int, direction: Int, group: Int, between: Int, arcs: Int
 ) -> Float:
-    """The score of an arc without its label; there are so many tags between its ends."""
+    """The score of an arc without its label; one feature for each tag between its ends is included."""
     total = 0.0
     for t in range(sight.arcs.turns.shape[1]):
         both = room.arc_heads[h, t] + room.arc_dependents[d, t]

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.corpora import Sentence, Token, corpus_hash, load_corpus
-from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus, plain_label
-from treewright.dependency.scores import DependencyScores, score_dependencies
+from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.dependency.base import DependencyEstimator
+from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
 from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, Templates
-from treewright.dependency.trees import check_trees
-from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordTable
-from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.estimators import Corpus, Estimator, Running
+from treewright.dependency.trace import trace_transitions
+from treewright.dependency.treebank import (
+    Arcs,
+    framed,
+    gold_arcs,
+    las_against,
+    named_trees,
+    offsets,
+    read_treebank,
+    words_of,
+)
+from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
+from treewright.errors import ConfigError, ModelError
+from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Structured, learner_rows, learner_settings, make_learner, train
+from treewright.learners import Imitation, Learner, Structured, learner_rows, train
 from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
 from treewright.settings import Choice, Like, Real, Setting, one_of
+from treewright.tracing import Trace
 
 __all__ = ["DependencyParser"]
 
 Features = str | Sequence[str] | dict[str, Sequence[str]]
 
-_BATCH = 20_000  # tokens decoded at a time when streaming
-_MOST_WORDS = 500_000  # words kept in the table while streaming
-_LIFTED_COUNT = 10  # lifted labels rarer than this are not worth a class of their own
-
 MODE_BITS = {"accurate": 19, "fast": 20}
-#: so many weights are kept, the largest: about three bytes each in the model file
+#: the number of weights that are kept, the largest ones: about three bytes each in the model file
 MOST_WEIGHTS = {"accurate": 10_000_000, "fast": 4_000_000}
 #: what a learner is given where it says nothing of these, chosen on development data
 UPDATES: dict[str, dict[str, Any]] = {
@@ -95,7 +99,7 @@ LABEL_WEIGHT = Setting(
 )
 
 
-class DependencyParser(Estimator):
+class DependencyParser(DependencyEstimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
@@ -163,19 +167,16 @@ class DependencyParser(Estimator):
         self.label_weight = label_weight
         self.seed = seed
 
-    labels_: list[str]
     root_labels_: list[int]
     word_labels_: list[int]
-    vocabulary_: set[str]
     templates_: Templates
     policy_: LinearPolicy
-    _table: WordTable
     _system: TransitionSystem
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        sentences = _treebank(corpus)
-        dev_sentences = None if dev is None else _treebank(dev)
+        sentences = read_treebank(corpus)
+        dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
         self._learn_words(sentences)
         packed = self._pack_gold(sentences, learn_labels=True)
@@ -196,54 +197,17 @@ class DependencyParser(Estimator):
         self.policy_, self.history_ = trained.policy.compressed(MOST_WEIGHTS[self.mode]), trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
-    def predict(
-        self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1
-    ) -> list[tuple[list[int], list[str]]]:
-        """The heads (0 is the root) and labels of the words of each sentence, and nothing else."""
-        self._check_fitted()
-        return [tree for _, found in self._parse(sentences, jobs) for tree in found]
+    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
+        packed = self._pack([sentence.tokens for sentence in batch])
 
-    def parse(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
-        """Parse sentences (or lists of words) and return them with heads and relations filled in."""
-        return list(self.parse_stream(sentences, jobs=jobs))
+        def decode() -> list[Arcs]:
+            decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+            return named_trees(*_trees(decoded), self.labels_)
 
-    def parse_stream(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]:
-        """Parse sentences as they come, some thousand words at a time: memory does not grow with their number."""
-        self._check_fitted()
-        for batch, found in self._parse(sentences, jobs):
-            for sentence, (heads, labels) in zip(batch, found, strict=True):
-                yield sentence.with_tree(heads, labels)
+        return decode
 
-    def _parse(
-        self, sentences: Iterable[Sentence | Sequence[str]], jobs: int
-    ) -> Iterator[tuple[list[Sentence], list[tuple[list[int], list[str]]]]]:
-        """Batches of sentences, each with the trees of its sentences; one is parsed while the next one is read."""
-        with ThreadPoolExecutor(1, thread_name_prefix="treewright") as pool:
-            waiting: tuple[list[Sentence], Future[Decoded]] | None = None
-            for batch in _batches(sentences):
-                packed = self._pack([s.tokens for s in batch])
-                future = pool.submit(self.policy_.decode, packed, beam=self.beam, seed=self.seed, jobs=jobs)
-                if waiting is not None:
-                    yield waiting[0], self._named_trees(waiting[1].result())
-                waiting = batch, future
-            if waiting is not None:
-                yield waiting[0], self._named_trees(waiting[1].result())
-
-    def _named_trees(self, decoded: Decoded) -> list[tuple[list[int], list[str]]]:
-        """The trees of final states, with the names of labels, and with lifted words back in their places."""
-        heads, labels, at = self._trees(decoded)
-        names = np.array(self.labels_, dtype=object)
-        all_heads, all_labels = heads.tolist(), names[labels].tolist()
-        trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
-        for i in self._lifted_sentences(labels, at):
-            trees[i] = deprojectivize(*trees[i])
-        return trees
-
-    def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> DependencyScores:
-        """Parse a treebank and compare."""
-        self._check_fitted()
-        gold = _treebank(corpus)
-        return score_dependencies(gold, self.parse(gold, jobs=jobs), seed=self.seed)
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool = True) -> Trace:
+        return trace_transitions(self, sentence, gold, follow, labelled=labelled)
 
     def environment(
         self, corpus: Corpus, *, tradeoff: float = 0.0, initial: npt.ArrayLike | None = None
@@ -255,23 +219,17 @@ class DependencyParser(Estimator):
         seen no treebank yet takes its words and labels from this one.
         """
         self._check_settings()
-        sentences = _treebank(corpus)
+        sentences = read_treebank(corpus)
         is_new = not hasattr(self, "labels_")
         if is_new:
             self._learn_words(sentences)
         packed = self._pack_gold(sentences, learn_labels=is_new)
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
-    def _make_learner(self) -> Learner:
-        """The learner, with what is good for parsing where it says nothing."""
-        if isinstance(self.learner, Learner):
-            return make_learner(self.learner, Imitation, Structured)
-        settings = learner_settings(self.learner, Imitation, Structured)
-        usual: dict[str, Any] = {}
-        if settings["name"] in learner_rows(Imitation):  # the others have no such choices
-            exploring = EXPLORING[self.mode] if settings["name"] == "exploration" else {}
-            usual = {"update": UPDATES[self.mode], **exploring}
-        return make_learner({**usual, **settings}, Imitation, Structured)
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
+            return {}
+        return {"update": UPDATES[self.mode], **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
@@ -285,26 +243,14 @@ class DependencyParser(Estimator):
     # ---- what is learned before the weights are
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the table of words, the templates, and the transition system that a name means."""
+        """The vocabulary, the templates, and the transition system that a name means."""
         self._system = find_system(self.system)
-        counts: Counter[str] = Counter()
-        for sentence in sentences:
-            for form, lemma, *_ in sentence.tokens:
-                counts[form.lower()] += 1
-                if lemma.lower() != form.lower():
-                    counts[lemma.lower()] += 1
-        self.vocabulary_ = {word for word, count in counts.items() if count >= self.min_count}
-        self._table = WordTable(self.vocabulary_)
+        self.vocabulary_ = words_of(sentences, self.min_count)
         self.templates_ = _make_templates(self.features, self.mode)
 
     def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
         """Sentences with their gold trees, made projective where the system needs it."""
-        tokens = [sentence.tokens for sentence in sentences]
-        at = _offsets(tokens)
-        heads = np.fromiter((t.head or 0 for s in tokens for t in s), np.int32, int(at[-1]))
-        labels = [t.deprel for s in tokens for t in s]
-        if self._system.projective:
-            heads, labels = lift_corpus(heads, labels, at, min_count=_LIFTED_COUNT)
+        heads, labels, _ = gold_arcs(sentences, lifted=self._system.projective)
         if learn_labels:
             # plain labels first: those with the encoding of a lift come behind them
             self.labels_ = sorted(set(labels), key=lambda label: (LIFTED in label, label))
@@ -314,6 +260,7 @@ class DependencyParser(Estimator):
             # where all sentences have one word, any label may do for what is not the root
             self.word_labels_ = [k for k, label in enumerate(self.labels_) if label in (of_words or of_root)]
         numbers = {label: number for number, label in enumerate(self.labels_)}
+        tokens = [sentence.tokens for sentence in sentences]
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
@@ -333,66 +280,31 @@ class DependencyParser(Estimator):
         labels: npt.NDArray[np.int32] | None = None,
     ) -> Packed:
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
-        if len(self._table) > _MOST_WORDS:
-            self._table = WordTable(self.vocabulary_)
-        at = _offsets(tokens)
+        at = offsets(tokens)
         lengths = np.diff(at).astype(np.int32)
-        rows = _framed(
-            np.array(self._table.numbers([t for s in tokens for t in s]), np.int32), at, ROOT_ROW, NOTHING_ROW
-        )
-        attributes = self._table.array()[rows].reshape(-1)
+        rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
-            "attributes": attributes,
-            "attributes_at": framed_at * self._table.array().shape[1],
-            "gold_heads": _framed(missing if heads is None else heads, at, -1, -1),
+            "attributes": table[framed(rows, at, ROOT_ROW, NOTHING_ROW)].reshape(-1),
+            "attributes_at": framed_at * table.shape[1],
+            "gold_heads": framed(missing if heads is None else heads, at, -1, -1),
             "gold_heads_at": framed_at,
-            "gold_labels": _framed(missing if labels is None else labels, at, -1, -1),
+            "gold_labels": framed(missing if labels is None else labels, at, -1, -1),
             "gold_labels_at": framed_at,
             "prepared": np.zeros(0, np.int32),
             "prepared_at": np.zeros(len(at), np.int64),
         }
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
-            flat |= {"prepared": np.concatenate(prepared), "prepared_at": _offsets(prepared)}
+            flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
         return self._task().packed(lengths, flat)
-
-    # ---- trees out of final states
-
-    def _trees(self, decoded: Decoded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """The heads and labels of all words, and where each sentence begins."""
-        heads, framed_at = decoded.field("heads")
-        labels, _ = decoded.field("labels")
-        inner = np.ones(len(heads), np.bool_)
-        inner[framed_at[:-1]] = inner[framed_at[1:] - 1] = False
-        return heads[inner], labels[inner], framed_at - 2 * np.arange(len(framed_at))
-
-    def _lifted_sentences(self, labels: npt.NDArray[np.int32], at: npt.NDArray[np.int64]) -> list[int]:
-        """The sentences with a label that says that its word was lifted."""
-        plain = sum(LIFTED not in label for label in self.labels_)
-        words = np.flatnonzero(labels >= plain)
-        return sorted(set((np.searchsorted(at, words, side="right") - 1).tolist()))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""
         packed = self._pack_gold(sentences, learn_labels=False)
-        gold_heads = np.array([t.head for s in sentences for t in s.tokens], np.int32)
-        numbers = {label: number for number, label in enumerate(self.labels_)}
-        gold_labels = np.array([numbers.get(t.deprel, -1) for s in sentences for t in s.tokens], np.int32)
-        plain = np.array([numbers.get(plain_label(label), -1) for label in self.labels_])
-
-        def las(policy: LinearPolicy) -> float:
-            decoded = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
-            heads, labels, at = self._trees(decoded)
-            for i in self._lifted_sentences(labels, at):
-                a, b = at[i], at[i + 1]
-                names = [self.labels_[k] for k in labels[a:b]]
-                heads[a:b] = deprojectivize(heads[a:b].tolist(), names)[0]
-            right = (heads == gold_heads) & (plain[labels] == gold_labels)
-            return float(right.mean())
-
-        return las
+        las = las_against(sentences, self.labels_)
+        return lambda policy: las(*_trees(policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)))
 
     # ---- the model file
 
@@ -418,7 +330,6 @@ class DependencyParser(Estimator):
                 f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
             ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
-        self._table = WordTable(self.vocabulary_)
         self.policy_ = LinearPolicy.from_arrays(arrays)
 
 
@@ -443,52 +354,10 @@ def _make_templates(features: Features, mode: str) -> Templates:
     return templates
 
 
-def _offsets(parts: Sequence[Sequence[Any]]) -> npt.NDArray[np.int64]:
-    return np.cumsum([0, *map(len, parts)], dtype=np.int64)
-
-
-def _framed(values: npt.NDArray[np.int32], at: npt.NDArray[np.int64], before: int, after: int) -> npt.NDArray[np.int32]:
-    """The values of each sentence with one more before and one more after them."""
-    n = len(at) - 1
-    framed = np.empty(len(values) + 2 * n, np.int32)
-    edges = at + 2 * np.arange(n + 1)
-    inner = np.ones(len(framed), np.bool_)
-    inner[edges[:-1]] = inner[edges[1:] - 1] = False
-    framed[inner] = values
-    framed[edges[:-1]] = before
-    framed[edges[1:] - 1] = after
-    return framed
-
-
-def _treebank(corpus: Corpus) -> list[Sentence]:
-    """The sentences of a corpus, all with proper trees."""
-    if isinstance(corpus, (str, os.PathLike)):
-        corpus = load_corpus(corpus)
-    sentences = list(corpus)
-    for sentence in sentences:
-        if not isinstance(sentence, Sentence):
-            raise ConfigError(f"a treebank is a file or a list of Sentence objects, not of {type(sentence).__name__}")
-    if not sentences:
-        raise CorpusError("there is nothing to learn from or to score: no sentences")
-    check_trees(sentences)
-    return sentences
-
-
-def _batches(sentences: Iterable[Sentence | Sequence[str]]) -> Iterator[list[Sentence]]:
-    """Some thousand words at a time."""
-    batch: list[Sentence] = []
-    words = 0
-    for sentence in sentences:
-        if isinstance(sentence, str):
-            raise ConfigError(
-                "what is parsed is a list of sentences, each a Sentence or a list of words, such as "
-                f'[["she", "can", "see"]]; {sentence!r} is not a sentence'
-            )
-        whole = sentence if isinstance(sentence, Sentence) else Sentence.from_words(sentence)
-        batch.append(whole)
-        words += len(whole)
-        if words >= _BATCH:
-            yield batch
-            batch, words = [], 0
-    if batch:
-        yield batch
+def _trees(decoded: Decoded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The heads and labels of all words in final states, and where each sentence begins."""
+    heads, framed_at = decoded.field("heads")
+    labels, _ = decoded.field("labels")
+    inner = np.ones(len(heads), np.bool_)
+    inner[framed_at[:-1]] = inner[framed_at[1:] - 1] = False
+    return heads[inner], labels[inner], framed_at - 2 * np.arange(len(framed_at))

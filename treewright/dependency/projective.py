@@ -51,7 +51,7 @@ def projectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int]
 
     Words that need no lift stay as they are, and so does the root where there is only one. Raises
     :class:`CorpusError` where the heads are no tree, and where a label has ``↑`` in it already, even if nothing is
-    lifted: :func:`deprojectivize` would take it for a lifted word's.
+    lifted: :func:`deprojectivize` would read it as the label of a lifted word.
     """
     _check_labels(labels)
     lifted, marked = [int(head) for head in heads], list(labels)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -114,8 +114,20 @@ class DependencyScores:
     sentence_lengths: tuple[SentenceLengthScore, ...]
     confusions: tuple[tuple[str, str, int], ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The scores as plain values."""
+    name: ClassVar[str] = "LAS"
+
+    @property
+    def main(self) -> float:
+        """The labelled attachment score."""
+        return self.las
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % bootstrap interval of the labelled attachment score."""
+        return self.las_interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores as plain values."""
         return asdict(self)
 
 

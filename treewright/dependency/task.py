@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from treewright.dependency import configuration
+from treewright.dependency import configuration, reading
 from treewright.dependency.configuration import (
     ATTACHED,
     PENDING,
@@ -68,17 +68,6 @@ def offer_labels(x: Any, head: int, first: int, stride: int, out: Any, n: int) -
     for k in range(begin, end):
         out[n + k - begin] = first + stride * x.labels[k]
     return n + end - begin
-
-
-@inlined
-def distance(a: int, b: int, nothing: int) -> int:
-    """A distance in words, in classes: 1 to 5, up to 10, more; 1 where there is none."""
-    gap = abs(b - a)
-    if gap > 5:
-        gap = 6 if gap <= 10 else 7
-    if a > b:
-        gap += 8
-    return gap + 1 if a < nothing and b < nothing else np.int64(1)
 
 
 class DependencyParsing(Task):
@@ -179,7 +168,8 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
     # three moves leaves a column without use.
     first_arc = max(len(plain_moves), 2)
     first_label = max(len(system.moves), 4)
-    names: dict[str, Any] = {"np": np, "arc_of": transitions.arc_of, "distance": distance, "__name__": __name__}
+    names: dict[str, Any] = {"np": np, "arc_of": transitions.arc_of, "__name__": __name__}
+    names |= {name: getattr(reading, name) for name in reading.__all__}
     names |= {name: value for name, value in vars(configuration).items() if name.isupper()}
     exec(templates.source(), names)
     body = {

@@ -46,10 +46,10 @@ PLACES = {
     "d": "dependent",
 }
 _RELATIVES = {
-    "l": "np.int64(state.family[{0} * FAMILY + LEFT_CHILD]) or nothing",
-    "l2": "np.int64(state.family[{0} * FAMILY + LEFT_CHILD2]) or nothing",
-    "r": "np.int64(state.family[{0} * FAMILY + RIGHT_CHILD]) or nothing",
-    "r2": "np.int64(state.family[{0} * FAMILY + RIGHT_CHILD2]) or nothing",
+    "l": "child(state.family, {0}, LEFT_CHILD, nothing)",
+    "l2": "child(state.family, {0}, LEFT_CHILD2, nothing)",
+    "r": "child(state.family, {0}, RIGHT_CHILD, nothing)",
+    "r2": "child(state.family, {0}, RIGHT_CHILD2, nothing)",
     "h": "np.int64(state.heads[{0}]) if state.heads[{0}] >= 0 else nothing",
     "p": "{0} - 1 if 0 < {0} < nothing else nothing",
     "n": "{0} + 1 if {0} < nothing else nothing",
@@ -101,7 +101,8 @@ class Templates:
         """The function ``features`` of a task: read what the templates need, and hash each template's atoms.
 
         A feature is the middle bits of Σ multiplierₖ·atomₖ + offset. The multipliers are odd and below 2²⁹, so that the
-        sum of four products with atoms below 2³¹ stays below 2⁶³.
+        sum of four products with atoms below 2³¹ stays below 2⁶³. The function calls those of
+        :mod:`treewright.dependency.reading`: calls compile faster than the operations that they stand for.
         """
         random = np.random.default_rng(20121208)
         lines = [
@@ -128,13 +129,13 @@ def _statements(templates: Sequence[str], random: np.random.Generator) -> list[s
         elif what in TREE_ATTRIBUTES:
             value = TREE_ATTRIBUTES[what].format(where)
         else:
-            value = f"np.int64(x.attributes[{where} * {len(WORD_ATTRIBUTES)} + {WORD_ATTRIBUTES.index(what)}])"
+            value = f"seen(x.attributes, {where}, {WORD_ATTRIBUTES.index(what)})"
         lines.append(f"a{k} = {value}")
     number = {atom: k for k, atom in enumerate(atoms)}
     for t, template in enumerate(templates):
-        products = [f"{2 * random.integers(2**28) + 1} * a{number[atom]}" for atom in template.split()]
-        total = " + ".join([*products, str(random.integers(2**60))])
-        lines.append(f"out[{t}] = (({total}) >> 17) & 0x7FFFFFFF")
+        products = [f"{2 * random.integers(2**28) + 1}, a{number[atom]}" for atom in template.split()]
+        arguments = ", ".join([*products, str(random.integers(2**60))])
+        lines.append(f"out[{t}] = hash{len(products)}({arguments})")
     return [*lines, f"return {len(templates)}"]
 
 

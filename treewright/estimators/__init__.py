@@ -1,6 +1,7 @@
 """Estimators: what taggers and parsers have in common, from reading a corpus to saving a model."""
 
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
+from treewright.estimators.checking import EstimatorError, check_estimator
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
 from treewright.estimators.registry import estimator_class, estimator_names
 from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
@@ -8,11 +9,13 @@ from treewright.estimators.streams import Input, as_sentence, batches, check_wor
 __all__ = [
     "Corpus",
     "Estimator",
+    "EstimatorError",
     "Input",
     "NotFittedError",
     "Running",
     "as_sentence",
     "batches",
+    "check_estimator",
     "check_words",
     "clone",
     "corpus_error",

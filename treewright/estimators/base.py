@@ -10,25 +10,26 @@ import copy
 import datetime
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
-from treewright.errors import ConfigError, ModelError, TreewrightError
+from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
 from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, read_model, write_model
-from treewright.settings import Setting, checked, current_names, whole_number
+from treewright.settings import Setting, checked, current_names, one_of, whole_number
+from treewright.tracing import Trace
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
 ScoresT = TypeVar("ScoresT", bound=Scores)
-Any_ = TypeVar("Any_", bound="Estimator[Any]")
+AnEstimator = TypeVar("AnEstimator", bound="Estimator[Any]")
 
 
 class NotFittedError(TreewrightError):
@@ -56,6 +57,7 @@ class Estimator(Generic[ScoresT]):
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
     * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
       sentences with it; neither changes the estimator;
+    * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
@@ -181,7 +183,7 @@ class Estimator(Generic[ScoresT]):
     @overload
     def predict(self, sentences: Iterator[Sentence | Sequence[str]], *, jobs: int = 1) -> Iterator[Sentence]: ...
     @overload
-    def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence]: ...
+    def predict(self, sentences: Collection[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]: ...
     def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence] | Iterator[Sentence]:
         """Annotate sentences or lists of words, in ``jobs`` threads; what they have beside that is kept.
 
@@ -216,6 +218,39 @@ class Estimator(Generic[ScoresT]):
     def _annotate(self, batch: list[Sentence], found: Any) -> Iterable[Sentence]:
         sentences: Iterable[Sentence] = found
         return sentences
+
+    # ---- step by step
+
+    def trace(
+        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model", **options: Any
+    ) -> Trace:
+        """Return the decisions that lead to the annotation of a sentence, as plain data (:mod:`treewright.tracing`).
+
+        Args:
+            sentence: a sentence, or a list of words.
+            gold: the same sentence with the right annotation; then decisions have costs. It may be the same object.
+            follow: ``model`` shows the decisions of the model; ``gold`` those that lead to the right annotation, and
+                how the model scores them.
+            options: those of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost nothing;
+                ``kind`` for constituency parsers, ``derivation`` or ``pops``.
+        """
+        self._check_fitted()
+        [[whole]] = self._batches([sentence])
+        if not whole.tokens:
+            raise CorpusError("a sentence without words; remove it", path=whole.path, line=whole.line)
+        if follow not in ("model", "gold"):
+            raise ConfigError(one_of(follow, ("model", "gold")), setting="follow", value=follow)
+        if gold is None and follow == "gold":
+            raise ConfigError(
+                "'gold' needs the right annotation: give a sentence that has it as gold", setting="follow"
+            )
+        if gold is not None and gold.forms != whole.forms:
+            message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
+            raise CorpusError(message, path=gold.path, line=gold.line)
+        return self._trace(whole, gold, follow, **options)
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        raise ConfigError(f"{type(self).__name__} has no traces")
 
     # ---- scoring
 
@@ -300,7 +335,7 @@ class Estimator(Generic[ScoresT]):
         raise NotImplementedError
 
 
-def clone(estimator: Any_) -> Any_:
+def clone(estimator: AnEstimator) -> AnEstimator:
     """Return an estimator with the same settings that has learned nothing.
 
     >>> from treewright.tagging import Tagger

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from treewright.corpora import Sentence, load_corpus
 from treewright.errors import ConfigError, CorpusError
@@ -30,18 +31,17 @@ def read_corpus(corpus: Corpus, *, column: str = "upos", advice: str = "") -> li
     Traceback (most recent call last):
     treewright.errors.ConfigError: a corpus is a file or a list of Sentence objects, not of list
     """
-    if isinstance(corpus, (str, os.PathLike)):
-        sentences = load_corpus(corpus, column=column)
-    elif isinstance(corpus, Iterable):
-        sentences = list(corpus)
+    given: Any = corpus
+    if isinstance(given, (str, os.PathLike)):
+        sentences = load_corpus(given, column=column)
+    elif isinstance(given, Iterable):
+        sentences = list(given)
     else:
-        raise ConfigError(f"a corpus is a file or a list of Sentence objects, not {corpus!r}")
-    for sentence in sentences:
-        if not isinstance(sentence, Sentence):
-            kind = type(sentence).__name__
-            raise ConfigError(
-                f"a corpus is a file or a list of Sentence objects, not of {kind}{advice and '; '}{advice}"
-            )
+        raise ConfigError(f"a corpus is a file or a list of Sentence objects, not {given!r}")
+    kinds = {type(sentence).__name__ for sentence in sentences if not isinstance(sentence, Sentence)}
+    if kinds:
+        what = f"a corpus is a file or a list of Sentence objects, not of {' or '.join(sorted(kinds))}"
+        raise ConfigError(f"{what}; {advice}" if advice else what)
     if not sentences:
         raise CorpusError("there is nothing to learn from or to score: no sentences")
     return sentences

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError
+from treewright.search.threads import thread_pool
 
 __all__ = ["Input", "as_sentence", "batches", "check_words", "overlapped"]
 
@@ -90,7 +91,7 @@ def overlapped(
     if isinstance(batches, list) and len(batches) == 1:
         yield batches[0], prepare(batches[0])()
         return
-    with ThreadPoolExecutor(1, thread_name_prefix="treewright") as pool:
+    with thread_pool(1) as pool:
         waiting: tuple[Batch, Future[Result]] | None = None
         for batch in batches:
             future = pool.submit(prepare(batch))

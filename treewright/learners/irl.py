@@ -90,7 +90,7 @@ class InverseRL(Learner):
       all weights move towards 0 by α_k·l1, and stop there (a *proximal* step: Duchi & Singer 2009). Both change every
       weight in every update.
     * ``averaged``: the result is the mean of the weights after each update.
-    * ``batch``: so many instances, drawn anew in each pass, make an update; None for the whole corpus, as in the
+    * ``batch``: the number of instances per update, drawn again in each pass; None for the whole corpus, as in the
       paper. Without l2 and l1 such an update costs no more than the features that it changes.
 
     A method of your own has ``compute_update``, a ``name``, and a place in ``IRL``.
@@ -281,7 +281,7 @@ class MaxMargin(InverseRL):
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
         """Algorithm 4: f(R, τ_E) − f(R, τ*), where τ* is the best for θ' = θ − c·f(R, τ_E)."""
-        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, loss=self.margin, jobs=jobs))
+        return _towards_expert(planner, θ, which, planner.optimal_features(θ, which, margin=self.margin, jobs=jobs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -471,7 +471,7 @@ def dissimilarity(learner: InverseRL, planner: Planner, θ: Floats, *, jobs: int
 
 
 def _batches(n: int, batch: int | None, seeds: list[int]) -> Iterator[Ints]:
-    """The instances of each update: all of them, or so many at a time in random order."""
+    """The instances of each update: all of them, or ``batch`` at a time in random order."""
     if batch is None or batch >= n:
         yield np.arange(n, dtype=np.int64)
         return

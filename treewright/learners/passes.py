@@ -2,40 +2,213 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from treewright.policies.updates import Model, Rule, update_weights
-from treewright.search.compiling import compiled, kernel
+from treewright.policies.learning import Online
+from treewright.search.compiling import kernel, lean
 from treewright.search.engine import (
     EXPLORE,
-    INTERRUPTED,
     MIX_PER_STEP,
-    NO_ACTION,
-    NO_ROLL_OUT,
-    NOT_FINAL,
     THE_EXPERT,
-    TOO_MANY_ACTIONS,
+    Episode,
+    RollOut,
+    Sentences,
+    Shard,
+    begin,
     deviation_costs,
-    draw_policy,
-    new_scratch,
-    observe,
-    score,
+    draw_actor,
+    look,
 )
-from treewright.search.examples import Examples, room, usual_value
+from treewright.search.examples import Log, add_example, fits, with_room
 from treewright.search.hashing import random_below, seed_random, uniform
+from treewright.search.policy import Scorer, Scratch
 from treewright.search.scoring import argmax, argmin
+from treewright.search.task import Task
+from treewright.search.trouble import INTERRUPTED, NOT_FINAL
 
-__all__ = ["COST_OF_ACTION", "COST_OF_OPTIMAL", "COST_OF_ORACLE", "imitate_pass"]
+__all__ = [
+    "COST_OF_ACTION",
+    "COST_OF_OPTIMAL",
+    "COST_OF_ORACLE",
+    "Choices",
+    "Outcome",
+    "Space",
+    "imitate_pass",
+    "new_space",
+]
 
 # What an action costs where nothing is rolled out.
 COST_OF_ACTION = 0  # 0 for the expert's own action, 1 for all others (Goodman's Algorithm 1)
 COST_OF_OPTIMAL = 1  # 0 for every optimal action, 1 for the others
 COST_OF_ORACLE = 2  # the oracle's cost as it is
 
+Floats = npt.NDArray[np.float64]
 
-@compiled
+
+class Choices(NamedTuple):
+    """The choices of a learner, as they are in one iteration."""
+
+    roll_in: int
+    cost: int
+    explore: bool  # of EXPLORE: is this pass later than k?
+    p: float
+    predicts: bool  # must the policy score every state, also where the expert acts?
+    seed: int
+    iteration: int
+
+
+class Space(NamedTuple):
+    """The working space of one thread."""
+
+    kept: Scratch  # the state that was rolled into, its actions and what they cost
+    scratch: Scratch  # for roll-outs, and the random numbers
+    expert_costs: Floats
+    cells: npt.NDArray[np.int32]  # of the state
+    rolled: npt.NDArray[np.int32]  # of its copy in a roll-out
+
+
+def new_space(scorer: Scorer, task: Task, cells: int) -> Space:
+    """Working space for states of at most ``cells`` cells."""
+    kept, scratch = scorer.kind.scratch(task), scorer.kind.scratch(task)
+    return Space(kept, scratch, np.zeros(task.n_actions), np.zeros(cells, np.int32), np.zeros(cells, np.int32))
+
+
+class Outcome(NamedTuple):
+    """What is known of each sentence after a pass, by its number."""
+
+    decisions: Floats  # the states with more than one action
+    costs: Floats  # of what was preferred there, in sum
+    trouble: npt.NDArray[np.int64]  # 0, or a code
+
+
+@kernel
+def imitate_pass(
+    task: Any,
+    sentences: Sentences,
+    order: Any,
+    shard: Shard,
+    scorer: Scorer,
+    choices: Choices,
+    rolling: RollOut | None,
+    online: Online | None,
+    space: Space,
+    log: Log,
+    outcome: Outcome,
+) -> Log:
+    """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, but for Train(C, E).
+
+    In each state of a roll-in every action gets a cost (:func:`cost_actions`), and the policy or the expert chooses
+    where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from
+    each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
+    returned. Without ``rolling`` the oracle gives the costs, and nothing of roll-outs is compiled.
+    """
+    kept, random = space.kept, space.scratch.random
+    for position in range(shard.first, shard.last):
+        i = order[position]
+        if shard.control[0] != 0:
+            outcome.trouble[i] = INTERRUPTED
+            continue
+        seed_random(random, choices.seed, choices.iteration, i)
+        episode = begin(task, sentences, i, space.cells)
+        rolled = episode
+        if rolling is not None:
+            rolled = begin(task, sentences, i, space.rolled)
+        x, state = episode.x, episode.state
+        actor = draw_actor(scorer, choices.roll_in, random)
+        decisions, costs, trouble = 0, 0.0, NOT_FINAL
+        for t in range(episode.bound + 1):
+            if task.is_final(x, state):
+                trouble = 0
+                break
+            if t == episode.bound:
+                break
+            n, size = look(task, episode, scorer, kept)
+            if n < 0:
+                trouble = n
+                break
+            chosen = 0
+            if n > 1:
+                # roll in: who acts here?
+                if t > 0 and choices.roll_in == MIX_PER_STEP:
+                    actor = draw_actor(scorer, choices.roll_in, random)
+                predicted = predict(scorer, choices, actor, size, n, kept)
+                # cost every action, by the oracle or by roll-outs
+                code = cost_actions(task, episode, rolled, scorer, choices, rolling, actor, n, space)
+                if code < 0:
+                    trouble = code
+                    break
+                chosen = follow(choices, actor, predicted, n, space)  # before the weights change
+                # train, or keep the example for later
+                decisions += 1
+                if online is not None:
+                    costs += online.kind.update(online, size, n, kept)
+                else:
+                    costs += kept.costs[chosen]
+                    further = kept.extra_at[n]
+                    if not fits(log, size, n, further):
+                        log = with_room(log, size, n, further)
+                    add_example(log, kept, size, n)
+            task.step(x, state, kept.actions[chosen])
+        outcome.decisions[i], outcome.costs[i], outcome.trouble[i] = decisions, costs, trouble
+        shard.control[shard.slot] += 1
+    return log
+
+
+@lean
+def predict(scorer: Scorer, choices: Choices, actor: int, size: int, n: int, kept: Scratch) -> int:
+    """The place of the action that the policy prefers; scored only where somebody looks at it."""
+    if actor == THE_EXPERT and not choices.predicts:
+        return 0
+    scorer.kind.score(scorer.arrays, max(actor, 0), size, n, kept)
+    return argmax(kept.scores, n)
+
+
+@lean
+def cost_actions(
+    task: Any,
+    episode: Episode,
+    rolled: Episode,
+    scorer: Scorer,
+    choices: Choices,
+    rolling: RollOut | None,
+    actor: int,
+    n: int,
+    space: Space,
+) -> int:
+    """Write the cost of each of ``n`` actions to ``space.kept.costs``; return 0 or a code of trouble.
+
+    The costs are the oracle's, or the losses of roll-outs less the lowest. The oracle is asked where it acts, too.
+    """
+    actions, costs, expert_costs = space.kept.actions, space.kept.costs, space.expert_costs
+    if rolling is None:
+        task.expert_costs(episode.x, episode.state, actions, n, expert_costs)
+        best = argmin(expert_costs, n)
+        for k in range(n):
+            if choices.cost == COST_OF_ORACLE:
+                costs[k] = expert_costs[k]
+            elif choices.cost == COST_OF_OPTIMAL:
+                costs[k] = 0.0 if expert_costs[k] <= expert_costs[best] else 1.0
+            else:
+                costs[k] = 0.0 if k == best else 1.0
+        return 0
+    else:
+        if actor == THE_EXPERT or choices.roll_in == EXPLORE:
+            task.expert_costs(episode.x, episode.state, actions, n, expert_costs)
+        return deviation_costs(task, episode, rolled, scorer, rolling, actions, n, costs, space.scratch)
+
+
+@lean
+def follow(choices: Choices, actor: int, predicted: int, n: int, space: Space) -> int:
+    """Where the roll-in goes next: the place of the action."""
+    if choices.roll_in == EXPLORE:
+        return choose_next(space.expert_costs, n, predicted, choices.explore, choices.p, space.scratch.random)
+    return argmin(space.expert_costs, n) if actor == THE_EXPERT else predicted
+
+
+@lean
 def choose_next(costs: Any, n: int, predicted: int, explore: bool, p: float, random: Any) -> int:
     """CHOOSE_NEXT of the lecture's Algorithm 3: the predicted action where exploring, else one of zero cost.
 
@@ -58,191 +231,3 @@ def choose_next(costs: Any, n: int, predicted: int, explore: bool, p: float, ran
                 return k
             chosen -= 1
     return predicted
-
-
-@kernel
-def imitate_pass(
-    task: Any,
-    corpus: Any,
-    order: Any,
-    first: int,
-    last: int,
-    weights: Any,
-    mixture: Any,
-    roll_in: int,
-    roll_out: int,
-    samples: int,
-    cut: int,
-    cost: int,
-    explore: bool,
-    p: float,
-    online: bool,
-    rule: Rule,
-    model: Model,
-    sizes: Any,
-    bounds: Any,
-    shape: tuple[int, int, bool],
-    seed: int,
-    iteration: int,
-    outcome: Any,
-    control: Any,
-    slot: int,
-) -> Examples:
-    """Visit the sentences ``order[first:last]``; learn from each state at once (``online``) or return the examples.
-
-    ``outcome`` receives, for each sentence by its number: the loss of the roll-in, the number of states that asked
-    for a decision, the cost of what was preferred there, and the code of trouble.
-    """
-    scratch = new_scratch(shape[0], shape[1], shape[2])
-    # the state's own actions, features and costs are kept while roll-outs use the scratch space
-    kept = new_scratch(shape[0], shape[1], shape[2])
-    costs = np.zeros(shape[0], np.float64)
-    expert_costs = np.zeros(shape[0], np.float64)
-    structured = shape[2]
-    longest = 1
-    for position in range(first, last):
-        longest = max(longest, sizes[order[position]])
-    buffer_room = np.zeros(longest, np.int32)
-    rolled_room = np.zeros(longest, np.int32)
-
-    size = 1 if online else 1024
-    features, feature_at = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
-    actions, action_at = np.zeros(size, np.int32), np.zeros(size + 1, np.int64)
-    usual_cost, unusual_at = np.zeros(size, np.float32), np.zeros(size + 1, np.int64)
-    unusual, unusual_cost = np.zeros(size, np.int32), np.zeros(size, np.float32)
-    extra, extra_at = np.zeros(1, np.int32), np.zeros(size + 1, np.int64)
-    n_examples, n_actions = 0, 0
-
-    for position in range(first, last):
-        i = order[position]
-        if control[0] != 0:
-            outcome[i, 3] = INTERRUPTED
-            continue
-        outcome[i, :] = 0.0
-        x = task.instance_view(corpus, i)
-        buffer, rolled = buffer_room[: sizes[i]], rolled_room[: sizes[i]]
-        buffer[:] = 0
-        state = task.state_view(buffer, np.int64(corpus.n[i]))
-        rolled_state = task.state_view(rolled, np.int64(corpus.n[i]))
-        task.initial(x, state)
-        seed_random(scratch.random, seed, iteration, i)
-        actor = draw_policy(mixture, roll_in, scratch.random)
-        trouble = NOT_FINAL
-        for t in range(bounds[i] + 1):
-            if task.is_final(x, state):
-                trouble = 0
-                break
-            if t == bounds[i]:
-                break
-            n = task.actions(x, state, kept.actions)
-            if n <= 0 or n > shape[0]:
-                trouble = NO_ACTION if n <= 0 else TOO_MANY_ACTIONS
-                break
-            if n == 1:
-                task.step(x, state, kept.actions[0])
-                continue
-            n_features = observe(task, x, state, n, kept)
-            if n_features < 0:
-                trouble = n_features
-                break
-            if t > 0 and roll_in == MIX_PER_STEP:
-                actor = draw_policy(mixture, roll_in, scratch.random)
-            predicted = 0
-            if online or actor != THE_EXPERT:
-                score(weights[max(actor, 0)], n_features, n, kept)
-                predicted = argmax(kept.scores, n)
-
-            # what each action costs
-            if roll_out == NO_ROLL_OUT or actor == THE_EXPERT or roll_in == EXPLORE:
-                task.expert_costs(x, state, kept.actions, n, expert_costs)
-            if roll_out == NO_ROLL_OUT:
-                best = argmin(expert_costs, n)
-                for k in range(n):
-                    if cost == COST_OF_ORACLE:
-                        costs[k] = expert_costs[k]
-                    elif cost == COST_OF_OPTIMAL:
-                        costs[k] = 0.0 if expert_costs[k] <= expert_costs[best] else 1.0
-                    else:
-                        costs[k] = 0.0 if k == best else 1.0
-            else:
-                # fmt: off
-                code = deviation_costs(task, x, buffer, rolled, rolled_state, weights, mixture, roll_out, samples,
-                                       cut, bounds[i], kept.actions, n, costs, scratch)
-                # fmt: on
-                if code < 0:
-                    trouble = code
-                    break
-
-            # where the roll-in goes next, before the weights change
-            if roll_in == EXPLORE:
-                chosen = choose_next(expert_costs, n, predicted, explore, p, scratch.random)
-            elif actor == THE_EXPERT:
-                chosen = argmin(expert_costs, n)
-            else:
-                chosen = predicted
-            chosen_action = kept.actions[chosen]
-
-            outcome[i, 1] += 1.0
-            if online:
-                # fmt: off
-                outcome[i, 2] += update_weights(rule, model, kept.features, n_features, kept.actions, n, kept.extra,
-                                                kept.extra_at, kept.scores, costs)
-                # fmt: on
-            else:
-                outcome[i, 2] += costs[chosen]
-                start = feature_at[n_examples]
-                features = room(features, start + n_features)
-                feature_at = room(feature_at, n_examples + 2)
-                action_at = room(action_at, n_examples + 2)
-                unusual_at = room(unusual_at, n_examples + 2)
-                usual_cost = room(usual_cost, n_examples + 1)
-                for j in range(n_features):
-                    features[start + j] = kept.features[j]
-                usual = usual_value(costs, n)
-                usual_cost[n_examples] = np.float32(usual)
-                end = unusual_at[n_examples]
-                unusual = room(unusual, end + n)
-                unusual_cost = room(unusual_cost, end + n)
-                for k in range(n):
-                    if costs[k] != usual:
-                        unusual[end] = k
-                        unusual_cost[end] = np.float32(costs[k])
-                        end += 1
-                unusual_at[n_examples + 1] = end
-                complete = not structured and n == shape[0]
-                for k in range(n):
-                    complete = complete and kept.actions[k] == k
-                n_written = 0 if complete else n
-                actions = room(actions, n_actions + n_written)
-                for k in range(n_written):
-                    actions[n_actions + k] = kept.actions[k]
-                if structured:
-                    begin = extra_at[n_actions]
-                    extra_at = room(extra_at, n_actions + n + 1)
-                    extra = room(extra, begin + kept.extra_at[n])
-                    for k in range(n):
-                        extra_at[n_actions + k + 1] = begin + kept.extra_at[k + 1]
-                    for j in range(kept.extra_at[n]):
-                        extra[begin + j] = kept.extra[j]
-                n_examples += 1
-                n_actions += n_written
-                feature_at[n_examples] = start + n_features
-                action_at[n_examples] = n_actions
-            task.step(x, state, chosen_action)
-        outcome[i, 3] = trouble
-        if trouble == 0:
-            outcome[i, 0] = task.loss(x, state)
-        control[slot] += 1
-
-    return Examples(
-        features[: feature_at[n_examples]].copy(),
-        feature_at[: n_examples + 1].copy(),
-        actions[:n_actions].copy(),
-        action_at[: n_examples + 1].copy(),
-        usual_cost[:n_examples].copy(),
-        unusual[: unusual_at[n_examples]].copy(),
-        unusual_cost[: unusual_at[n_examples]].copy(),
-        unusual_at[: n_examples + 1].copy(),
-        extra[: extra_at[n_actions] if structured else 0].copy(),
-        extra_at[: n_actions + 1 if structured else 1].copy(),
-    )

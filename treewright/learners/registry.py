@@ -166,7 +166,7 @@ def _named(learner: Any, kinds: tuple[type[Learner], ...]) -> tuple[type[Learner
             value=learner,
         )
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-    default = next((kind.name for kind in kinds if kind.name), "imitation")
+    default = kinds[0].name if kinds else "imitation"
     row = _row(str(settings.pop("name", default)), kinds)
     _check_kind(row, kinds)
     known = [field.name for field in fields(row)]

@@ -88,16 +88,16 @@ class PolicyGradient(Learner):
 
     * ``credit``: the rewards r̃_t that count: the ``terminal`` one alone (eq. 3), or parts of it as soon as they are
       earned (``shaped``, eq. 8), or 1 for each action taken (``unit``).
-    * ``discount``: γ: an action gets credit for a reward that comes so many steps later times γ to that power. With 1
+    * ``discount``: γ: a reward t steps after an action counts γ^t times for that action. With 1
       it gets credit for all that comes after it, with 0 for its immediate reward only (eq. 9).
     * ``infusion``: δ, the share of steps at which the oracle acts (eq. 11), a schedule by passes as for β of imitation
       (:mod:`treewright.learners.schedules`): ``decay:0.2`` is 0.8^epoch, 1 in the first pass; 0 is no oracle at all.
     * ``temperature``: temp of eq. 4, times ``cooling`` after each pass: high ones explore, low ones exploit.
-    * ``trajectories``: so many are drawn of each example in a pass; one, while δ is 1, for the oracle does not vary.
+    * ``trajectories``: how many are drawn of each example in a pass; one while δ is 1, as the oracle does not vary.
     * ``baseline``: subtract from the rewards to come what is usual for the example: the mean reward of its trajectories
       in the pass before, in the first pass that of the greedy policy. The expectation of the gradient stays the same,
       and its variance becomes much smaller. It goes with a discount of 1, and where no oracle acts.
-    * ``passes`` over the examples, in random order; ``batch``: so many make an update, None for all of them.
+    * ``passes`` over the examples, in random order; ``batch``: the number of examples per update, None for all of them.
       Only the examples of one update can be shared out among several ``jobs``.
     * ``step``: the rule of the step size α_k, ``constant``, ``1/k`` or ``1/sqrt(k)``, with k the number of the pass;
       ``step_size``: its constant. ``normalise``: the gradient is scaled to length 1 before it meets the step size.

@@ -20,25 +20,28 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError
 from treewright.learners.registry import PASSES, Family, Learner, register
-from treewright.policies.updates import UPDATE, Model, Perceptron, Rule, _change
-from treewright.search.compiling import compiled, kernel
-from treewright.search.engine import (
-    EXPERT,
-    INTERRUPTED,
-    NO_ACTION,
-    NOT_FINAL,
-    TOO_MANY_ACTIONS,
-    Scratch,
-    _insert,
-    new_scratch,
-    observe,
-    roll_out,
-    score,
-)
-from treewright.search.scoring import argmin, place
+from treewright.policies.learning import Online
+from treewright.policies.updates import UPDATE, Perceptron
+from treewright.search.beams import Beam, advance, expand, new_beam, show, start, turned
+from treewright.search.compiling import compiled, kernel, lean
+from treewright.search.engine import EXPERT, Episode, Sentences, Shard, admissible, begin, roll_out, score_state
+from treewright.search.examples import Log, add_example, fits, with_room
+from treewright.search.policy import Scorer, Scratch
+from treewright.search.scoring import argmin
+from treewright.search.trouble import INTERRUPTED, NOT_FINAL
 from treewright.settings import Choice, Setting
 
-__all__ = ["STRUCTURED", "EarlyUpdate", "MaxViolation", "Structured", "structured_pass"]
+__all__ = [
+    "STRUCTURED",
+    "EarlyUpdate",
+    "Lattice",
+    "MaxViolation",
+    "Outcome",
+    "Structured",
+    "new_lattice",
+    "new_outcome",
+    "structured_pass",
+]
 
 VIOLATION = Setting(
     "violation",
@@ -124,50 +127,58 @@ FAMILY = register(
 class Lattice(NamedTuple):
     """The working space of the search: the beam, and how each of its hypotheses came about, step by step."""
 
-    beam: npt.NDArray[np.int32]
-    successors: npt.NDArray[np.int32]
-    scores: npt.NDArray[np.float64]
-    best_scores: npt.NDArray[np.float64]
-    is_gold: npt.NDArray[np.bool_]  # is this hypothesis a prefix of the gold episode?
-    will_be_gold: npt.NDArray[np.bool_]
+    beam: Beam
     parents: npt.NDArray[np.int64]  # steps × width
     moves: npt.NDArray[np.int64]  # −1: was finished already
+    is_gold: npt.NDArray[np.bool_]  # steps × width: is this hypothesis a prefix of the gold episode?
     gold: npt.NDArray[np.int32]  # the actions of the gold episode
-    gold_scores: npt.NDArray[np.float64]  # in sum, after so many of them
+    gold_scores: npt.NDArray[np.float64]  # the sums of their scores up to each step
+    rival: npt.NDArray[np.int32]  # the actions of the hypothesis that is learned from
 
 
-@compiled
-def _new_lattice(width: int, size: int, steps: int) -> Lattice:
+def new_lattice(width: int, size: int, steps: int) -> Lattice:
+    """A lattice for states of at most ``size`` cells and episodes of at most ``steps`` steps."""
     return Lattice(
-        np.zeros((width, size), np.int32),
-        np.zeros((width, size), np.int32),
-        np.zeros(width, np.float64),
-        np.zeros(width, np.float64),
-        np.zeros(width, np.bool_),
-        np.zeros(width, np.bool_),
+        new_beam(width, size),
         np.zeros((steps + 1, width), np.int64),
         np.zeros((steps + 1, width), np.int64),
+        np.zeros((steps + 2, width), np.bool_),
         np.zeros(steps + 1, np.int32),
         np.zeros(steps + 1, np.float64),
+        np.zeros(steps + 1, np.int32),
     )
 
 
-@compiled
-def _follow_expert(task: Any, x: Any, state: Any, weights: Any, bound: int, lattice: Lattice, scratch: Scratch) -> int:
+class Outcome(NamedTuple):
+    """What is known of each sentence after a pass, by its number."""
+
+    losses: npt.NDArray[np.float64]  # of the beam's best before the update, finished by the expert if need be
+    steps: npt.NDArray[np.float64]  # to there
+    violations: npt.NDArray[np.float64]  # 1 where there was one
+    trouble: npt.NDArray[np.int64]  # 0, or a code
+
+
+def new_outcome(n: int) -> Outcome:
+    """The outcome of a pass over a corpus of ``n`` sentences, before it."""
+    return Outcome(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64))
+
+
+@lean
+def follow_expert(task: Any, episode: Episode, scorer: Scorer, lattice: Lattice, scratch: Scratch) -> int:
     """Write the gold episode and its scores to the lattice; return its length or a code of trouble."""
+    x, state = episode.x, episode.state
     lattice.gold_scores[0] = 0.0
-    for t in range(bound + 1):
+    for t in range(episode.bound + 1):
         if task.is_final(x, state):
             return t
-        if t == bound:
+        if t == episode.bound:
             break
-        n = task.actions(x, state, scratch.actions)
-        if n <= 0 or n > scratch.actions.shape[0]:
-            return NO_ACTION if n <= 0 else TOO_MANY_ACTIONS
-        n_features = observe(task, x, state, n, scratch)
-        if n_features < 0:
-            return n_features
-        score(weights, n_features, n, scratch)
+        n = admissible(task, x, state, scratch)
+        if n < 0:
+            return n
+        size = score_state(task, episode, scorer, 0, n, scratch)
+        if size < 0:
+            return size
         k = 0
         if n > 1:
             task.expert_costs(x, state, scratch.actions, n, scratch.costs)
@@ -180,207 +191,151 @@ def _follow_expert(task: Any, x: Any, state: Any, weights: Any, bound: int, latt
 
 
 @compiled
-def _search(
-    task: Any,
-    x: Any,
-    state: Any,
-    work: Any,
-    weights: Any,
-    width: int,
-    bound: int,
-    early: bool,
-    gold_length: int,
-    lattice: Lattice,
-    scratch: Scratch,
+def search(
+    task: Any, episode: Episode, scorer: Scorer, early: bool, gold_length: int, lattice: Lattice, scratch: Scratch
 ) -> tuple[int, int]:
-    """Beam search as in ``beam_pass``, from ``state``, which views ``work`` and becomes the best hypothesis.
+    """Beam search from the initial state of an episode, which ends in the state of the best hypothesis.
 
     Returns after how many steps the search ended (or a code of trouble), and the step to learn from, 0 for none.
     """
-    size = work.shape[0]
-    beam, successors = lattice.beam, lattice.successors
-    is_gold, will_be_gold = lattice.is_gold, lattice.will_be_gold
-    scores, best_scores, gold_scores = lattice.scores, lattice.best_scores, lattice.gold_scores
-    beam[0, :size] = work
-    scores[0] = 0.0
-    is_gold[0] = True
+    beam, is_gold, gold_scores = lattice.beam, lattice.is_gold, lattice.gold_scores
+    start(beam, episode)
+    is_gold[0, 0] = True
     alive = 1
     chosen = 0
     largest = 0.0
-    for step in range(bound + 1):
+    for step in range(episode.bound + 1):
         parents, moves = lattice.parents[step], lattice.moves[step]
-        found = 0
-        unfinished = 0
-        for b in range(alive):
-            work[:] = beam[b, :size]
-            if task.is_final(x, state):
-                found = _insert(best_scores, parents, moves, found, width, scores[b], b, -1)
-                continue
-            unfinished += 1
-            count = task.actions(x, state, scratch.actions)
-            if count <= 0 or count > scratch.actions.shape[0]:
-                return NO_ACTION if count <= 0 else TOO_MANY_ACTIONS, 0
-            n_features = observe(task, x, state, count, scratch)
-            if n_features < 0:
-                return n_features, 0
-            score(weights, n_features, count, scratch)
-            for k in range(count):
-                total: Any = scores[b] + np.float64(scratch.scores[k])
-                action: Any = np.int64(scratch.actions[k])
-                found = _insert(best_scores, parents, moves, found, width, total, b, action)
+        found, unfinished = expand(task, episode, scorer, beam, alive, parents, moves, scratch)
+        if found < 0:
+            return found, 0
         if unfinished == 0:
-            work[:] = beam[0, :size]
-            if is_gold[0]:
+            show(beam, 0, episode)
+            if is_gold[step, 0]:
                 return step, 0
             if early:  # never fell out, but is not the best
                 return step, step
             for t in range(step + 1, gold_length + 1):  # the gold episode is longer than all others
-                violation = scores[0] - gold_scores[t]
+                violation = beam.scores[0] - gold_scores[t]
                 if violation > largest:
                     chosen, largest = t, violation
             return step, chosen
-        if step == bound:
+        if step == episode.bound:
             break
+        advance(task, episode, beam, found, parents, moves)
+        beam, alive = turned(beam), found
         gold_move = np.int64(lattice.gold[step]) if step < gold_length else np.int64(-1)
         kept = False
         for b in range(found):
-            work[:] = beam[parents[b], :size]
-            if moves[b] >= 0:
-                task.step(x, state, moves[b])
-            successors[b, :size] = work
-            scores[b] = best_scores[b]
-            will_be_gold[b] = is_gold[parents[b]] and moves[b] == gold_move
-            kept = kept or will_be_gold[b]
-        beam, successors = successors, beam
-        is_gold, will_be_gold = will_be_gold, is_gold
-        alive = found
+            is_gold[step + 1, b] = is_gold[step, parents[b]] and moves[b] == gold_move
+            kept = kept or is_gold[step + 1, b]
         if early and not kept:
-            work[:] = beam[0, :size]
+            show(beam, 0, episode)
             return step + 1, step + 1
-        if not is_gold[0]:
-            violation = scores[0] - gold_scores[min(step + 1, gold_length)]
+        if not is_gold[step + 1, 0]:
+            violation = beam.scores[0] - gold_scores[min(step + 1, gold_length)]
             if chosen == 0 or violation > largest:
                 chosen, largest = step + 1, violation
     return NOT_FINAL, 0
 
 
-@compiled
-def _trace(lattice: Lattice, steps: int, rival: Any) -> int:
+@lean
+def trace_back(lattice: Lattice, steps: int) -> int:
     """Write the actions of the best hypothesis after ``steps`` steps to ``rival``; return how many there are."""
     length = 0
     b: Any = 0
     for t in range(steps - 1, -1, -1):
         if lattice.moves[t, b] >= 0:
             length = max(length, t + 1)
-            rival[t] = lattice.moves[t, b]
+            lattice.rival[t] = lattice.moves[t, b]
         b = lattice.parents[t, b]
     return length
 
 
 @compiled
-def _credit(
+def credit_episode(
     task: Any,
-    x: Any,
-    state: Any,
+    episode: Episode,
     actions: Any,
-    start: int,
-    end: int,
+    first: int,
+    last: int,
     amount: float,
-    rule: Rule,
-    model: Model,
+    scorer: Scorer,
+    online: Online | None,
+    log: Log,
     scratch: Scratch,
-) -> None:
-    """Follow ``actions`` from the initial state; add ``amount`` to the weights of their features from ``start`` on."""
-    rows, width = model.weights.shape
-    last = np.int64(rows) - np.int64(1)
-    for t in range(end):
-        if t >= start:
-            for i in range(task.features(x, state, scratch.features)):
-                r, c = place(scratch.features[i], actions[t], rows, width)
-                _change(rule, model, r, c, amount)
-            if scratch.extra.shape[0] > 0:
-                for i in range(task.action_features(x, state, actions[t], scratch.one)):
-                    row: Any = np.int64(scratch.one[i]) & last
-                    _change(rule, model, row, 0, amount)
-        task.step(x, state, np.int64(actions[t]))
+) -> Log:
+    """Follow ``actions`` from the initial state, and credit those from ``first`` to ``last`` with ``amount``.
+
+    Without ``online`` the credits are examples of one action, whose cost is −``amount``.
+    """
+    for t in range(last):
+        if t >= first:
+            scratch.actions[0] = actions[t]
+            size = scorer.kind.observe(task, episode.x, episode.i, episode.state, 1, scratch)
+            if online is not None:
+                online.kind.credit(online, size, amount, scratch)
+            else:
+                scratch.costs[0] = -amount
+                if not fits(log, size, 1, scratch.extra_at[1]):
+                    log = with_room(log, size, 1, scratch.extra_at[1])
+                add_example(log, scratch, size, 1)
+        task.step(episode.x, episode.state, np.int64(actions[t]))
+    return log
 
 
 @kernel
 def structured_pass(
     task: Any,
-    corpus: Any,
+    sentences: Sentences,
     order: Any,
-    first: int,
-    last: int,
-    width: int,
+    shard: Shard,
+    scorer: Scorer,
+    online: Online | None,
     early: bool,
-    rule: Rule,
-    model: Model,
-    sizes: Any,
-    bounds: Any,
-    shape: tuple[int, int, bool],
-    outcome: Any,
-    control: Any,
-    slot: int,
-) -> None:
-    """Search the sentences ``order[first:last]`` with a beam of ``width`` and learn from each at once.
+    lattice: Lattice,
+    scratch: Scratch,
+    log: Log,
+    outcome: Outcome,
+) -> Log:
+    """Search the sentences ``order[first:last]`` with a beam, and learn from each at once or add credits to ``log``.
 
-    ``outcome`` receives, for each sentence by its number: the loss of the beam's best before the update (where the
-    search ended early, finished by the expert), the steps to there, 1 if there was a violation, and the code of
-    trouble. As in decoding with a beam, an action that has no alternative is scored too, and so learned about.
+    As in decoding with a beam, an action that has no alternative is scored too, and so learned about.
     """
-    scratch = new_scratch(shape[0], shape[1], shape[2])
-    longest, most_steps = 1, 1
-    for position in range(first, last):
-        longest = max(longest, sizes[order[position]])
-        most_steps = max(most_steps, bounds[order[position]])
-    lattice = _new_lattice(width, longest, most_steps)
-    rival = np.zeros(most_steps + 1, np.int32)
-    work_room = np.zeros(longest, np.int32)
-    expert_only = np.ones(2, np.float64)
-    rows, columns = model.weights.shape
-    policies = model.weights.reshape((1, rows, columns))
-    for position in range(first, last):
+    cells = lattice.beam.cells
+    for position in range(shard.first, shard.last):
         i = order[position]
-        if control[0] != 0:
-            outcome[i, 3] = INTERRUPTED
+        if shard.control[0] != 0:
+            outcome.trouble[i] = INTERRUPTED
             continue
-        outcome[i, :] = 0.0
-        control[slot] += 1
-        x = task.instance_view(corpus, i)
-        work = work_room[: sizes[i]]
-        state = task.state_view(work, np.int64(corpus.n[i]))
-        work[:] = 0
-        task.initial(x, state)
-        length = _follow_expert(task, x, state, model.weights, bounds[i], lattice, scratch)
+        shard.control[shard.slot] += 1
+        length = follow_expert(task, begin(task, sentences, i, cells), scorer, lattice, scratch)
         if length < 0:
-            outcome[i, 3] = length
+            outcome.trouble[i] = length
             continue
-        work[:] = 0
-        task.initial(x, state)
-        # fmt: off
-        steps, chosen = _search(task, x, state, work, model.weights, width, bounds[i], early, length, lattice, scratch)
+        episode = begin(task, sentences, i, cells)
+        steps, chosen = search(task, episode, scorer, early, length, lattice, scratch)
         if steps < 0:
-            outcome[i, 3] = steps
+            outcome.trouble[i] = steps
             continue
-        more, loss = roll_out(task, x, state, policies, expert_only, EXPERT, 0, bounds[i], scratch)
-        # fmt: on
+        more, loss = roll_out(task, episode, None, EXPERT, 0, scratch)
         if more < 0:
-            outcome[i, 3] = more
+            outcome.trouble[i] = more
             continue
-        outcome[i, 0], outcome[i, 1] = loss, steps + more
-        model.clock[0] += 1
+        outcome.losses[i], outcome.steps[i] = loss, steps + more
+        if online is not None:
+            online.kind.tick(online)
         if chosen == 0:
             continue
-        outcome[i, 2] = 1.0
-        rival_length = _trace(lattice, min(chosen, steps), rival)
+        outcome.violations[i] = 1.0
+        rival_length = trace_back(lattice, min(chosen, steps))
         length = min(chosen, length)
         common = 0
-        while common < min(length, rival_length) and lattice.gold[common] == rival[common]:
+        while common < min(length, rival_length) and lattice.gold[common] == lattice.rival[common]:
             common += 1
-        work[:] = 0
-        task.initial(x, state)
-        _credit(task, x, state, lattice.gold, common, length, 1.0, rule, model, scratch)
-        work[:] = 0
-        task.initial(x, state)
-        _credit(task, x, state, rival, common, rival_length, -1.0, rule, model, scratch)
+        # w ← w + Φ(gold prefix) − Φ(hypothesis), less what they share
+        episode = begin(task, sentences, i, cells)
+        log = credit_episode(task, episode, lattice.gold, common, length, 1.0, scorer, online, log, scratch)
+        episode = begin(task, sentences, i, cells)
+        log = credit_episode(task, episode, lattice.rival, common, rival_length, -1.0, scorer, online, log, scratch)
+    return log

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,27 +17,32 @@ from treewright.errors import ConfigError
 from treewright.learners import checkpoints, loop
 from treewright.learners.imitation import Imitation
 from treewright.learners.loop import Pass
-from treewright.learners.passes import COST_OF_ACTION, COST_OF_OPTIMAL, COST_OF_ORACLE, imitate_pass
-from treewright.learners.registry import Learner, make_learner
-from treewright.learners.structured import Structured, structured_pass
-from treewright.policies.linear import LinearPolicy, rows_for
-from treewright.policies.updates import Model, final_weights, learn_pass, new_model
-from treewright.search.checking import preflight
-from treewright.search.engine import (
-    BOTH,
-    EXPERT,
-    EXPLORE,
-    LEARNED,
-    MIX_PER_ROLL,
-    MIX_PER_STEP,
-    NO_ROLL_OUT,
+from treewright.learners.passes import (
+    COST_OF_ACTION,
+    COST_OF_OPTIMAL,
+    COST_OF_ORACLE,
+    Choices,
+    Outcome,
+    imitate_pass,
+    new_space,
 )
-from treewright.search.examples import Examples, join_examples, no_examples
-from treewright.search.running import check_steps, run_shards, shape_of
+from treewright.learners.registry import Learner, make_learner
+from treewright.learners.structured import Outcome as SearchOutcome
+from treewright.learners.structured import Structured, new_lattice, new_outcome, structured_pass
+from treewright.policies.learning import LearnablePolicy, Online, Trainer
+from treewright.policies.linear import UntrainedLinear
+from treewright.search.checking import preflight
+from treewright.search.engine import BOTH, EXPERT, EXPLORE, LEARNED, MIX_PER_ROLL, MIX_PER_STEP, RollOut, Shard
+from treewright.search.examples import Examples, join_examples, new_log, no_examples
+from treewright.search.policy import Policy
+from treewright.search.running import blocks, check_steps, kernel_for, prepare, run_shards, scratch_for, sentences_of
 from treewright.search.task import Packed
 from treewright.settings import whole_number
 
-__all__ = ["Trained", "train"]
+__all__ = ["Trainable", "Trained", "train"]
+
+Longs = npt.NDArray[np.int64]
+Progress = Callable[[str, int, int], None]
 
 _WHO = {
     "expert": EXPERT,
@@ -43,128 +50,50 @@ _WHO = {
     "mixed-per-step": MIX_PER_STEP,
     "mixed-per-roll": MIX_PER_ROLL,
     "both": BOTH,
-    "none": NO_ROLL_OUT,
+    "none": None,
     "explore": EXPLORE,
 }
 _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF_ORACLE, "loss": COST_OF_ORACLE}
+
+
+class Trainable(Protocol):
+    """What :func:`train` begins with: a policy, or the settings of one that has learned nothing yet."""
+
+    def trainer(self, packed: Packed, update: Any) -> Trainer:
+        """What learns the policy, for a corpus and by the learner's update."""
 
 
 @dataclass
 class Trained:
     """The policy that training ended with (the one best on development data, if there was a score), and its history."""
 
-    policy: LinearPolicy
+    policy: Any
     history: list[Pass] = field(default_factory=list)
-
-
-@dataclass
-class _Run:
-    """What the next iteration depends on."""
-
-    model: Model
-    examples: Examples
-    policies: list[npt.NDArray[np.float32]]  # SEARN's, oldest first
-    mistakes: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # on each example, for α
-
-
-class _Training:
-    """Iterations of imitation or of structured learning, as the loop runs them."""
-
-    def __init__(
-        self,
-        learner: Imitation | Structured,
-        packed: Packed,
-        bits: int,
-        beam: int,
-        seed: int,
-        jobs: int,
-        progress: Callable[[str, int, int], None] | None,
-    ) -> None:
-        self.learner, self.packed, self.beam, self.seed, self.jobs = learner, packed, beam, seed, jobs
-        self.progress = progress
-        self.rows, self.width = rows_for(bits), packed.task.table_width
-        self.run = _Run(new_model(learner.update, self.rows, self.width), no_examples(), [])
-        self.iteration, self.collected = 0, no_examples()
-        self.policy: LinearPolicy | None = None
-        self.best: LinearPolicy | None = None
-
-    def advance(self, iteration: int) -> dict[str, Any]:
-        """One iteration over the corpus."""
-        self.policy, self.iteration = None, iteration  # it may be large: do not hold two while the next one is made
-        learner, run = self.learner, self.run
-        if isinstance(learner, Structured):
-            self.policy, done = _search(learner, self.packed, run.model, self.beam, iteration, self.seed, self.progress)
-        else:
-            # fmt: off
-            self.policy, done, self.collected = _iterate(learner, self.packed, run, iteration, self.seed, self.jobs,
-                                                         self.rows, self.width, self.progress)
-            # fmt: on
-        return done
-
-    def current(self) -> LinearPolicy:
-        """The policy that the iteration ended with."""
-        assert self.policy is not None
-        return self.policy
-
-    def keep(self, score: float | None, best: bool) -> None:
-        """Keep the best policy: as a copy where it is the weights that go on learning."""
-        policy = self.current()
-        if not best:
-            return
-        if not np.may_share_memory(policy.weights, self.run.model.weights):
-            self.best = policy
-            return
-        if self.best is None or self.best.weights.shape != policy.weights.shape:
-            self.best = LinearPolicy(np.empty_like(policy.weights), policy.probabilities)
-        np.copyto(self.best.weights, policy.weights)
-
-    def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """The model, SEARN's policies and the best one; examples have a file for each iteration that collected some."""
-        run = self.run
-        arrays = {f"model_{name}": array for name, array in run.model._asdict().items()} | {"mistakes": run.mistakes}
-        if self.learner.data in ("first", "all", "current") and len(self.collected.usual_cost):
-            checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
-        for number, weights in enumerate(run.policies):
-            arrays[f"policy_{number}"] = weights
-        assert self.best is not None
-        arrays.update({f"best_{name}": array for name, array in self.best.to_arrays().items()})
-        return {**arrays, "iteration": np.array(self.iteration)}
-
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
-        self.iteration = int(arrays["iteration"])
-        model = Model(*(arrays[f"model_{name}"] for name in Model._fields))
-        policies = [arrays[f"policy_{k}"] for k in range(sum(name.startswith("policy_") for name in arrays))]
-        best = {k.removeprefix("best_"): v for k, v in arrays.items() if k.startswith("best_")}
-        first = self.iteration if self.learner.data == "current" else 1
-        parts = [checkpoints.load_arrays(folder, f"examples-{k}") for k in range(first, self.iteration + 1)]
-        kept = [Examples(**part) for part in parts if part is not None]
-        self.run = _Run(model, join_examples(kept) if kept else no_examples(), policies, arrays["mistakes"])
-        self.best = LinearPolicy.from_arrays(best)
 
 
 def train(
     learner: str | Learner | dict[str, Any],
     packed: Packed,
     *,
+    policy: Trainable | None = None,
     bits: int = 18,
     beam: int = 1,
     seed: int = 0,
     jobs: int = 1,
-    evaluate: Callable[[LinearPolicy], float] | None = None,
+    evaluate: Callable[[Any], float] | None = None,
     report: Callable[[Pass], None] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Trained:
     """Train a policy for a task, with a learner by name or one of your own.
 
-    ``bits`` is the size of the table of hashed features. ``beam`` is the width that structured learners search with, 2
-    at least; others learn without. ``evaluate`` scores a policy after each iteration (higher is
-    better), and the best is returned; to keep a policy that it is given, copy its weights, for they go on learning.
-    ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all along. With ``checkpoint``, a folder,
-    the state after each iteration is kept there, and ``resume`` goes on from it: the result is the same to the bit as
-    without the interruption. The result does not depend on ``jobs``.
+    ``policy`` is what is trained; by default a linear policy with a table of 2^``bits`` rows for hashed features.
+    ``beam`` is the width that structured learners search with, 2 at least; others learn without. ``evaluate`` scores a
+    policy after each iteration (higher is better), and the best is returned; to keep a policy that it is given, copy
+    its weights, for they go on learning. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all
+    along. With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it:
+    the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -181,12 +110,17 @@ def train(
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
     preflight(packed)
-    training = _Training(learner, packed, bits, beam, seed, jobs, progress)
+    trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
+    training: _Training
+    if isinstance(learner, Structured):
+        training = _Searching(learner, beam, trainer, packed, seed, jobs, progress)
+    else:
+        training = _Imitating(learner, trainer, packed, seed, jobs, progress)
     history = loop.run(
         training,
         learner.passes,
         Pass,
-        fingerprint=lambda: _fingerprint(learner, packed, bits, beam, seed),
+        fingerprint=lambda: _fingerprint(learner, packed, trainer, beam, seed),
         evaluate=evaluate,
         report=report,
         checkpoint=checkpoint,
@@ -196,173 +130,269 @@ def train(
     return Trained(training.best, history)
 
 
-def _iterate(
-    learner: Imitation,
-    packed: Packed,
-    run: _Run,
-    iteration: int,
-    seed: int,
-    jobs: int,
-    rows: int,
-    width: int,
-    progress: Callable[[str, int, int], None] | None,
-) -> tuple[LinearPolicy, dict[str, float], Examples]:
-    """One iteration of Algorithm 6: visit states, cost their actions, train. Returns the policy it ends with."""
-    β = learner.beta(iteration)
-    collected, done = no_examples(), {"loss": 0.0, "decisions": 0}
-    if learner.data == "online":
-        _, done = _visit(learner, packed, run.model, run.model.weights[None], [β, 1.0], iteration, seed, 1, progress)
-    elif learner.data != "first" or iteration == 1:
-        weights, mixture = _acting(learner, run, β, iteration)
-        collected, done = _visit(learner, packed, run.model, weights, mixture, iteration, seed, jobs, progress)
-        run.examples = join_examples([run.examples, collected]) if learner.data == "all" else collected
-    if learner.data != "online":
+class _Training(ABC):
+    """Iterations of a learner, as the loop runs them."""
+
+    def __init__(self, trainer: Trainer, packed: Packed, seed: int, jobs: int, progress: Progress | None) -> None:
+        self.trainer, self.packed, self.seed, self.jobs, self.progress = trainer, packed, seed, jobs, progress
+        self.sentences = sentences_of(packed)
+        self.policy: LearnablePolicy | None = None
+        self.best: LearnablePolicy | None = None
+
+    @abstractmethod
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One iteration over the corpus."""
+
+    def current(self) -> LearnablePolicy:
+        """The policy that the iteration ended with."""
+        assert self.policy is not None
+        return self.policy
+
+    def keep(self, score: float | None, best: bool) -> None:
+        """Keep the best policy."""
+        if best:
+            self.best = self.trainer.kept(self.current(), self.best)
+
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """What the trainer remembers, and the best policy."""
+        assert self.best is not None
+        return {**_named("trainer", self.trainer.to_arrays()), **_named("best", self.best.to_arrays())}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        self.trainer.restore(_of("trainer", arrays))
+        self.best = self.trainer.policy_class.from_arrays(_of("best", arrays))
+
+    def cells(self, which: Longs) -> int:
+        """The number of cells of the largest state among some sentences."""
+        state_at = self.sentences.state_at
+        return int((state_at[which + 1] - state_at[which]).max(initial=1))
+
+    def tell(self, stage: str, total: int, done: int = 0) -> Callable[[int], None] | None:
+        """A function that reports how far a stage has come, after what is ``done``."""
+        progress = self.progress
+        return None if progress is None else lambda count: progress(stage, done + count, total)
+
+
+def _named(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {f"{prefix}_{name}": array for name, array in arrays.items()}
+
+
+def _of(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(f"{prefix}_"): a for name, a in arrays.items() if name.startswith(f"{prefix}_")}
+
+
+def _ranges(n: int, size: int | None) -> list[tuple[int, int]]:
+    """Consecutive ranges of at most ``size`` from 0 to ``n``; None: one range."""
+    return list(pairwise([*range(0, n, size or max(n, 1)), n]))
+
+
+class _Imitating(_Training):
+    """Goodman's Algorithm 6: in each iteration visit states, cost their actions, train."""
+
+    def __init__(self, learner: Imitation, *others: Any) -> None:
+        super().__init__(*others)
+        self.learner = learner
+        self.examples = self.collected = no_examples()  # to learn from, and those of the last iteration
+        self.policies: list[LearnablePolicy] = []  # SEARN's, oldest first
+        self.mistakes = np.zeros(0, np.int32)  # on each example, for α
+        self.iteration = 0
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One iteration over the corpus."""
+        self.policy, self.iteration = None, iteration  # it may be large: do not hold two while the next one is made
+        learner, β = self.learner, self.learner.beta(iteration)
+        self.collected, decisions = no_examples(), 0
+        if learner.data == "online":
+            decisions, loss = self._learn_online(β)
+            n_examples = decisions
+        else:
+            if learner.data != "first" or iteration == 1:
+                policy, mixture = self._acting(β)
+                order = self._order()
+                tell = self.tell("visiting states", len(order))
+                self.collected, decisions, _ = self._visit(policy, mixture, order, None, tell)
+                earlier = [self.examples] if learner.data == "all" else []
+                self.examples = join_examples([*earlier, self.collected])
+            if learner.interpolation:
+                self.trainer = self.trainer.fresh()
+            loss, n_examples = self._learn(), self.examples.size
+        self.policy = self.trainer.policy()
         if learner.interpolation:
-            run.model = new_model(learner.update, rows, width)
-        done["loss"] = _learn(learner, run, iteration, seed, packed.task.n_actions, progress)
-    latest = final_weights(run.model, learner.update)
-    if learner.interpolation:
-        run.policies.append(latest)  # the next iteration trains a model of its own
-        shares = _shares(learner.interpolation, len(run.policies))
-        policy = LinearPolicy(np.stack(run.policies), tuple(float(s) for s in shares / shares.sum()))
-    else:
-        policy = LinearPolicy(latest[None])
-    n_examples = len(run.examples.usual_cost) if learner.data != "online" else int(done["decisions"])
-    return policy, {"iteration": iteration, "beta": β, "examples": n_examples, **done}, collected
+            self.policies.append(self.policy)  # the next iteration trains one of its own
+            shares = self._shares()
+            self.policy = self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()])
+        return {"iteration": iteration, "beta": β, "examples": n_examples, "loss": loss, "decisions": decisions}
+
+    def _shares(self) -> npt.NDArray[np.float64]:
+        """SEARN's mixture (Goodman, Table 5.1): γ for the newest policy, γ(1−γ) for the one before; oldest first."""
+        γ = self.learner.interpolation
+        return γ * (1.0 - γ) ** np.arange(len(self.policies) - 1, -1, -1, dtype=np.float64)
+
+    def _acting(self, β: float) -> tuple[Policy, list[float]]:
+        """The policy that acts in this iteration and the cumulative shares of the expert and of each member."""
+        if self.iteration == 1:  # nothing is learned yet: the expert acts alone
+            return self.trainer.acting(), [1.0, 1.0]
+        if self.learner.interpolation:
+            shares = self._shares()
+            cumulative = [float(s) for s in np.cumsum([1.0 - shares.sum(), *shares])]
+            return self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()]), cumulative
+        return self.trainer.policy(), [β, 1.0]
+
+    def _order(self) -> Longs:
+        """The sentences to visit: all, or in the first iterations the shorter ones."""
+        packed, small_first = self.packed, self.learner.small_first
+        if self.iteration > small_first:
+            return np.arange(len(packed), dtype=np.int64)
+        share = -(-len(packed) * self.iteration // (small_first + 1))
+        return np.sort(np.argsort(packed.lengths, kind="stable")[:share])
+
+    def _choices(self) -> tuple[Choices, RollOut | None]:
+        """The learner's choices as kernels take them. While nothing is learned the expert stands in for the policy."""
+        learner, online = self.learner, self.learner.data == "online"
+        untrained = self.iteration == 1 and not online
+        roll_in, roll_out = (
+            EXPERT if untrained and who == LEARNED else who for who in (_WHO[learner.roll_in], _WHO[learner.roll_out])
+        )
+        assert roll_in is not None
+        choices = Choices(
+            roll_in,
+            _COST[learner.cost],
+            self.iteration > learner.k,
+            float(learner.p),
+            online,
+            self.seed,
+            self.iteration,
+        )
+        return choices, None if roll_out is None else RollOut(roll_out, learner.samples, learner.focus)
+
+    def _visit(
+        self,
+        policy: Policy,
+        mixture: list[float],
+        order: Longs,
+        online: Online | None,
+        tell: Callable[[int], None] | None,
+    ) -> tuple[Examples, int, float]:
+        """Roll in and out over some sentences: the examples, the decisions, and the costs of what was preferred."""
+        packed, task = self.packed, self.packed.task
+        choices, rolling = self._choices()
+        outcome = Outcome(np.zeros(len(packed)), np.zeros(len(packed)), np.zeros(len(packed), np.int64))
+        run, cells = kernel_for(packed, imitate_pass), self.cells(order)
+
+        def work(first: int, last: int, control: Longs, slot: int) -> Examples:
+            log = new_log(1024 if online is None else 1)
+            for start, end in blocks(policy, first, last):
+                scorer = prepare(policy, packed, order[start:end], mixture)
+                space = new_space(scorer, task, cells)
+                shard = Shard(start, end, control, slot)
+                log = run(task, self.sentences, order, shard, scorer, choices, rolling, online, space, log, outcome)
+            return log.written(task.structured)
+
+        jobs = self.jobs if online is None else 1
+        parts = run_shards(work, len(order), packed=packed, jobs=jobs, progress=tell)
+        check_steps(packed, outcome.trouble)
+        return join_examples(parts), int(outcome.decisions.sum()), float(outcome.costs.sum())
+
+    def _learn_online(self, β: float) -> tuple[int, float]:
+        """Visit the shuffled corpus and learn from each state at once, or after each batch of sentences.
+
+        Returns the number of decisions, and the mean cost of what was preferred.
+        """
+        trainer, order = self.trainer, self._order()
+        np.random.default_rng([self.seed, self.iteration]).shuffle(order)
+        decisions, costs = 0, 0.0
+        for start, end in _ranges(len(order), trainer.batch):
+            tell = self.tell("learning", len(order), done=start)
+            examples, visited, cost = self._visit(trainer.acting(), [β, 1.0], order[start:end], trainer.online, tell)
+            if trainer.online is None:
+                cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)
+            decisions, costs = decisions + visited, costs + cost
+        return decisions, costs / max(decisions, 1)
+
+    def _learn(self) -> float:
+        """Train on the examples for some epochs; return the mean cost in the last one."""
+        learner, n, total = self.learner, self.examples.size, 0.0
+        if learner.alpha:
+            self.mistakes = np.concatenate([self.mistakes, np.zeros(n - len(self.mistakes), np.int32)])
+        for epoch in range(1, learner.epochs + 1):
+            order = np.random.default_rng([self.seed, self.iteration, epoch]).permutation(n).astype(np.int64)
+            mistakes = self.mistakes if learner.alpha else np.zeros(n, np.int32)
+            if learner.alpha:
+                order = order[mistakes[order] < learner.alpha]
+            stage = "learning" if learner.epochs == 1 else f"learning, epoch {epoch} of {learner.epochs}"
+            tell = self.tell(stage, n, done=n - len(order))
+            total = self.trainer.learn(self.examples, order, mistakes, tell)
+        return float(total / max(n, 1))
+
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """All that the next iteration needs; examples have a file for each iteration that collected some."""
+        if self.collected.size:
+            checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
+        policies = [_named(f"policy{k}", policy.to_arrays()) for k, policy in enumerate(self.policies)]
+        own = {"mistakes": self.mistakes, "iteration": np.array(self.iteration), "policies": np.array(len(policies))}
+        return {**super().arrays(folder), **own, **{name: a for arrays in policies for name, a in arrays.items()}}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        super().restore(arrays, folder)
+        self.iteration, self.mistakes = int(arrays["iteration"]), arrays["mistakes"]
+        read = self.trainer.policy_class.from_arrays
+        self.policies = [read(_of(f"policy{k}", arrays)) for k in range(int(arrays["policies"]))]
+        first = self.iteration if self.learner.data == "current" else 1
+        parts = [checkpoints.load_arrays(folder, f"examples-{k}") for k in range(first, self.iteration + 1)]
+        kept = [Examples(**part) for part in parts if part is not None]
+        self.examples = join_examples(kept) if kept else no_examples()
 
 
-def _shares(γ: float, policies: int) -> npt.NDArray[np.float64]:
-    """SEARN's mixture (Goodman, Table 5.1): γ for the newest policy, γ(1−γ) for the one before; oldest first."""
-    return γ * (1.0 - γ) ** np.arange(policies - 1, -1, -1, dtype=np.float64)
+class _Searching(_Training):
+    """Structured learning: search the shuffled corpus with a beam, in one thread, and learn from each sentence."""
+
+    def __init__(self, learner: Structured, beam: int, *others: Any) -> None:
+        super().__init__(*others)
+        self.learner, self.beam = learner, beam
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One pass over the corpus."""
+        self.policy = None
+        order = np.arange(len(self.packed), dtype=np.int64)
+        np.random.default_rng([self.seed, iteration]).shuffle(order)
+        outcome = new_outcome(len(order))
+        for start, end in _ranges(len(order), self.trainer.batch):
+            self._search(order[start:end], outcome, self.tell("learning", len(order), start))
+        self.policy = self.trainer.policy()
+        decisions = float(outcome.steps.sum())
+        return {
+            "iteration": iteration,
+            "beta": 0.0,
+            "examples": int(outcome.violations.sum()),
+            "loss": float(outcome.losses.sum() / max(decisions, 1.0)),
+            "decisions": int(decisions),
+        }
+
+    def _search(self, order: Longs, outcome: SearchOutcome, tell: Callable[[int], None] | None) -> None:
+        """Search some sentences, and learn on the way or from the credits that were collected."""
+        packed, task, online = self.packed, self.packed.task, self.trainer.online
+        run, early = kernel_for(packed, structured_pass), self.learner.violation == "early"
+        scorer = prepare(self.trainer.acting(), packed, order)
+        scratch = scratch_for(scorer, task)
+        lattice = new_lattice(self.beam, self.cells(order), int(packed.bounds[order].max(initial=1)))
+
+        def work(*shard: Any) -> Examples:
+            part, log = Shard(*shard), new_log(1)
+            log = run(task, self.sentences, order, part, scorer, online, early, lattice, scratch, log, outcome)
+            credits: Examples = log.written(task.structured)
+            return credits
+
+        [credits] = run_shards(work, len(order), packed=packed, progress=tell)
+        check_steps(packed, outcome.trouble)
+        if online is None:
+            self.trainer.credit(credits)
 
 
-def _acting(learner: Imitation, run: _Run, β: float, iteration: int) -> tuple[npt.NDArray[np.float32], list[float]]:
-    """The policies that act in this iteration and the cumulative shares of the expert and of each of them."""
-    if iteration == 1:  # nothing is learned yet: the expert acts alone
-        return run.model.weights[None], [1.0, 1.0]
-    if learner.interpolation:
-        shares = _shares(learner.interpolation, len(run.policies))
-        return np.stack(run.policies), [float(s) for s in np.cumsum([1.0 - shares.sum(), *shares])]
-    return final_weights(run.model, learner.update)[None], [β, 1.0]
-
-
-def _visit(
-    learner: Imitation,
-    packed: Packed,
-    model: Model,
-    weights: npt.NDArray[np.float32],
-    mixture: list[float],
-    iteration: int,
-    seed: int,
-    jobs: int,
-    progress: Callable[[str, int, int], None] | None,
-) -> tuple[Examples, dict[str, float]]:
-    """Roll in and out over the corpus; learn on the way (online) or return the examples."""
-    online = learner.data == "online"
-    untrained = iteration == 1 and not online
-    roll_in, roll_out = _WHO[learner.roll_in], _WHO[learner.roll_out]
-    if untrained and roll_in == LEARNED:
-        roll_in = EXPERT
-    if untrained and roll_out == LEARNED:
-        roll_out = EXPERT
-    order = np.arange(len(packed), dtype=np.int64)
-    if iteration <= learner.small_first:
-        share = -(-len(packed) * iteration // (learner.small_first + 1))
-        order = np.sort(np.argsort(packed.lengths, kind="stable")[:share])
-    if online:
-        np.random.default_rng([seed, iteration]).shuffle(order)
-    state_at = packed.state_offsets()
-    sizes, bounds = np.diff(state_at), packed.task.steps_bound(packed.lengths.astype(np.int64))
-    outcome = np.zeros((len(packed), 4), np.float64)
-    shares = np.asarray(mixture, np.float64)
-    rule, shape = learner.update.rule(), shape_of(packed.task)
-
-    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> Examples:
-        # fmt: off
-        return imitate_pass(packed.task, packed.arrays, order, first, last, weights, shares, roll_in, roll_out,
-                            learner.samples, learner.focus, _COST[learner.cost], iteration > learner.k, learner.p,
-                            online, rule, model, sizes, bounds, shape, seed, iteration, outcome, control, slot)
-        # fmt: on
-
-    stage = "learning" if online else "visiting states"
-    tell = None if progress is None else lambda count: progress(stage, count, len(order))
-    parts = run_shards(work, len(order), packed=packed, jobs=1 if online else jobs, progress=tell)
-    check_steps(packed, outcome[:, 3].astype(np.int64))
-    decisions = outcome[:, 1].sum()
-    return join_examples(parts), {
-        "loss": float(outcome[:, 2].sum() / max(decisions, 1.0)),
-        "decisions": int(decisions),
-    }
-
-
-def _learn(
-    learner: Imitation,
-    run: _Run,
-    iteration: int,
-    seed: int,
-    most_actions: int,
-    progress: Callable[[str, int, int], None] | None,
-) -> float:
-    """Train the classifier on the examples for some epochs; return the mean cost in the last one."""
-    n = len(run.examples.usual_cost)
-    if learner.alpha:
-        run.mistakes = np.concatenate([run.mistakes, np.zeros(n - len(run.mistakes), np.int32)])
-    total = 0.0
-    for epoch in range(1, learner.epochs + 1):
-        order = np.random.default_rng([seed, iteration, epoch]).permutation(n).astype(np.int64)
-
-        def work(
-            first: int, last: int, control: npt.NDArray[np.int64], slot: int, order: npt.NDArray[np.int64] = order
-        ) -> float:
-            # fmt: off
-            return learn_pass(run.examples, order, learner.update.rule(), run.model, most_actions,
-                              run.mistakes, learner.alpha, control, slot)
-            # fmt: on
-
-        stage = "learning" if learner.epochs == 1 else f"learning, epoch {epoch} of {learner.epochs}"
-        tell = None if progress is None else lambda count, stage=stage: progress(stage, count, n)
-        total = sum(run_shards(work, n, progress=tell))
-    return float(total / max(n, 1))
-
-
-def _search(
-    learner: Structured,
-    packed: Packed,
-    model: Model,
-    beam: int,
-    iteration: int,
-    seed: int,
-    progress: Callable[[str, int, int], None] | None,
-) -> tuple[LinearPolicy, dict[str, float]]:
-    """One pass of structured learning over the shuffled corpus, in one thread. Returns the policy it ends with."""
-    order = np.arange(len(packed), dtype=np.int64)
-    np.random.default_rng([seed, iteration]).shuffle(order)
-    sizes, bounds = np.diff(packed.state_offsets()), packed.task.steps_bound(packed.lengths.astype(np.int64))
-    outcome = np.zeros((len(packed), 4), np.float64)
-    rule, shape, early = learner.update.rule(), shape_of(packed.task), learner.violation == "early"
-
-    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
-        # fmt: off
-        structured_pass(packed.task, packed.arrays, order, first, last, beam, early, rule, model, sizes, bounds, shape,
-                        outcome, control, slot)
-        # fmt: on
-
-    tell = None if progress is None else lambda count: progress("learning", count, len(packed))
-    run_shards(work, len(packed), packed=packed, progress=tell)
-    check_steps(packed, outcome[:, 3].astype(np.int64))
-    loss, decisions, violations, _ = outcome.sum(axis=0)
-    return LinearPolicy(final_weights(model, learner.update)[None]), {
-        "iteration": iteration,
-        "beta": 0.0,
-        "examples": int(violations),
-        "loss": float(loss / max(decisions, 1.0)),
-        "decisions": int(decisions),
-    }
-
-
-def _fingerprint(learner: Learner, packed: Packed, bits: int, beam: int, seed: int) -> checkpoints.Fingerprint:
+def _fingerprint(learner: Learner, packed: Packed, trainer: Trainer, beam: int, seed: int) -> checkpoints.Fingerprint:
     """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
-    settings = {**learner.params(), "passes": None, "bits": bits, "seed": seed}
+    settings = {**learner.params(), "passes": None, **trainer.settings(), "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam
     digest = hashlib.sha256(packed.task.digest.encode())

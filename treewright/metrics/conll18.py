@@ -149,6 +149,11 @@ class F1:
         """The share of the aligned words that are correct; None for spans."""
         return None if self.aligned is None else self.correct / self.aligned if self.aligned else 0.0
 
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return the counts and the scores as plain values."""
+        counts = {"gold": self.gold, "system": self.system, "correct": self.correct, "aligned": self.aligned}
+        return {"f1": self.f1, "precision": self.precision, "recall": self.recall, "accuracy": self.accuracy, **counts}
+
 
 def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict[str, F1]:
     """Score an analysis of raw text by the rules of CoNLL 2018; the keys are :data:`MEASURES`.

@@ -81,8 +81,8 @@ class Comparison:
     equal: int
     sentences: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain values."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
         return asdict(self)
 
 

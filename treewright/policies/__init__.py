@@ -1,6 +1,7 @@
-"""Linear policies with hashed features, and the online updates that train them."""
+"""Policies: what learners ask of them, linear ones with hashed features, and the online updates that train these."""
 
-from treewright.policies.linear import LinearPolicy
+from treewright.policies.learning import LearnablePolicy, Online, Trainer, Updating
+from treewright.policies.linear import LinearPolicy, UntrainedLinear
 from treewright.policies.updates import (
     AROW,
     UPDATES,
@@ -15,11 +16,16 @@ from treewright.policies.updates import (
 __all__ = [
     "AROW",
     "UPDATES",
+    "LearnablePolicy",
     "LinearPolicy",
     "LogLinear",
+    "Online",
     "PassiveAggressive",
     "Perceptron",
+    "Trainer",
+    "UntrainedLinear",
     "Update",
+    "Updating",
     "make_update",
     "update_settings",
 ]

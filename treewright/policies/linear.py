@@ -1,7 +1,8 @@
-"""The policy that learners return and estimators keep: one set of weights, or a stochastic mixture of several."""
+"""Linear policies with hashed features: one set of weights, or a stochastic mixture of several; and their trainer."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -11,13 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.errors import ModelError
+from treewright.errors import ConfigError, ModelError
 from treewright.models import library_versions, read_model, write_model
-from treewright.search.engine import LEARNED
-from treewright.search.running import Decoded, decode
+from treewright.policies.learning import LearnablePolicy, Online, Tell, Trainer
+from treewright.policies.updates import Model, Update, final_weights, learn_pass, make_update, new_model
+from treewright.search.examples import Examples
+from treewright.search.policy import Scorer
+from treewright.search.running import run_shards
+from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
 
-__all__ = ["LinearPolicy", "rows_for"]
+__all__ = ["LinearPolicy", "LinearTrainer", "UntrainedLinear", "rows_for"]
+
+Longs = npt.NDArray[np.int64]
 
 
 def rows_for(bits: int) -> int:
@@ -26,10 +33,10 @@ def rows_for(bits: int) -> int:
 
 
 @dataclass(frozen=True)
-class LinearPolicy:
+class LinearPolicy(LearnablePolicy):
     """A linear policy, score = w·φ(s, a), with hashed features.
 
-    ``weights`` has the shape policies × rows × width. With several policies (SEARN), each decision is made by one of
+    ``weights`` has the shape policies × rows × width. With several policies (SEARN), each sentence is decoded by one of
     them, drawn with the ``probabilities`` given.
     """
 
@@ -43,18 +50,15 @@ class LinearPolicy:
         cumulative[-1] = 1.0
         return cumulative
 
-    def decode(self, packed: Packed, *, beam: int = 1, seed: int = 0, jobs: int = 1, progress: Any = None) -> Decoded:
-        """Decode sentences greedily, or with a beam (which needs a single policy)."""
-        return decode(
-            packed,
-            self.weights,
-            mixture=self.mixture,
-            who=LEARNED,
-            beam=beam,
-            seed=seed,
-            jobs=jobs,
-            progress=progress,
-        )
+    def prepare(self, packed: Packed, which: Longs) -> Scorer:
+        """The weights themselves, whatever the sentences."""
+        return Scorer(LINEAR, self.weights, self.mixture)
+
+    def trainer(self, packed: Packed, update: Any) -> LinearTrainer:
+        """A trainer that goes on from these weights: a single policy in 32 bits, as training leaves it."""
+        if len(self.weights) != 1 or self.weights.dtype != np.float32:
+            raise ConfigError("training goes on from a single linear policy with weights in 32 bits")
+        return LinearTrainer(packed.task, make_update(update), self.weights.shape[1], self.weights[0])
 
     def save(self, path: str | os.PathLike[str], task: Task, *, card: Mapping[str, Any] | None = None) -> None:
         """Write the policy of a task of your own to a model file; ``card`` may say where it comes from."""
@@ -70,7 +74,7 @@ class LinearPolicy:
         return cls.from_arrays(model.arrays)
 
     def compressed(self, most: int | None = None) -> LinearPolicy:
-        """The same policy in whole numbers of 16 bits, with at most so many weights, the largest ones.
+        """The same policy in whole numbers of 16 bits, with at most ``most`` weights, the largest ones.
 
         Scores change by a common factor and by rounding; half the memory makes decoding faster.
 
@@ -120,6 +124,88 @@ class LinearPolicy:
         weights = _aligned(shape, arrays["weights"].dtype)
         weights.reshape(-1)[np.cumsum(coded, dtype=np.int64)[coded < 255]] = arrays["weights"]
         return cls(weights, tuple(float(p) for p in arrays["probabilities"]))
+
+
+@dataclass(frozen=True)
+class UntrainedLinear:
+    """A linear policy that has learned nothing yet, with a table of 2^``bits`` rows."""
+
+    bits: int = 18
+
+    def trainer(self, packed: Packed, update: Any) -> LinearTrainer:
+        """A trainer that begins with weights of zero."""
+        return LinearTrainer(packed.task, make_update(update), rows_for(self.bits))
+
+
+class LinearTrainer(Trainer):
+    """Learns a linear policy by an online update; passes over a corpus can learn on the way."""
+
+    policy_class = LinearPolicy
+
+    def __init__(self, task: Task, update: Update, rows: int, start: npt.NDArray[np.float32] | None = None) -> None:
+        self.task, self.update, self.rows, self.start = task, update, rows, start
+        self.model = new_model(update, rows, task.table_width)
+        if start is not None:
+            if start.shape != self.model.weights.shape:
+                raise ConfigError(
+                    f"the weights to go on from are a table of {start.shape[0]} × {start.shape[1]}, and task "
+                    f"{task.name!r} has a width of {task.table_width}"
+                )
+            self.model.weights[:] = start
+
+    @property
+    def online(self) -> Online:
+        """The update and what it changes."""
+        return self.update.online(self.model)
+
+    def acting(self) -> LinearPolicy:
+        """The weights that are changing, not their mean."""
+        return LinearPolicy(self.model.weights[None])
+
+    def policy(self) -> LinearPolicy:
+        """The weights to decode with: the last ones, or where the update is ``averaged`` their mean over time."""
+        return LinearPolicy(final_weights(self.model, self.update)[None])
+
+    def kept(self, policy: LearnablePolicy, previous: LearnablePolicy | None) -> LinearPolicy:
+        """The policy itself, or a copy where its weights go on learning: in the memory of the previous one."""
+        assert isinstance(policy, LinearPolicy)
+        if not np.may_share_memory(policy.weights, self.model.weights):
+            return policy
+        if not isinstance(previous, LinearPolicy) or previous.weights.shape != policy.weights.shape:
+            previous = LinearPolicy(np.empty_like(policy.weights), policy.probabilities)
+        np.copyto(previous.weights, policy.weights)
+        return previous
+
+    def learn(self, examples: Examples, order: Longs, mistakes: npt.NDArray[np.int32], tell: Tell | None) -> float:
+        """Learn from examples one after the other."""
+        online, scratch = self.online, LINEAR.scratch(self.task)
+
+        def work(first: int, last: int, control: Longs, slot: int) -> float:
+            return learn_pass(online, examples, order[first:last], mistakes, scratch, control, slot)
+
+        return float(sum(run_shards(work, len(order), progress=tell)))
+
+    def fresh(self) -> LinearTrainer:
+        """A trainer with the weights that this one began with."""
+        return LinearTrainer(self.task, self.update, self.rows, self.start)
+
+    def mixed(self, policies: Sequence[LearnablePolicy], probabilities: Sequence[float]) -> LinearPolicy:
+        """The weights of all policies in one array."""
+        weights = [policy.weights for policy in policies if isinstance(policy, LinearPolicy)]
+        return LinearPolicy(np.concatenate(weights), tuple(probabilities))
+
+    def settings(self) -> dict[str, Any]:
+        """The size of the table, and a digest of the weights to begin with."""
+        start = None if self.start is None else hashlib.sha256(np.ascontiguousarray(self.start).data).hexdigest()
+        return {"bits": self.rows.bit_length() - 1, **({} if start is None else {"start": start})}
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The weights and all that the update remembers."""
+        return dict(self.model._asdict())
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what :meth:`to_arrays` gave."""
+        self.model = Model(*(arrays[name] for name in Model._fields))
 
 
 def _aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -20,9 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
-from treewright.search.compiling import compiled, kernel
+from treewright.policies.adagrad import adagrad
+from treewright.policies.learning import Online, Updating
+from treewright.search.compiling import compiled, kernel, lean
 from treewright.search.examples import Examples, read_example
-from treewright.search.scoring import argmax, argmin, place, score_actions
+from treewright.search.policy import Scratch
+from treewright.search.scoring import argmax, argmin, place, score_features
 from treewright.settings import Flag, Like, Real, Setting, check_fields, construct, current_names, one_of
 
 __all__ = [
@@ -41,7 +44,6 @@ __all__ = [
     "make_update",
     "new_model",
     "update_settings",
-    "update_weights",
 ]
 
 # settings, also of learners that have no such update
@@ -62,7 +64,7 @@ class Model(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """An update as the kernels see it."""
+    """The numbers of an update. The code tells those apart that compare two actions."""
 
     code: int
     strength: float
@@ -86,6 +88,10 @@ class Update:
     def rule(self) -> Rule:
         """The update as the kernels see it."""
         raise NotImplementedError
+
+    def online(self, model: Model) -> Online:
+        """What a pass needs in order to change the weights of a model."""
+        return Online(MARGIN_UPDATING, self.rule(), model)
 
     def params(self) -> dict[str, Any]:
         """The name and the settings, as plain values."""
@@ -172,11 +178,15 @@ class LogLinear(Update):
         """The update as the kernels see it."""
         return Rule(self.code, self.step_size, self.margin, self.averaged)
 
+    def online(self, model: Model) -> Online:
+        """What a pass needs in order to change the weights of a model."""
+        return Online(SOFTMAX_UPDATING, self.rule(), model)
+
 
 #: the updates by name
 UPDATES: dict[str, type[Update]] = {u.name: u for u in (Perceptron, PassiveAggressive, AROW, LogLinear)}
 
-PERCEPTRON, PASSIVE_AGGRESSIVE, LOG_LINEAR = 0, 1, 3
+PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
 
 
 def make_update(update: str | Update | dict[str, Any]) -> Update:
@@ -252,15 +262,70 @@ def mean_pass(model: Model, out: Any) -> None:
             out[r, c] = np.float32(np.float64(model.weights[r, c]) - np.float64(model.totals[r, c]) / examples)
 
 
-@compiled
-def _change(rule: Rule, model: Model, r: int, c: int, amount: float) -> None:
-    """Add to one weight, and to what averaging needs to know."""
+# ---- inside kernels: what every update shares
+
+
+@lean
+def change(rule: Rule, model: Model, r: int, c: int, amount: float) -> None:
+    """Add to one weight, and to the sum that averaging needs."""
     model.weights[r, c] = np.float32(np.float64(model.weights[r, c]) + amount)
     if rule.averaged:
         model.totals[r, c] = np.float32(np.float64(model.totals[r, c]) + np.float64(model.clock[0]) * amount)
 
 
-@compiled
+class Pair(NamedTuple):
+    """The correct action and its rival, −1 where all actions cost the same, and by how much the margin is violated.
+
+    ``lowest`` is the least cost, and ``regret`` what the preferred action costs beyond it.
+    """
+
+    correct: int
+    rival: int
+    loss: float
+    lowest: float
+    regret: float
+
+
+@lean
+def compare(margin: float, n: int, costs: Any, scores: Any) -> Pair:
+    """Find a* and a among ``n`` actions: see the top of this module."""
+    lowest = np.float64(costs[argmin(costs, n)])
+    correct = -1
+    rival = -1
+    rival_value = 0.0
+    rooted, root = 1.0, 1.0  # most costs are the same: one root is enough for all of them
+    for k in range(n):
+        cost = np.float64(costs[k]) - lowest
+        if cost <= 0.0:
+            if correct < 0 or scores[k] > scores[correct]:
+                correct = k
+        else:
+            if cost != rooted:
+                rooted, root = cost, math.sqrt(cost)
+            value = np.float64(scores[k]) + margin * root
+            if rival < 0 or value > rival_value:
+                rival, rival_value = k, value
+    regret = np.float64(costs[argmax(scores, n)]) - lowest
+    return Pair(correct, rival, rival_value - np.float64(scores[correct]), lowest, regret)
+
+
+@lean
+def credit_features(rule: Rule, model: Model, size: int, amount: float, scratch: Scratch) -> None:
+    """w ← w + ``amount``·φ(s, a), for the state in scratch and its first action."""
+    rows, width = model.weights.shape
+    last = np.int64(rows) - np.int64(1)
+    for i in range(size):
+        r, c = place(scratch.observed[i], scratch.actions[0], rows, width)
+        change(rule, model, r, c, amount)
+    if scratch.extra.shape[0] > 0:
+        for i in range(scratch.extra_at[1]):
+            change(rule, model, np.int64(scratch.extra[i]) & last, 0, amount)
+
+
+# ---- updates that compare two actions
+
+
+@lean
 def _is_in(value: int, values: Any, start: int, end: int) -> bool:
     found = False
     for i in range(start, end):
@@ -269,18 +334,18 @@ def _is_in(value: int, values: Any, start: int, end: int) -> bool:
 
 
 @compiled
-def _difference(
-    model: Model, features: Any, n_features: int, actions: Any, extra: Any, extra_at: Any, correct: int, rival: int
-) -> tuple[Any, Any, Any, int]:
+def difference(model: Model, size: int, pair: Pair, scratch: Scratch) -> tuple[Any, Any, Any, int]:
     """x = φ(s, a*) − φ(s, a), as rows, columns and signs of its n entries; what the two actions share cancels."""
     rows, width = model.weights.shape
-    room = 2 * n_features + extra_at[correct + 1] - extra_at[correct] + extra_at[rival + 1] - extra_at[rival]
-    r, c, sign = np.empty(room, np.int64), np.zeros(room, np.int64), np.empty(room, np.float64)
+    extra, extra_at = scratch.extra, scratch.extra_at
+    further = extra_at[pair.correct + 1] - extra_at[pair.correct] + extra_at[pair.rival + 1] - extra_at[pair.rival]
+    most = 2 * size + further
+    r, c, sign = np.empty(most, np.int64), np.zeros(most, np.int64), np.empty(most, np.float64)
     n = 0
     for side in range(2):
-        k, other = (correct, rival) if side == 0 else (rival, correct)
-        for i in range(n_features):
-            r[n], c[n] = place(features[i], actions[k], rows, width)
+        k, other = (pair.correct, pair.rival) if side == 0 else (pair.rival, pair.correct)
+        for i in range(size):
+            r[n], c[n] = place(scratch.observed[i], scratch.actions[k], rows, width)
             sign[n] = 1.0 - 2.0 * side
             n += 1
         for i in range(extra_at[k], extra_at[k + 1]):
@@ -292,32 +357,72 @@ def _difference(
 
 
 @compiled
-def _descend(rule: Rule, model: Model, r: int, c: int, g: float) -> None:
-    """AdaGrad: G ← G + g², w ← w − rate·g/√G."""
-    squares = np.float64(model.spread[r, c]) + g * g
+def margin_step(rule: Rule, model: Model, size: int, pair: Pair, cost: float, scratch: Scratch) -> None:
+    """One step of the perceptron, of PA-I or of AROW; ``cost`` is that of the rival, beyond the least."""
+    r, c, sign, entries = difference(model, size, pair, scratch)
+    if rule.code == PERCEPTRON:
+        τ = math.sqrt(cost)
+        for i in range(entries):
+            change(rule, model, r[i], c[i], τ * sign[i])
+    elif rule.code == PASSIVE_AGGRESSIVE:
+        τ = min(rule.strength, pair.loss / np.float64(max(entries, 1)))  # ‖x‖² is the number of entries, all ±1
+        for i in range(entries):
+            change(rule, model, r[i], c[i], τ * sign[i])
+    else:
+        C = rule.strength
+        variance = 0.0  # xᵀΣx
+        for i in range(entries):
+            variance += np.float64(model.spread[r[i], c[i]])
+        α = pair.loss / (variance + C)
+        for i in range(entries):
+            σ = np.float64(model.spread[r[i], c[i]])
+            change(rule, model, r[i], c[i], α * σ * sign[i])
+            model.spread[r[i], c[i]] = np.float32(σ * C / (C + σ))
+
+
+class MarginUpdating(Updating):
+    """The updates that compare the correct action with its rival: perceptron, passive-aggressive, AROW."""
+
+    @staticmethod
+    def update(online: Online, size: int, n: int, scratch: Scratch) -> float:
+        """Learn where the margin is violated."""
+        rule, model = online.rule, online.model
+        model.clock[0] += 1
+        pair = compare(rule.margin, n, scratch.costs, scratch.scores)
+        satisfied = pair.loss < 0.0 or (pair.loss == 0.0 and rule.code != PERCEPTRON)
+        if pair.rival >= 0 and not satisfied:
+            margin_step(rule, model, size, pair, np.float64(scratch.costs[pair.rival]) - pair.lowest, scratch)
+        return pair.regret
+
+    @staticmethod
+    def credit(online: Online, size: int, amount: float, scratch: Scratch) -> None:
+        """Add the features of the action to the weights."""
+        credit_features(online.rule, online.model, size, amount, scratch)
+
+    @staticmethod
+    def tick(online: Online) -> None:
+        """Count one more example."""
+        online.model.clock[0] += 1
+
+
+# ---- the log-linear update
+
+
+@lean
+def descend(rule: Rule, model: Model, r: int, c: int, g: float) -> None:
+    """One step of AdaGrad for one weight."""
+    squares, amount = adagrad(np.float64(model.spread[r, c]), g, rule.strength, 1e-8)
     model.spread[r, c] = np.float32(squares)
-    _change(rule, model, r, c, -rule.strength * g / math.sqrt(squares + 1e-8))
+    change(rule, model, r, c, amount)
 
 
 @compiled
-def _log_linear_step(
-    rule: Rule,
-    model: Model,
-    features: Any,
-    n_features: int,
-    actions: Any,
-    n: int,
-    extra: Any,
-    extra_at: Any,
-    scores: Any,
-    costs: Any,
-    lowest: float,
-    correct: int,
-) -> None:
+def softmax_step(rule: Rule, model: Model, size: int, n: int, pair: Pair, scratch: Scratch) -> None:
     """One step of AdaGrad on −log Σ{p(a) : c(a) = 0}, whose gradient by s(a) is p(a) − p(a | c(a) = 0)."""
     rows, width = model.weights.shape
+    scores, costs, lowest = scratch.scores, scratch.costs, pair.lowest
     gradients = np.empty(n, np.float64)
-    highest = np.float64(scores[correct])
+    highest = np.float64(scores[pair.correct])
     for k in range(n):
         gradients[k] = np.float64(scores[k]) + rule.margin * (np.float64(costs[k]) - lowest)
         highest = max(highest, gradients[k])
@@ -333,132 +438,77 @@ def _log_linear_step(
         gradients[k] = mass / everything
         if costs[k] <= lowest and correct_mass > 0.0:
             gradients[k] -= mass / correct_mass
-        elif k == correct:  # all correct actions have underflowed
+        elif k == pair.correct:  # all correct actions have underflowed
             gradients[k] -= 1.0
     for k in range(n):
         if abs(gradients[k]) > 1e-7:
-            for i in range(n_features):
-                r, c = place(features[i], actions[k], rows, width)
-                _descend(rule, model, r, c, gradients[k])
+            for i in range(size):
+                r, c = place(scratch.observed[i], scratch.actions[k], rows, width)
+                descend(rule, model, r, c, gradients[k])
     # features of actions may be shared between them: what counts is the sum of their gradients
-    first, last = extra_at[0], extra_at[n]
-    if last > first:
-        at, g = np.empty(last - first, np.int64), np.empty(last - first, np.float64)
+    entries = scratch.extra_at[n]
+    if entries > 0:
+        at, g = np.empty(entries, np.int64), np.empty(entries, np.float64)
         for k in range(n):
-            for i in range(extra_at[k], extra_at[k + 1]):
-                at[i - first] = np.int64(extra[i]) & (np.int64(rows) - np.int64(1))
-                g[i - first] = gradients[k]
+            for i in range(scratch.extra_at[k], scratch.extra_at[k + 1]):
+                at[i] = np.int64(scratch.extra[i]) & (np.int64(rows) - np.int64(1))
+                g[i] = gradients[k]
         order = np.argsort(at, kind="mergesort")
         total = 0.0
-        for i in range(last - first):
+        for i in range(entries):
             total += g[order[i]]
-            if i + 1 == last - first or at[order[i + 1]] != at[order[i]]:
+            if i + 1 == entries or at[order[i + 1]] != at[order[i]]:
                 if abs(total) > 1e-7:
-                    _descend(rule, model, at[order[i]], 0, total)
+                    descend(rule, model, at[order[i]], 0, total)
                 total = 0.0
 
 
-@compiled
-def update_weights(
-    rule: Rule,
-    model: Model,
-    features: Any,
-    n_features: int,
-    actions: Any,
-    n: int,
-    extra: Any,
-    extra_at: Any,
-    scores: Any,
-    costs: Any,
-) -> float:
-    """Learn from one example; return the cost of the action that the policy would have taken."""
-    model.clock[0] += 1
-    predicted = argmax(scores, n)
-    lowest = np.float64(costs[argmin(costs, n)])
-    correct = -1
-    rival = -1
-    rival_value = 0.0
-    rooted, root = 1.0, 1.0  # most costs are the same: one root is enough for all of them
-    for k in range(n):
-        cost = np.float64(costs[k]) - lowest
-        if cost <= 0.0:
-            if correct < 0 or scores[k] > scores[correct]:
-                correct = k
-        else:
-            if cost != rooted:
-                rooted, root = cost, math.sqrt(cost)
-            value = np.float64(scores[k]) + rule.margin * root
-            if rival < 0 or value > rival_value:
-                rival, rival_value = k, value
-    regret = np.float64(costs[predicted]) - lowest
-    if rival < 0:  # all actions cost the same: nothing to learn
-        return regret
-    if rule.code == LOG_LINEAR:
-        _log_linear_step(rule, model, features, n_features, actions, n, extra, extra_at, scores, costs, lowest, correct)
-        return regret
-    loss = rival_value - np.float64(scores[correct])
-    if loss < 0.0 or (loss == 0.0 and rule.code != PERCEPTRON):
-        return regret
-    r, c, sign, size = _difference(model, features, n_features, actions, extra, extra_at, correct, rival)
-    if rule.code == PERCEPTRON:
-        τ = math.sqrt(np.float64(costs[rival]) - lowest)
-        for i in range(size):
-            _change(rule, model, r[i], c[i], τ * sign[i])
-    elif rule.code == PASSIVE_AGGRESSIVE:
-        τ = min(rule.strength, loss / np.float64(max(size, 1)))  # ‖x‖² is the number of entries, all ±1
-        for i in range(size):
-            _change(rule, model, r[i], c[i], τ * sign[i])
-    else:
-        C = rule.strength
-        variance = 0.0  # xᵀΣx
-        for i in range(size):
-            variance += np.float64(model.spread[r[i], c[i]])
-        α = loss / (variance + C)
-        for i in range(size):
-            σ = np.float64(model.spread[r[i], c[i]])
-            _change(rule, model, r[i], c[i], α * σ * sign[i])
-            model.spread[r[i], c[i]] = np.float32(σ * C / (C + σ))
-    return regret
+class SoftmaxUpdating(Updating):
+    """The log-linear update."""
+
+    @staticmethod
+    def update(online: Online, size: int, n: int, scratch: Scratch) -> float:
+        """Learn wherever not all actions cost the same."""
+        rule, model = online.rule, online.model
+        model.clock[0] += 1
+        pair = compare(rule.margin, n, scratch.costs, scratch.scores)
+        if pair.rival >= 0:
+            softmax_step(rule, model, size, n, pair, scratch)
+        return pair.regret
+
+    @staticmethod
+    def credit(online: Online, size: int, amount: float, scratch: Scratch) -> None:
+        """Add the features of the action to the weights."""
+        credit_features(online.rule, online.model, size, amount, scratch)
+
+    @staticmethod
+    def tick(online: Online) -> None:
+        """Count one more example."""
+        online.model.clock[0] += 1
+
+
+MARGIN_UPDATING, SOFTMAX_UPDATING = MarginUpdating(), SoftmaxUpdating()
 
 
 @kernel
 def learn_pass(
-    examples: Examples,
-    order: Any,
-    rule: Rule,
-    model: Model,
-    most_actions: int,
-    mistakes: Any,
-    most_mistakes: int,
-    control: Any,
-    slot: int,
+    online: Online, examples: Examples, order: Any, mistakes: Any, scratch: Scratch, control: Any, slot: int
 ) -> float:
-    """Learn from all examples once, in the given order; return the sum of the costs of what the policy preferred.
+    """Learn from the examples ``order`` once; return the sum of the costs of what the policy preferred.
 
-    Where ``most_mistakes`` is not 0, an example that ``mistakes`` says was wrong so often before is left out.
+    ``mistakes[e]`` is raised by one where that has a cost.
     """
-    sums = np.zeros(max(most_actions, model.weights.shape[1]) + 1, np.float32)
-    scores, costs = np.zeros(most_actions, np.float32), np.zeros(most_actions, np.float32)
-    all_actions, actions = np.arange(most_actions).astype(np.int32), np.zeros(most_actions, np.int32)
-    nothing = np.zeros(most_actions + 1, np.int64)
-    structured = examples.extra_at.shape[0] > 1
+    weights = online.model.weights
     total = 0.0
     for position in range(order.shape[0]):
         if control[0] != 0:
             break
         e = order[position]
         control[slot] += 1
-        if most_mistakes > 0 and mistakes[e] >= most_mistakes:
-            continue
-        features = examples.features[examples.feature_at[e] : examples.feature_at[e + 1]]
-        n = read_example(examples, e, all_actions, actions, costs)
-        extra_at = examples.extra_at[examples.action_at[e] : examples.action_at[e + 1] + 1] if structured else nothing
-        # fmt: off
-        score_actions(model.weights, features, features.shape[0], actions, n, examples.extra, extra_at, sums, scores)
-        regret = update_weights(rule, model, features, features.shape[0], actions, n, examples.extra, extra_at,
-                                scores, costs)
-        # fmt: on
+        n, size = read_example(examples, e, scratch)
+        score_features(weights, size, n, scratch)
+        regret = online.kind.update(online, size, n, scratch)
         total += regret
-        if most_mistakes > 0 and regret > 0.0:
+        if regret > 0.0:
             mistakes[e] += 1
     return total

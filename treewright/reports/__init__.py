@@ -1,4 +1,4 @@
-"""What people look at: drawings of what was read or parsed."""
+"""Drawings of trees, graphs and traces, as text and as SVG, and the differences between graphs."""
 
 from treewright.reports.amr_diff import GraphDiff, graph_diff, graph_diffs
 from treewright.reports.amr_dot import amr_dot
@@ -7,9 +7,14 @@ from treewright.reports.constituency_svg import constituency_svg
 from treewright.reports.constituency_text import constituency_text
 from treewright.reports.dependency_svg import dependency_svg
 from treewright.reports.dependency_text import dependency_text
+from treewright.reports.trace_text import LAYOUTS, STYLES, Style, TraceTable, trace_slides, trace_table
 
 __all__ = [
+    "LAYOUTS",
+    "STYLES",
     "GraphDiff",
+    "Style",
+    "TraceTable",
     "amr_diff_svg",
     "amr_dot",
     "amr_svg",
@@ -19,4 +24,6 @@ __all__ = [
     "dependency_text",
     "graph_diff",
     "graph_diffs",
+    "trace_slides",
+    "trace_table",
 ]

@@ -1,7 +1,7 @@
-"""How a predicted meaning graph differs from the gold one: both as one graph, with what only one of them has marked.
+"""The difference between a predicted and a gold meaning graph: one graph in which every triple has a side.
 
-Which node of one graph is which of the other is decided by the best mapping of Smatch. A triple is then in both graphs,
-or only in one, and the numbers of triples are those that Smatch counts. A node with another concept is *changed*.
+The best mapping of Smatch determines which nodes of the two graphs correspond. A triple is then in both graphs or only
+in one, and the numbers of triples are those of Smatch. A node with different concepts is *changed*.
 
 >>> gold = Graph.from_penman("(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b))")
 >>> predicted = Graph.from_penman("(x / want-01 :ARG0 (y / girl) :ARG1 (z / go-02 :polarity -))")
@@ -30,14 +30,14 @@ from treewright.corpora.graphs import Graph, Triple
 __all__ = ["DiffNode", "DiffTriple", "GraphDiff", "Side", "graph_diff", "graph_diffs"]
 
 Side = Literal["both", "gold", "predicted"]
-"""Which of the graphs have something: only the gold one means that it is missing, only the other that it is extra."""
+"""The graphs that contain a triple: if only the gold graph has it, it is missing; if only the other, it is extra."""
 
 _ONE_SIDED: tuple[Side, Side] = ("gold", "predicted")
 SIGNS: dict[Side, str] = {"both": " ", "gold": "-", "predicted": "+"}
 
 
 class DiffNode(NamedTuple):
-    """A node, by the name of its variable in the gold graph if it is there; None is for what a graph does not have."""
+    """A node, named by its variable in the gold graph, if it has one; None is the concept of an absent node."""
 
     name: str
     gold: str | None
@@ -47,7 +47,7 @@ class DiffNode(NamedTuple):
 
     @property
     def side(self) -> Side:
-        """Which graphs have the node, whatever its concept."""
+        """The graphs that have the node, with any concept."""
         return "predicted" if self.gold is None else "gold" if self.predicted is None else "both"
 
     @property
@@ -64,7 +64,7 @@ class DiffNode(NamedTuple):
 
 
 class DiffTriple(NamedTuple):
-    """An edge between nodes, by their names; an attribute; or which node is the top (then only the source says)."""
+    """An edge between named nodes, an attribute, or the top (the source; role and target are empty)."""
 
     source: str
     role: str
@@ -74,18 +74,18 @@ class DiffTriple(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphDiff:
-    """Two graphs as one."""
+    """Two graphs merged into one."""
 
     nodes: tuple[DiffNode, ...]
     edges: tuple[DiffTriple, ...]
     attributes: tuple[DiffTriple, ...]
     tops: tuple[DiffTriple, ...]
-    """One if the graphs agree, else that of the gold graph and that of the predicted one."""
+    """One top if the graphs agree, otherwise that of the gold graph and that of the predicted one."""
     alignments: Alignment = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many triples match, and how many the gold and the predicted graph have."""
+        """The number of matching triples, of gold triples and of predicted triples."""
         sides = [triple.side for triple in (*self.tops, *self.edges, *self.attributes)]
         for node in self.nodes:
             sides += ["gold", "predicted"] if node.is_changed else [node.side]
@@ -100,9 +100,9 @@ class GraphDiff:
         return 2 * matched / (gold + predicted)
 
     def lines(self, *, only_differences: bool = False) -> list[str]:
-        """A line for each triple, by node, behind the sign of the graph that has it: - is missing, + is extra.
+        """One line per triple, grouped by node, with the sign of its side: - is missing, + is extra.
 
-        What differs comes with its node, also where only differences are wanted.
+        With ``only_differences``, a triple that differs is still preceded by its node.
         """
         found: list[tuple[Side, str]] = []
         for heading, rest in self._by_node():
@@ -112,7 +112,7 @@ class GraphDiff:
         return [f"{SIGNS[side]} {text}" for side, text in found]
 
     def _by_node(self) -> Iterator[tuple[list[tuple[Side, str]], list[tuple[Side, str]]]]:
-        """The top, and then each node with its concept and with what belongs to it."""
+        """The top, and then each node with its concept, attributes and edges."""
         label = {node.name: f"{node.name} / {node.concept}" for node in self.nodes}
         yield [(top.side, f"top: {label[top.source]}") for top in self.tops], []
         below: dict[str, list[tuple[Side, str]]] = {node.name: [] for node in self.nodes}
@@ -130,7 +130,7 @@ class GraphDiff:
             yield heading, below[node.name]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The difference as plain values."""
         matched, gold, predicted = self.counts
         return {
             "matched": matched,
@@ -147,14 +147,14 @@ class GraphDiff:
 def graph_diffs(
     gold: Iterable[Meaning], predicted: Iterable[Meaning], *, exact: bool = True, seed: int = 0, jobs: int = 1
 ) -> list[GraphDiff]:
-    """The differences of each gold graph and the predicted one that is as far down the list."""
+    """The differences between each gold graph and the predicted graph at the same position."""
     right, guessed = graphs_of(gold, "gold"), graphs_of(predicted, "predicted")
     found = match(right, guessed, exact=exact, seed=seed, jobs=jobs)
     return [_merged(one, other, found.mapping(k)) for k, (one, other) in enumerate(zip(right, guessed, strict=True))]
 
 
 def graph_diff(gold: Meaning, predicted: Meaning) -> GraphDiff:
-    """The differences of two graphs."""
+    """The difference between two graphs."""
     return graph_diffs([gold], [predicted])[0]
 
 
@@ -192,7 +192,7 @@ def _merged(gold: Graph, predicted: Graph, mapping: Mapping[str, str]) -> GraphD
 
 
 def _useful(gold: Graph, predicted: Graph, mapping: Mapping[str, str]) -> dict[str, str]:
-    """The mapping without pairs that have nothing in common: they are two nodes rather than a changed one."""
+    """The mapping without pairs that have nothing in common: these are two nodes, not a changed one."""
     right, guess = dict(gold.instances), dict(predicted.instances)
     used = {node for node, other in mapping.items() if _plain(guess[node]) == _plain(right[other])}
     golden = {_attribute_key(triple) for triple in gold.attributes}
@@ -211,7 +211,7 @@ def _useful(gold: Graph, predicted: Graph, mapping: Mapping[str, str]) -> dict[s
 
 
 def _names(gold: Graph, predicted: Graph, mapping: Mapping[str, str]) -> dict[str, str]:
-    """What the variables of the predicted graph are called: as those of the gold one, or by a name that is free."""
+    """The names of the variables of the predicted graph: those of the gold graph, or names that are not in use."""
     taken = set(gold.variables)
     names = {}
     for variable in predicted.variables:
@@ -224,7 +224,7 @@ def _names(gold: Graph, predicted: Graph, mapping: Mapping[str, str]) -> dict[st
 
 
 def _compared(gold: Sequence[Triple], predicted: Sequence[Triple], key: Any) -> tuple[DiffTriple, ...]:
-    """The triples of the gold graph, then those of the other that are not among them. One that is twice counts once."""
+    """The triples of the gold graph, then those that only the other has. A triple that occurs twice counts once."""
     right, guessed = ({key(triple): triple for triple in reversed(side)} for side in (gold, predicted))
     found = [DiffTriple(*right[k], "both" if k in guessed else "gold") for k in dict.fromkeys(map(key, gold))]
     extra = [k for k in dict.fromkeys(map(key, predicted)) if k not in right]

@@ -1,4 +1,4 @@
-"""A meaning graph in the language of Graphviz, for those who have it: ``dot -Tpdf``."""
+"""A meaning graph in the language of Graphviz (``dot -Tpdf``)."""
 
 from __future__ import annotations
 

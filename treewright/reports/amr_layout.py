@@ -1,11 +1,11 @@
-"""Where the boxes, roles and lines of a graph go, in layers (after Sugiyama, Tagawa and Toda 1981).
+"""The layered layout of a graph: positions of boxes, roles and lines (after Sugiyama, Tagawa and Toda 1981).
 
-1. Lines get a direction, down, so that none goes in a circle: :func:`downward`.
-2. A node is as far below the top as the longest path to it. Nodes take every other *band* of the drawing, roles the
-   bands between, and the words the last one. A line has a place of its own, a *bend*, in every band that it passes.
-3. The places of a band are sorted by the barycentres of what they are joined to, in the band above or below, again
-   and again; the order with the fewest crossings is taken: :func:`_ordered`.
-4. Places keep their distance and are otherwise as near as can be to what they are joined to, by least squares:
+1. Lines get a downward direction without cycles: :func:`downward`. 2. The depth of a node is the length of the longest
+path to it. Nodes occupy every other *band* of the drawing, roles the
+   bands between, and the words the last one. A line occupies a place, a *bend*, in every band that it passes.
+3. The places of a band are sorted repeatedly by the barycentres of their neighbours in the band above or below; the
+   order with the fewest crossings is used: :func:`_ordered`.
+4. Places keep a minimum distance and are otherwise as close as possible to their neighbours, by least squares:
    :func:`spread`.
 
 Lines are upright inside bands and curves between them. So for every graph, no two texts overlap, and no line passes
@@ -31,7 +31,7 @@ _STRAIGHT = 4  # how much more two bends of a line pull each other than others d
 
 
 class Sketch(NamedTuple):
-    """What is to be drawn: the sizes of boxes, roles and words, and what is joined to what.
+    """The input of the layout: the sizes of boxes, roles and words, and their connections.
 
     ``edges`` are (source, target), two different nodes, and ``roles`` the widths of their labels; ``aligned`` are
     (node, word).
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 class Line(NamedTuple):
     """The upright pieces of a line from above to below, as (x, top, bottom); curves join them.
 
-    ``points_up`` says that the lower end is where the edge begins. ``role`` is the piece whose place its label takes.
+    ``points_up`` says that the edge begins at the lower end. ``role`` is the piece that its label replaces.
     """
 
     pieces: tuple[tuple[float, float, float], ...]
@@ -67,7 +67,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Layers:
-    """Where everything goes; lists are in the order of those of the sketch."""
+    """The positions of all elements; lists have the order of the sketch."""
 
     width: float
     height: float
@@ -79,7 +79,7 @@ class Layers:
 
 
 def layers(sketch: Sketch, *, role_height: float = 14, word_height: float = 20) -> Layers:
-    """Find a place for everything in the drawing of a graph.
+    """Compute the layout of a graph.
 
     >>> found = layers(Sketch([(60, 20), (40, 20)], [(0, 1)], [30]))
     >>> [(place.x, place.top) for place in found.nodes], found.roles[0].top
@@ -95,10 +95,10 @@ def layers(sketch: Sketch, *, role_height: float = 14, word_height: float = 20) 
 
 
 def downward(nodes: int, edges: Sequence[tuple[int, int]], top: int) -> list[bool]:
-    """Of each edge, whether it is drawn from its source down to its target, and not up.
+    """For each edge, whether it is drawn downwards from its source to its target.
 
-    The top is above everything that is joined to it. So edges go up whose source cannot be reached from there in any
-    other way, and those that would close a circle.
+    The top is above all nodes that are connected to it. So an edge is drawn upwards if its source cannot be reached
+    from the top in another way, or if it would close a cycle.
 
     >>> downward(3, [(0, 1), (2, 1), (1, 0)], 0)
     [True, False, False]
@@ -119,7 +119,7 @@ def downward(nodes: int, edges: Sequence[tuple[int, int]], top: int) -> list[boo
         below[upper].append(lower)
 
     def reach(start: int) -> None:
-        """Go wherever edges lead, and draw those that are needed for it."""
+        """Follow edges to all reachable nodes, and draw the edges that are needed to reach them."""
         stack: list[tuple[int, int | None]] = [(start, None)]
         while stack:
             node, k = stack.pop()
@@ -221,7 +221,7 @@ class _Bands:
         return self.width[place] == 0.0
 
     def neighbours(self) -> tuple[list[list[int]], list[list[int]]]:
-        """What each place is joined to in the band above, and in the band below."""
+        """The neighbours of each place in the band above and in the band below."""
         above: list[list[int]] = [[] for _ in self.band]
         below: list[list[int]] = [[] for _ in self.band]
         for chain in (*self.edges, *self.links):
@@ -232,7 +232,7 @@ class _Bands:
 
 
 def _depths(nodes: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """The longest path to each node, from those that nothing leads to."""
+    """The length of the longest path to each node, from nodes without incoming edges."""
     below: list[list[int]] = [[] for _ in range(nodes)]
     waiting = [0] * nodes
     for upper, lower in pairs:
@@ -279,7 +279,7 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _crossings(order: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -> int:
-    """How many pairs of lines cross, all bands together."""
+    """The number of pairs of lines that cross, in all bands."""
     count = 0
     for upper, lower in pairwise(order):
         position = {place: k for k, place in enumerate(lower)}
@@ -296,10 +296,10 @@ def _crossings(order: Sequence[Sequence[int]], below: Sequence[Sequence[int]]) -
 
 
 def spread(wanted: Sequence[float], apart: Sequence[float]) -> list[float]:
-    """The numbers nearest to those wanted (least squares) of which each is so much greater than the one before.
+    """The numbers nearest to the given ones (least squares) that keep a minimum distance from each other.
 
     ``apart[k]`` is the least distance between number k and the next one. Without the distances this is isotonic
-    regression: numbers in the wrong order are pooled, and their mean is taken.
+    regression: numbers in the wrong order are pooled and replaced by their mean.
 
     >>> spread([0, 10, 11], [5, 5])
     [0.0, 8.0, 13.0]
@@ -319,7 +319,7 @@ def spread(wanted: Sequence[float], apart: Sequence[float]) -> list[float]:
 
 
 def _distances(bands: _Bands, band: Sequence[int]) -> list[float]:
-    """How far apart the middles of neighbours in a band must be."""
+    """The least distances between the centres of neighbours in a band."""
     found = []
     for left, right in pairwise(band):
         beside_line = bands.is_bend(left) or bands.is_bend(right)
@@ -331,7 +331,7 @@ def _distances(bands: _Bands, band: Sequence[int]) -> list[float]:
 
 
 def _middles(bands: _Bands, order: Sequence[Sequence[int]]) -> list[float]:
-    """The x of the middle of each place. Words are close together, and everything else is drawn to them."""
+    """The x of the centre of each place. Words are close together, and all other places are attracted to them."""
     above, below = bands.neighbours()
     middles = [0.0] * len(bands.band)
     apart = [_distances(bands, band) for band in order]
@@ -350,7 +350,7 @@ def _middles(bands: _Bands, order: Sequence[Sequence[int]]) -> list[float]:
 
 
 def _pulled(place: int, joined: Sequence[int], middles: Sequence[float], bands: _Bands) -> float:
-    """Where a place would be if nothing else were in its band."""
+    """The preferred position of a place, without the others in its band."""
     if not joined:
         return middles[place]
     weights = [_STRAIGHT if bands.is_bend(place) and bands.is_bend(other) else 1 for other in joined]
@@ -358,7 +358,7 @@ def _pulled(place: int, joined: Sequence[int], middles: Sequence[float], bands: 
 
 
 def _placed(sketch: Sketch, bands: _Bands, order: Sequence[Sequence[int]], middles: Sequence[float]) -> Layers:
-    """Everything with its height, from 0 at the left and at the top."""
+    """The final layout, with coordinates from 0 at the left and at the top."""
     left = min(middles[place] - bands.width[place] / 2 for place in range(len(middles)))
     right = max(middles[place] + bands.width[place] / 2 for place in range(len(middles)))
     x = [middle - left for middle in middles]
@@ -392,7 +392,7 @@ def _placed(sketch: Sketch, bands: _Bands, order: Sequence[Sequence[int]], middl
 
 
 def _ends(bands: _Bands, x: Sequence[float]) -> list[tuple[float, float]]:
-    """Where lines leave their upper box and arrive at their lower one: side by side, in the order of where they go."""
+    """The points where lines leave their upper box and reach their lower one, in the order of their other ends."""
     chains = [*bands.edges, *bands.links]
     found = [[0.0, 0.0] for _ in chains]
     for side in (0, 1):
@@ -408,7 +408,7 @@ def _ends(bands: _Bands, x: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _rows(bands: _Bands, order: Sequence[Sequence[int]], x: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The upper and the lower side of each band; there is more room before it where lines go far to the side."""
+    """The upper and the lower side of each band; the gap above it is larger if lines go far to the side."""
     farthest = [0.0] * len(order)
     for chain in (*bands.edges, *bands.links):
         for upper, lower in pairwise(chain):

@@ -1,10 +1,10 @@
-"""A meaning graph as a picture: one SVG document, for web pages and for print.
+"""Drawings of meaning graphs as SVG documents.
 
-Concepts are boxes, in layers below the top, and roles are on the lines between them. An arrow points where its edge
-does, so no role is inverse. Constants (``:quant 2``) are in the box of their node. Of the lines down to a node, all but
-the first are dashed: these are the reentrancies. The words are below, with thin lines to the nodes that come from them.
+Concepts are boxes, in layers below the top, and roles are on the lines between them. An arrow has the direction of its
+edge, so no role is inverse. Constants (``:quant 2``) are in the box of their node. All lines down to a node except the
+first are dashed: these are the reentrancies. The words are below, with thin lines to their nodes.
 
-:func:`amr_diff_svg` draws two graphs as one, with what only one of them has in another colour and behind a sign.
+:func:`amr_diff_svg` draws two graphs as one; triples that only one of them has are in another colour and have a sign.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LINE = 15  # from one line in a box to the next
 _ARROW = 7  # length of an arrow; it is as wide
 _SIGNS: dict[Side, str] = {"both": "", "gold": "− ", "predicted": "+ "}
 
-# Attributes are understood by every program that reads SVG. What style sheets add may get lost without harm.
+# Every SVG reader understands attributes. The style sheet only adds to them.
 _STYLES = {
     "paper": 'class="tw-paper" fill="#ffffff"',
     "word": 'class="tw-word" fill="#111111"',
@@ -43,7 +43,7 @@ _STYLES = {
     "again": 'class="tw-arc" fill="none" stroke="#5a6672" stroke-width="1.2" stroke-dasharray="5 3"',
     "tip": 'class="tw-tip" fill="#5a6672"',
 }
-# What only one graph has, by colour, and also by its sign and its line: colours that nearly everybody can tell apart.
+# Triples of only one graph: colours that are easy to distinguish, and also a sign and a line style.
 _ONLY = {"gold": ("tw-gold", "#b34700", 'stroke-dasharray="7 3"'), "predicted": ("tw-new", "#0062a8", "")}
 _SHEET = (
     "@media screen and (prefers-color-scheme:dark){.tw-paper{fill:#15181d}.tw-word{fill:#f2f2f2}.tw-tag{fill:#a8b0ba}"
@@ -69,7 +69,7 @@ class _Box(NamedTuple):
     is_top: bool
 
     def size(self) -> tuple[float, float]:
-        """How wide and how high it is."""
+        """The width and the height of the box."""
         widest = max(text_width(text.text, text.size) for text in self.texts)
         return widest + 2.0 * _PADDING, _LINE * len(self.texts) + 8.0
 
@@ -85,7 +85,7 @@ class _Edge(NamedTuple):
 
 
 class _Figure(NamedTuple):
-    """What is drawn."""
+    """The elements of the drawing."""
 
     boxes: Sequence[_Box]
     edges: Sequence[_Edge]
@@ -93,7 +93,7 @@ class _Figure(NamedTuple):
     aligned: Sequence[tuple[int, int]]
     top: int
     in_words: str
-    """What the drawing says, for those who cannot see it."""
+    """A description of the drawing for screen readers."""
 
     def sketch(self) -> Sketch:
         """The sizes of its parts."""
@@ -108,10 +108,10 @@ class _Figure(NamedTuple):
 
 
 def amr_svg(meaning: Graph | Sentence, *, alignment: Alignment | None = None, title: str | None = None) -> str:
-    """Draw a meaning graph, or that of a sentence, with its words: an SVG document that needs nothing else.
+    """Draw a meaning graph, or that of a sentence, with its words, as a self-contained SVG document.
 
-    The lines to the words are those of an alignment, or else those that the graph has. The title is written over the
-    drawing; without one, programs that read the drawing aloud take the words.
+    The lines to the words follow the given alignment, or that of the graph. The title is written above the drawing;
+    without one, screen readers use the words.
 
     >>> graph = Graph.from_penman("(w / want-01 :ARG0 (b / boy) :ARG1 (g / go-02 :ARG0 b))")
     >>> drawing = amr_svg(Sentence(Sentence.from_words("The boy wants to go".split()).tokens, graph=graph))
@@ -126,10 +126,10 @@ def amr_svg(meaning: Graph | Sentence, *, alignment: Alignment | None = None, ti
 
 
 def amr_diff_svg(difference: GraphDiff, words: Sequence[str] = (), *, title: str | None = None) -> str:
-    """Draw how a predicted graph differs from a gold one.
+    """Draw the difference between a predicted and a gold graph.
 
-    What only the gold graph has is orange, dashed, and behind a minus; what only the predicted one has is blue and
-    behind a plus.
+    Missing triples, which only the gold graph has, are orange and dashed and have a minus; extra triples are blue and
+    have a plus.
     """
     heading = title if title is not None else " ".join(words)
     return _svg(_difference_figure(difference, words), heading, written=title is not None)
@@ -281,7 +281,7 @@ def _box(box: _Box, place: Place) -> list[str]:
 
 
 def _path(line: Line) -> str:
-    """Upright pieces and the curves between them; where the role is, there is no line."""
+    """The vertical pieces of a line and the curves between them, with a gap for the role."""
     (x, top, bottom), *rest = line.pieces
     path = [f"M{_number(x)} {_number(top)}"]
     if bottom > top:
@@ -301,7 +301,7 @@ def _path(line: Line) -> str:
 
 
 def _arrow(line: Line) -> str:
-    """At the lower end, or at the upper one."""
+    """The arrow at the lower end of a line, or at the upper one."""
     x, y = (line.pieces[0][0], line.pieces[0][1]) if line.points_up else (line.pieces[-1][0], line.pieces[-1][1])
     length = _ARROW if line.points_up else -_ARROW
     corners = ((-_ARROW / 2, length), (_ARROW / 2, length), (0, 0))

@@ -1,4 +1,4 @@
-"""The arcs of a dependency tree, and how they are stacked so that a drawing stays flat and nothing overlaps."""
+"""The arcs of a dependency tree, and their levels in a drawing without overlaps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Arc(NamedTuple):
 def sentence_arcs(sentence: Sentence) -> list[Arc]:
     """One arc for each word that has a head, in the order of the words. A relation ``_`` becomes an empty label.
 
-    What the heads make up need not be a tree: parsers in training, and files, have cycles and several roots.
+    The heads need not form a tree: parsers in training, and files, have cycles and several roots.
     """
     arcs = []
     for number, token in enumerate(sentence.tokens, 1):
@@ -55,14 +55,14 @@ def inside(inner: Arc, outer: Arc) -> bool:
 
 
 def overlap(one: Arc, other: Arc) -> bool:
-    """Whether there is a place between two words that both arcs pass: they are nested, or they cross."""
+    """Whether two arcs pass over the same gap between two words: they are nested, or they cross."""
     return one.left < other.right and other.left < one.right
 
 
 def stack(arcs: Iterable[Arc], above: Callable[[Arc, Arc], bool], apart: Callable[[Arc, Arc], bool]) -> dict[Arc, int]:
-    """Give each arc in turn the lowest level, from 1, that suits the arcs before it.
+    """Assign to each arc in turn the lowest level, from 1, that is compatible with the arcs before it.
 
-    It lies higher than those that it must be ``above``, and not at the level of those that it must be kept
+    An arc is higher than those that it must be ``above``, and not on the level of those that it must be kept
     ``apart`` from.
 
     >>> long, short, crossing = Arc(1, 3, ""), Arc(3, 2, ""), Arc(4, 2, "")

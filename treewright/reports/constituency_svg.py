@@ -1,11 +1,11 @@
-"""A constituency tree as a picture: one SVG document, for web pages and for print.
+"""Drawings of constituency trees as SVG documents.
 
-The words are on one line and their tags right above them. Every constituent is as low as possible above the words that
-it spans, and joined to its children by straight lines, down from a bar. So the picture keeps two promises for any
-tree: texts never overlap, and no line passes through a text or meets a line of another constituent. For
-whatever belongs to a constituent is in the columns of its own words, and nothing but its ancestors is above it.
+The words are on one line and their tags above them. Every constituent is as low as possible above the words that it
+spans, and straight lines from a bar lead down to its children. For any tree, texts do not overlap, and no line passes
+through a text or meets a line of another constituent: all parts of a constituent are in the columns of its own words,
+and only its ancestors are above it.
 
-The same plan, in columns and rows, serves :mod:`~treewright.reports.constituency_text`.
+:mod:`~treewright.reports.constituency_text` uses the same layout, in columns and rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ABOVE = 3  # from the end of a line to the letters below it
 _BEND = 6  # radius of the corners
 _HINT = 80  # letters of the words that a constituent shows when it is pointed at
 
-# Attributes are understood by every program that reads SVG. What style sheets add may get lost without harm.
+# Every SVG reader understands attributes. The style sheet only adds to them.
 _STYLES = {
     "paper": 'class="tw-paper" fill="#ffffff"',
     "word": 'class="tw-word" fill="#111111"',
@@ -75,7 +75,7 @@ class Branch(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes. ``labels`` and ``branches`` are those of ``nodes`` above tags, in the same order."""
+    """The positions of all elements. ``labels`` and ``branches`` are those of ``nodes`` above tags, in this order."""
 
     width: float
     height: float
@@ -87,11 +87,11 @@ class Layout:
 
 
 def constituency_svg(tree: Tree | Sentence, *, title: str | None = None) -> str:
-    """Draw a constituency tree, or that of a sentence: an SVG document that needs nothing else.
+    """Draw a constituency tree, or that of a sentence, as a self-contained SVG document.
 
-    The tree is drawn as it is, with traces (in italics) and functions; only a node without a label around all of it is
-    left out. The title is written over the drawing; without one, programs that read the drawing aloud take the words.
-    In a web page, several drawings can stand side by side.
+    The drawing includes traces (in italics) and function tags; only an outermost node without a label is omitted. The
+    title is written above the drawing; without one, screen readers use the words. A web page can contain several
+    drawings.
 
     >>> tree = Tree("S", (Tree("NP", (Tree("PRP", ("They",)),)), Tree("VBD", ("sat",))))
     >>> print(constituency_svg(tree).splitlines()[1])
@@ -125,7 +125,7 @@ def constituency_svg(tree: Tree | Sentence, *, title: str | None = None) -> str:
 
 
 def drawn_tree(tree: Tree | Sentence) -> Tree:
-    """The tree to be drawn: that of a sentence, without a node around all of it that has no label."""
+    """The tree to draw: that of a sentence, without an outermost node that has no label."""
     if isinstance(tree, Sentence):
         if tree.tree is None:
             raise CorpusError(
@@ -138,7 +138,7 @@ def drawn_tree(tree: Tree | Sentence) -> Tree:
 
 
 def layout(tree: Tree, title: str | None = None) -> Layout:
-    """Find a place for everything in the drawing of a tree.
+    """Compute the layout of the drawing of a tree.
 
     >>> drawing = layout(Tree("S", (Tree("NP", (Tree("PRP", ("They",)),)), Tree("VBD", ("sat",)))))
     >>> [word.x for word in drawing.words], [(label.text, label.x, label.y) for label in drawing.labels]
@@ -205,10 +205,10 @@ def flatten(tree: Tree) -> list[Node]:
 
 
 def place(nodes: Sequence[Node], widths: Sequence[int], gap: int) -> tuple[list[int], int]:
-    """The middle of each node, and how wide all of them are together.
+    """The centre of each node, and the width of the drawing.
 
-    A node is in the middle between its first and its last child, but as far to one side as its width demands. A column
-    of only children is straight. Where a label is wider than the words below, they move apart.
+    A node is centred between its first and its last child, shifted to one side if its width requires it. A chain of
+    only children is vertical. If a label is wider than the words below, the words move apart.
     """
     needs = list(widths)
     for number in range(len(nodes) - 1, -1, -1):
@@ -238,7 +238,7 @@ def place(nodes: Sequence[Node], widths: Sequence[int], gap: int) -> tuple[list[
 
 
 def _top(node: Node, baseline: float) -> float:
-    """Where a line from above ends: over the label, the tag, or the word if it has none."""
+    """The end of a line from above: over the label, the tag, or the word if it has no tag."""
     if node.height:
         return baseline - 0.8 * _LABEL - _ABOVE if node.label else baseline + _BELOW
     return baseline - 0.8 * _TAG - _ABOVE if node.label else baseline + _TAG_LINE - 0.8 * _WORD - _ABOVE

@@ -1,4 +1,4 @@
-"""A constituency tree in letters, for the terminal: drawn with lines, or in brackets where it is too wide for that."""
+"""Drawings of constituency trees as text: with lines, or in brackets if the tree is too wide."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NARROWEST = 40  # columns: below this even the words have no room
 _WIDEST_LABEL = 16  # columns that a label keeps where the width is limited
 _SHORTEST = 8  # columns that a word keeps to have its closing brackets beside it
 _GAP = 2  # columns between two words
-_LARGEST = 4_000_000  # characters of a drawing; beyond that nobody looks at it, and memory runs out
+_LARGEST = 4_000_000  # characters of a drawing; larger ones are unreadable and use too much memory
 _INDENT = 2
 _PAGE = 100  # columns of brackets where there is no limit
 _LINES = {  # by where lines leave a cell: up, down, left, right
@@ -48,8 +48,8 @@ def constituency_text(tree: Tree | Sentence, *, width: int | None = None) -> str
      DT   JJ   NN  VBD
     the  fat  cat  sat
 
-    A tree that is wider than that is written in brackets. What fits into a line stays in one; very long words and
-    labels are shortened.
+    A wider tree is written in brackets. A constituent that fits into a line is not split; very long words and labels
+    are shortened.
 
     >>> print(constituency_text(Tree("NP", (subject, subject, subject)), width=40))
     (NP
@@ -68,7 +68,7 @@ def constituency_text(tree: Tree | Sentence, *, width: int | None = None) -> str
 
 
 def _drawing(nodes: Sequence[Node], words: Sequence[str], width: int | None) -> list[str] | None:
-    """The tree with lines, or None where there is no room for it.
+    """The tree drawn with lines, or None if it is too wide.
 
     From the top, there are two rows for each level, one for labels and one for the lines below them, then one for the
     tags and one for the words.

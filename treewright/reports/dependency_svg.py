@@ -1,8 +1,8 @@
-"""A dependency tree as a picture: one SVG document, for web pages and for print.
+"""Drawings of dependency trees as SVG documents.
 
-Arcs have flat tops and straight legs. That makes three promises possible, which :func:`layout` keeps for every
-tree: no two arcs share a piece of line, no label lies on another one, and no line passes through a label, also
-where arcs cross. The height grows with how deep arcs are nested, not with their length.
+Arcs have flat tops and straight legs. For every tree, :func:`layout` guarantees that no two arcs share a piece of line,
+that labels do not overlap, and that no line passes through a label, even if arcs cross. The height grows with the
+nesting of arcs, not with their length.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WIDTHS = {  # of letters in DejaVu Sans, the widest of the fonts that "sans-ser
     )
     for letter in letters
 }
-# Attributes are understood by every program that reads SVG. What style sheets add may get lost without harm.
+# Every SVG reader understands attributes. The style sheet only adds to them.
 _STYLES = {
     "paper": 'class="tw-paper" fill="#ffffff"',
     "word": 'class="tw-word" fill="#111111"',
@@ -63,7 +63,7 @@ _SHEET = (
 
 
 class Box(NamedTuple):
-    """A rectangle that something takes up."""
+    """The rectangle of an element."""
 
     left: float
     top: float
@@ -72,7 +72,7 @@ class Box(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A piece of text, where its baseline has its middle, and how big its letters are."""
+    """A text, the position of the centre of its baseline, and the size of its letters."""
 
     text: str
     x: float
@@ -81,13 +81,13 @@ class Text(NamedTuple):
 
     @property
     def box(self) -> Box:
-        """The place that it takes, by estimate."""
+        """The estimated rectangle of the text."""
         half = text_width(self.text, self.size) / 2
         return Box(self.x - half, self.y - 0.8 * self.size, self.x + half, self.y + 0.25 * self.size)
 
 
 class Line(NamedTuple):
-    """An arc: the places of its legs, and the height of its top. The line of a root is one leg only."""
+    """An arc: the positions of its legs, and the height of its top. The line of a root is a single leg."""
 
     arc: Arc
     start: float
@@ -97,7 +97,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes. ``labels`` has a place for each of ``lines``, and None where there is no relation."""
+    """The positions of all elements. ``labels`` has one entry per line, and None where there is no relation."""
 
     width: float
     height: float
@@ -110,10 +110,10 @@ class Layout:
 
 
 def dependency_svg(sentence: Sentence, *, title: str | None = None) -> str:
-    """Draw the dependency tree of a sentence: an SVG document that needs nothing else.
+    """Draw the dependency tree of a sentence as a self-contained SVG document.
 
-    Words without a head have no arc. The title is written over the drawing; without one, programs that read
-    the drawing aloud take the words. In a web page, several drawings can stand side by side.
+    Words without a head have no arc. The title is written above the drawing; without one, screen readers use the
+    words. A web page can contain several drawings.
 
     >>> from treewright.corpora import Token
     >>> they, sat = Token("They", upos="PRON", head=2, deprel="nsubj"), Token("sat", upos="VERB", head=0, deprel="root")
@@ -151,7 +151,7 @@ def dependency_svg(sentence: Sentence, *, title: str | None = None) -> str:
 
 
 def layout(sentence: Sentence, title: str | None = None) -> Layout:
-    """Find a place for everything in the drawing of a sentence.
+    """Compute the layout of the drawing of a sentence.
 
     >>> from treewright.corpora import Token
     >>> [word.x for word in layout(Sentence((Token("They", head=2, deprel="nsubj"), Token("sat", head=0)))).words]
@@ -206,7 +206,7 @@ def layout(sentence: Sentence, title: str | None = None) -> Layout:
 
 
 def text_width(text: str, size: int) -> int:
-    """How wide a text is at most, by estimate: fonts differ, and there is none here to ask."""
+    """An estimate of the largest width of a text over common fonts."""
     return ceil(size * sum(_WIDTHS[c] if c in _WIDTHS else _other_width(c) for c in text))
 
 
@@ -219,7 +219,7 @@ def _other_width(letter: str) -> float:
 
 
 def _levels(arcs: Sequence[Arc]) -> dict[Arc, int]:
-    """Short arcs first, so that those inside an arc are there before it. Roots come from above everything."""
+    """Short arcs first, so that the arcs inside an arc precede it; lines of roots come last."""
     between = sorted((arc for arc in arcs if arc.head), key=lambda arc: (arc.right - arc.left, arc.left))
     levels = stack(between, lambda arc, other: inside(other, arc), overlap)
     top = 1 + max(levels.values(), default=0)
@@ -227,14 +227,14 @@ def _levels(arcs: Sequence[Arc]) -> dict[Arc, int]:
 
 
 class _Post(NamedTuple):
-    """Where a leg stands: at which word, and how far to the right of its middle."""
+    """The position of a leg: its word, and the offset to the right of the word's centre."""
 
     word: int
     offset: float
 
 
 def _ports(words: int, levels: dict[Arc, int]) -> list[dict[Arc, _Post]]:
-    """For each word (at 0: none) the legs that stand on it.
+    """The legs of each word (index 0 is unused).
 
     From left to right: arcs to the left, the longest one last; the root's; arcs to the right, the longest one
     first. So the legs of nested arcs are nested too.
@@ -253,7 +253,7 @@ def _ports(words: int, levels: dict[Arc, int]) -> list[dict[Arc, _Post]]:
 
 
 def _posts(arc: Arc, levels: dict[Arc, int], ports: list[dict[Arc, _Post]]) -> list[_Post]:
-    """The legs that an arc's label has to keep clear of, from left to right: its own, and those that cross its top."""
+    """The legs that an arc's label must avoid, from left to right: its own, and those that cross its top."""
     if not arc.head:
         return [ports[arc.dependent][arc]]
     crossing = [
@@ -270,7 +270,7 @@ def _x(post: _Post, centres: Sequence[float]) -> float:
 
 
 def _centres(slots: Sequence[int], posts: dict[Arc, list[_Post]]) -> list[float]:
-    """The middles of the words, so far apart that all texts have their place."""
+    """The centres of the words, with enough distance for all texts."""
     apart = [(k, k + 1, (a + b) / 2 + _WORD_GAP) for k, (a, b) in enumerate(pairwise(slots))]
 
     def keep_apart(left: _Post, right: _Post, distance: float) -> None:
@@ -292,10 +292,10 @@ def _centres(slots: Sequence[int], posts: dict[Arc, list[_Post]]) -> list[float]
 
 
 def _solve(count: int, apart: Iterable[tuple[int, int, float]]) -> list[float]:
-    """Numbers from 0 of which the second of each pair is so much greater than the first.
+    """Numbers from 0 that satisfy lower bounds on the differences of pairs.
 
-    The least such numbers put all slack on one side, the greatest with the same end on the other. Half way
-    between them it is spread, and the conditions still hold.
+    The least solution has all slack on one side, the greatest with the same end on the other. Their mean distributes
+    the slack and still satisfies the bounds.
     """
     ordered = sorted(apart)
     least = [0.0] * count
@@ -308,7 +308,7 @@ def _solve(count: int, apart: Iterable[tuple[int, int, float]]) -> list[float]:
 
 
 def _free_place(width: float, posts: Sequence[float]) -> float:
-    """The middle for a label: as near as possible to the middle of its arc, but clear of the lines."""
+    """The centre of a label: as near as possible to the centre of its arc, without touching lines."""
     middle = (posts[0] + posts[-1]) / 2
     half = width / 2 + _LABEL_GAP
     places = [
@@ -318,7 +318,7 @@ def _free_place(width: float, posts: Sequence[float]) -> float:
 
 
 def _in_words(sentence: Sentence) -> str:
-    """The tree as a list of its arcs, for those who cannot see the drawing."""
+    """The tree as a list of its arcs, for screen readers."""
     phrases = []
     for arc in sentence_arcs(sentence):
         head = f" of {sentence.tokens[arc.head - 1].form}" if arc.head else ""
@@ -351,7 +351,7 @@ def _text(text: Text, style: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text as XML; what XML cannot hold is shown as U+FFFD, the sign for that."""
+    """A text as XML; characters that XML does not allow become U+FFFD."""
     return escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)
 
 

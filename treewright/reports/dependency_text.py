@@ -1,4 +1,4 @@
-"""A dependency tree in letters, for the terminal: one word a line, and the arcs beside the words."""
+"""Drawings of dependency trees as text: one word per line, and the arcs beside the words."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def dependency_text(sentence: Sentence, *, width: int | None = None) -> str:
     """Draw the dependency tree of a sentence with lines of text.
 
     Each line has the arcs, the word's number, the word, its part of speech, its relation and its head's number.
-    At most ``width`` columns are used. If need be, long words are shortened, and then the parts of speech and at
-    last the arcs are left out.
+    At most ``width`` columns are used. If necessary, long words are shortened, then the parts of speech are omitted,
+    and finally the arcs.
 
-    An arrow ends at the word that is to the right of it, or, if other arcs begin there, just before them. A line
-    that ends at ``│`` goes on behind it.
+    An arrow ends at the word to the right of it, or, if other arcs begin there, just before them. A line that ends at
+    ``│`` continues behind it.
 
     >>> from treewright.corpora import Token
     >>> rows = [("They", 2, "nsubj"), ("sat", 0, "root"), ("on", 5, "case"), ("the", 5, "det"), ("mat", 2, "obl")]
@@ -61,7 +61,7 @@ def dependency_text(sentence: Sentence, *, width: int | None = None) -> str:
 
 
 def draw_arcs(words: int, arcs: Sequence[Arc]) -> list[str]:
-    """The arcs as a picture with one line for each word, all of the same width. Nearest to the words is level 1."""
+    """The arcs as lines of text, one per word and all of the same width. Level 1 is nearest to the words."""
     levels = _levels(words, arcs)
     deepest = max(levels.values(), default=0)
     cells = [[" "] * (2 * deepest) for _ in range(words + 1)]
@@ -96,10 +96,10 @@ def draw_arcs(words: int, arcs: Sequence[Arc]) -> list[str]:
 
 
 def _levels(words: int, arcs: Sequence[Arc]) -> dict[Arc, int]:
-    """Arcs inside others are nearer to the words, and so are arcs that begin where another one arrives.
+    """The levels of arcs: arcs inside others are nearer to the words, and so are arcs that begin where another ends.
 
-    The second condition keeps apart, in the only line that a word has, what comes from what goes. In a tree
-    without crossing arcs both can be met, by placing what is below a word before the arc to that word.
+    The second condition separates incoming from outgoing arcs on the single line of a word. In a projective tree both
+    conditions can be met, by placing the arcs below a word before the arc to that word.
     """
     below: list[list[Arc]] = [[] for _ in range(words + 1)]
     for arc in sorted(arcs, key=lambda arc: arc.right - arc.left):
@@ -131,7 +131,7 @@ def _fitting(
     relations: list[str],
     heads: list[str],
 ) -> tuple[list[str], list[str], list[str]]:
-    """Arcs, words and parts of speech, with as much of them as there is room for."""
+    """Arcs, words and parts of speech, as far as the width allows."""
     nothing = [""] * len(forms)
     for arcs, classes in ((pictures, tags), (pictures, nothing), (nothing, nothing)):
         beside = [column for column in (numbers, classes, relations, heads) if any(column)]
@@ -142,7 +142,7 @@ def _fitting(
 
 
 def _printable(text: str) -> str:
-    """A text without what would move the cursor, or turn the direction of what comes after it."""
+    """A text without characters that move the cursor or change the writing direction."""
     return "".join("\ufffd" if _unprintable(c) else c for c in text)
 
 
@@ -151,7 +151,7 @@ def _unprintable(letter: str) -> bool:
 
 
 def text_columns(text: str) -> int:
-    """How many columns of a terminal a text takes: East Asian characters two, combining ones none.
+    """The number of terminal columns of a text: East Asian characters take two, combining ones none.
 
     >>> text_columns("cat"), text_columns("猫"), text_columns("cha\u0302t")
     (3, 2, 4)

@@ -5,9 +5,11 @@ from treewright.search.compiling import compiled, inlined, interpreted, kernel
 from treewright.search.environment import Environment, Results, Rollouts
 from treewright.search.hashing import cross2, cross3, mix, string_hash
 from treewright.search.planning import Features, Planner
-from treewright.search.rollouts import TransitionEnvironment
+from treewright.search.policy import Policy, Scorer, Scoring, Scratch, Sizes
+from treewright.search.records import record
 from treewright.search.running import Decoded, Trajectory, decode, trajectory
 from treewright.search.task import Packed, Task
+from treewright.search.transition_environment import TransitionEnvironment
 
 __all__ = [
     "CheckReport",
@@ -16,8 +18,13 @@ __all__ = [
     "Features",
     "Packed",
     "Planner",
+    "Policy",
     "Results",
     "Rollouts",
+    "Scorer",
+    "Scoring",
+    "Scratch",
+    "Sizes",
     "Task",
     "Trajectory",
     "TransitionEnvironment",
@@ -30,6 +37,7 @@ __all__ = [
     "interpreted",
     "kernel",
     "mix",
+    "record",
     "string_hash",
     "trajectory",
 ]

@@ -14,7 +14,7 @@ from numba.core.errors import NumbaError
 from treewright.errors import TaskError
 from treewright.search.compiling import interpreted, kernel
 from treewright.search.diagnosis import explain_compilation
-from treewright.search.running import shape_of
+from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
 
 __all__ = ["CheckReport", "check_task", "preflight"]
@@ -91,7 +91,7 @@ def check_task(
     try:
         if not sentences:
             raise _Wrong("the corpus is empty: there is nothing to check with")
-        shape_of(task)
+        LINEAR.scratch(task)
         for function in ("is_final", "step", "features", "expert_costs", "loss"):
             if getattr(type(task), function) is getattr(Task, function):
                 raise _Wrong(f"`{function}` is not defined")
@@ -235,6 +235,18 @@ class _Episode:
             if (self.out_features < 0).any():
                 raise _Wrong(f"`{function}` gives a negative feature in {self.where(path)}: features are below 2³¹")
 
+    def positions(self, buffer: Buffer, path: Sequence[int]) -> None:
+        """Are the positions as declared?"""
+        out = np.zeros(self.task.max_positions, np.int32)
+        count = self.number(int, "positions", buffer, path, out)
+        if count != self.task.max_positions:
+            raise _Wrong(
+                f"`positions` says {count} in {self.where(path)}; max_positions is {self.task.max_positions}, and "
+                "every state has the same number of positions"
+            )
+        if ((out < -1) | (out > self.n)).any():
+            raise _Wrong(f"`positions` gives {out.tolist()} in {self.where(path)}: they lie between -1 and n")
+
 
 def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -> list[int]:
     """Walk at random to the end, trying every action on the way; return the actions taken."""
@@ -250,6 +262,7 @@ def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -
         if actions != episode.actions(buffer, path):
             raise _Wrong(f"`actions` gives another answer when asked again in {episode.where(path)}")
         episode.features(buffer, path, actions)
+        episode.positions(buffer, path)
         episode.costs(buffer, path, actions)
         successors = [episode.step(buffer, path, action) for action in actions]
         chosen = int(rng.integers(len(actions)))
@@ -342,7 +355,16 @@ def _follow_expert(episode: _Episode, buffer: Buffer, least: float) -> None:
 
 @kernel
 def replay_pass(
-    task: Any, corpus: Any, i: int, path: Any, states: Any, counts: Any, actions: Any, costs: Any, features: Any
+    task: Any,
+    corpus: Any,
+    i: int,
+    path: Any,
+    states: Any,
+    counts: Any,
+    actions: Any,
+    costs: Any,
+    features: Any,
+    positions: Any,
 ) -> float:
     """Take given actions and write down all that the task says on the way."""
     x = task.instance_view(corpus, i)
@@ -358,6 +380,7 @@ def replay_pass(
         counts[t, 0] = n
         counts[t, 1] = task.features(x, state, features[t])
         counts[t, 2] = task.action_features(x, state, path[t], features[t, features.shape[1] // 2 :])
+        counts[t, 3] = task.positions(x, state, positions[t])
         task.expert_costs(x, state, actions[t], n, costs[t])
         task.step(x, state, path[t])
     return -1.0
@@ -368,18 +391,26 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
     steps, size = len(path) + 1, task.state_size(int(packed.lengths[i]))
 
     def run(function: Any, which: Task) -> tuple[Any, ...]:
-        states, counts = np.zeros((steps, size), np.int32), np.zeros((steps, 3), np.int64)
+        states, counts = np.zeros((steps, size), np.int32), np.zeros((steps, 4), np.int64)
         actions, costs = np.zeros((steps, task.n_actions), np.int32), np.zeros((steps, task.n_actions))
         features = np.zeros((steps, 2 * task.max_features), np.int32)
-        taken = np.array(path, np.int64)
-        loss = function(which, packed.arrays, i, taken, states, counts, actions, costs, features)
-        return states, counts, actions, costs, features, np.array([loss])
+        positions, taken = np.zeros((steps, task.max_positions), np.int32), np.array(path, np.int64)
+        loss = function(which, packed.arrays, i, taken, states, counts, actions, costs, features, positions)
+        return states, counts, actions, costs, features, positions, np.array([loss])
 
     try:
         compiled = run(replay_pass, task)
     except NumbaError as error:
         raise _Wrong(explain_compilation(packed, error)) from None
-    names = ("`step`", "the number of actions or features", "`actions`", "`expert_costs`", "`features`", "`loss`")
+    names = (
+        "`step`",
+        "the number of actions, features or positions",
+        "`actions`",
+        "`expert_costs`",
+        "`features`",
+        "`positions`",
+        "`loss`",
+    )
     for name, a, b in zip(names, compiled, run(interpreted(replay_pass), plain), strict=True):
         if not np.array_equal(a, b, equal_nan=True):
             t = int(np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))[0])

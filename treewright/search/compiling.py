@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import types as python_types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 import numba
 from numba import config, njit
 from numba.core.dispatcher import Dispatcher
+from numba.extending import overload_method
 
 internals: Any
 try:
@@ -25,29 +26,41 @@ try:
 except (ImportError, AttributeError):
     internals = None
 
-__all__ = ["compiled", "inlined", "interpreted", "kernel", "lean"]
+__all__ = ["Methods", "compiled", "inlined", "interpreted", "kernel", "lean"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
+_WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _warned = False
 
 
 def compiled(function: Function) -> Function:
-    """Compile a helper that tasks and kernels call. It ends up inside its callers, so it needs no cache."""
-    return cast(Function, njit(_nrt=True, **_OPTIONS)(function))
+    """Compile a helper that tasks and kernels call. It becomes part of its callers, so it needs no cache."""
+    return _helper(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a helper into its callers: for the inner loop, where handing over dozens of arrays costs much."""
-    return cast(Function, njit(inline="always", **_OPTIONS)(function))
+    """Compile a helper of the inner loop into its callers, without counting references, as :func:`lean` does.
+
+    It saves the call, which costs much where dozens of arrays are arguments.
+    """
+    return _helper(function, _nrt=False, forceinline=True)
 
 
 def lean(function: Function) -> Function:
-    """Compile a helper that makes no arrays of its own: without counting references, which costs an atomic operation
-    for each array that is handed over.
+    """Compile a helper that allocates no arrays: without counting references, which costs an atomic operation for each
+    array argument.
     """
-    return cast(Function, njit(_nrt=False, **_OPTIONS)(function))
+    return _helper(function, _nrt=False)
+
+
+def _helper(function: Function, **options: bool) -> Function:
+    if config.DISABLE_JIT:
+        return function
+    if internals is None:
+        return cast(Function, njit(**options, **_OPTIONS)(function))
+    return cast(Function, internals.Kernel(function, targetoptions={**_WHOLE, "forceinline": False, **options}))
 
 
 def kernel(function: Function) -> Function:
@@ -60,7 +73,7 @@ def kernel(function: Function) -> Function:
             "every process compiles again, which takes some seconds."
         )
         return cast(Function, njit(**_OPTIONS)(function))
-    made = internals.Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **_OPTIONS})
+    made = internals.Kernel(function, targetoptions=_WHOLE)
     try:
         made.enable_caching()
     except RuntimeError as error:  # Numba found no cache folder that it can write to
@@ -69,6 +82,36 @@ def kernel(function: Function) -> Function:
             "Set NUMBA_CACHE_DIR to a folder that can be written."
         )
     return cast(Function, made)
+
+
+class Methods:
+    """Functions that compiled code calls as methods of a Numba type: ``find(type, name)`` is what a call runs.
+
+    ``find`` returns None for a name that is none. Where the private parts of Numba are not known, each name has to be
+    declared before it is used.
+    """
+
+    def __init__(self, kind: type, find: Callable[[Any, str], Any]) -> None:
+        self._kind, self._find, self._declared = kind, find, set[str]()
+        if internals is not None:
+            internals.give_methods(kind, find)
+
+    def declare(self, names: Iterable[str]) -> None:
+        """Say which names some objects of the type have."""
+        if internals is None:
+            for name in set(names) - self._declared:
+                self._declared.add(name)
+                self._overload(name)
+
+    def _overload(self, name: str) -> None:
+        @overload_method(self._kind, name)  # type: ignore[untyped-decorator]
+        def resolve(value: Any, *arguments: Any) -> Any:
+            function = self._find(value, name)
+
+            def call(value: Any, *arguments: Any) -> Any:
+                return function(*arguments)
+
+            return call
 
 
 def _warn(message: str) -> None:

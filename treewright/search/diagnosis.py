@@ -39,16 +39,17 @@ def explain_compilation(packed: Packed, error: NumbaError) -> str:
         "step": (np.int64(0),),
         "features": (features,),
         "action_features": (np.int64(0), features),
+        "positions": (features,),
         "expert_costs": (actions, np.int64(1), costs),
     }
     for name in PROTOCOL:
         state = task.state_view(np.zeros(task.state_size(n), np.int32), n)
-        function = compiled_function(type(task)._numba_type.key, name)
+        function = compiled_function(task._numba_type().key, name)
         try:
             function.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
         except NumbaError as found:
             return f"`{name}` does not compile.\n{_telling(found)}\n{_HINT}"
-    return f"the task does not compile.\n{_telling(error)}\n{_HINT}"
+    return f"the task does not compile together with its policy.\n{_telling(error)}\n{_HINT}"
 
 
 def _telling(error: NumbaError) -> str:

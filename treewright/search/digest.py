@@ -1,123 +1,195 @@
-"""What compiled code depends on, as one short digest.
+"""What compiled code depends on, as one short digest: the code of a function and of all that it can reach.
 
-Numba's disk cache notices a change in the file of the cached function only. A pass of the engine also runs the
-task's functions, the helpers that those import, and the other files of the engine; the digest of all of them is part
-of the task's type, and so of the cache key: an edit anywhere makes the new code run.
+Machine code on disk is valid for as long as its key stays the same. The digest is part of that key. It covers the
+bytecode of a function, the constants that it loads, and whatever its global and enclosing names stand for: functions
+(with all that those reach), numbers, arrays, records, and the attributes that it reads of modules. It does not cover
+comments, docstrings, line numbers, and names that no reachable function reads.
+
+>>> def area(width, height=2):
+...     return width * height
+>>> def surface(width, height=2):
+...     "The same code under another name, with a docstring."
+...     return width * height
+>>> code_digest(area) == code_digest(surface)
+True
+>>> def volume(width, height=2):
+...     return width * height * width
+>>> code_digest(area) == code_digest(volume)
+False
 """
 
 from __future__ import annotations
 
+import builtins
+import dis
+import enum
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
-__all__ = ["engine_digest", "source_digest"]
+__all__ = ["code_digest"]
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-_ENGINE_ROOMS = ("search", "policies", "learners")
-# a file of ours without these has nothing to do with compiled code
-_MARKS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@lean", b"njit(", b"overload_method(", b"@overload(")
+# Their code changes with their versions only, which are part of the key on disk.
+_FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {"numpy", "numba", "llvmlite", "scipy"}
+_CONSTANT, _GLOBAL, _EXTENDED = frozenset(dis.hasconst), dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
+_NAME = dis.opmap["LOAD_NAME"]
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...), range, slice)
+
+
+def code_digest(*values: Any) -> str:
+    """The digest of functions, compiled or not, and of all that they reach; other values count as they are."""
+    return _Walk().digest(values)
+
+
+class _Walk:
+    """A walk through all functions that can be reached. Functions are numbered in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._number: dict[int, int] = {}
+        self._functions: list[FunctionType] = []
+        self._overloads = _overloads()
+
+    def digest(self, values: tuple[Any, ...]) -> str:
+        found = hashlib.sha256(repr([self._value(value) for value in values]).encode())
+        for function in self._functions:  # it grows while we walk
+            found.update(repr(self._function(function)).encode())
+        return found.hexdigest()[:16]
+
+    def _reference(self, function: FunctionType) -> tuple[Any, ...]:
+        if _is_foreign(function.__module__):
+            return "foreign", function.__module__, function.__qualname__
+        if id(function) not in self._number:
+            self._number[id(function)] = len(self._functions)
+            self._functions.append(function)
+        return "function", self._number[id(function)]
+
+    def _function(self, function: FunctionType) -> tuple[Any, ...]:
+        code, names, attributes = _canonical(function.__code__)
+        reached = [(name, self._global(function, name, attributes)) for name in names]
+        held = [self._value(_content(cell), attributes) for cell in function.__closure__ or ()]
+        defaults = self._value(function.__defaults__), self._value(function.__kwdefaults__)
+        return code, reached, held, defaults, [self._value(twin) for twin in self._overloads.get(function, ())]
+
+    def _global(self, function: FunctionType, name: str, attributes: frozenset[str]) -> Any:
+        if name in function.__globals__:
+            return self._value(function.__globals__[name], attributes)
+        return "built in" if hasattr(builtins, name) else "not there"
+
+    def _value(self, value: Any, attributes: frozenset[str] = frozenset()) -> Any:
+        """What a name stands for; of a module only the attributes that the function reads."""
+        if isinstance(value, _CONSTANTS):
+            return _constant(value)
+        if isinstance(value, np.generic):
+            return value.dtype.str, value.tobytes()
+        if isinstance(value, np.ndarray):
+            content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+            return "array", value.dtype.str, value.shape, value.flags.f_contiguous, value.flags.writeable, content
+        if isinstance(value, (tuple, list)):
+            return self._value(type(value)), [self._value(part, attributes) for part in value]
+        if isinstance(value, dict):
+            return "dict", [(self._value(k), self._value(v, attributes)) for k, v in value.items()]
+        if isinstance(value, (set, frozenset)):
+            return "set", sorted(repr(self._value(part)) for part in value)
+        if isinstance(value, enum.Enum):
+            return self._value(type(value)), value.name
+        if isinstance(value, type):
+            return self._type(value)
+        if isinstance(value, ModuleType):
+            return self._module(value, attributes)
+        if isinstance(value, CodeType):
+            return _canonical(value)[0]
+        function = getattr(value, "py_func", None)  # a compiled function
+        if isinstance(function, FunctionType):
+            return "compiled", self._value(getattr(value, "targetoptions", None)), self._reference(function)
+        if isinstance(value, FunctionType):
+            return self._reference(value)
+        function = getattr(value, "_defn", None)  # an intrinsic of Numba
+        if isinstance(function, FunctionType):
+            return "intrinsic", self._reference(function)
+        if isinstance(value, BuiltinFunctionType):
+            return "built in", value.__module__, value.__qualname__
+        text = str(value) if _is_foreign(type(value).__module__) else ""
+        return "object", self._type(type(value)), "" if " at 0x" in text else text
+
+    def _type(self, kind: type) -> tuple[Any, ...]:
+        name = kind.__module__, kind.__qualname__
+        if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+            return "record", *name, kind._fields, self._value(getattr(kind, "_field_defaults", None))
+        if issubclass(kind, enum.Enum):
+            return "enum", *name, [(member.name, self._value(member.value)) for member in kind]
+        return "type", *name
+
+    def _module(self, module: ModuleType, attributes: frozenset[str]) -> tuple[Any, ...]:
+        if _is_foreign(module.__name__):
+            return "foreign", module.__name__
+        read = [(name, vars(module)[name]) for name in sorted(attributes) if name in vars(module)]
+        return "module", [(name, self._value(value, attributes)) for name, value in read]
 
 
 @cache
-def engine_digest() -> str:
-    """The digest of every file of the engine that holds compiled code."""
-    files = [file for room in _ENGINE_ROOMS for file in sorted((_PACKAGE / room).rglob("*.py"))]
-    return _sha(text for text in (file.read_bytes() for file in files) if any(mark in text for mark in _MARKS))
+def _canonical(code: CodeType) -> tuple[str, tuple[str, ...], frozenset[str]]:
+    """A digest of code without its places in a file, the global names that it reads, and all names of attributes.
 
-
-def source_digest(functions: Iterable[FunctionType]) -> str:
-    """The digest of the engine, of the modules that define these functions, and of what those modules import."""
-    functions = _with_held(functions)
-    seen: dict[str, ModuleType] = {}
-    queue = [sys.modules[function.__module__] for function in functions if function.__module__ in sys.modules]
-    while queue:
-        module = queue.pop()
-        if module.__name__ not in seen and _is_source(module):
-            seen[module.__name__] = module
-            if not _is_installed(module):
-                queue.extend(_imports(module))
-    parts = [engine_digest().encode()]
-    for name in sorted(seen):
-        file = Path(str(seen[name].__file__))
-        parts.append(file.read_bytes())
-        parts.append(repr(sorted(_constants(seen[name]))).encode())
-    for function in functions:  # one file can make several classes of one name, and a notebook has no file
-        values = [value for value in _held(function) if not isinstance(value, (Dispatcher, FunctionType))]
-        parts.append(repr((_code(function.__code__), values)).encode())
-    return _sha(parts)
-
-
-def _with_held(functions: Iterable[FunctionType]) -> list[FunctionType]:
-    """The functions, and those that they hold in their closures."""
-    found: dict[FunctionType, None] = {}
-    queue: list[Any] = list(functions)
-    while queue:
-        given = queue.pop(0)
-        function: FunctionType = given.py_func if isinstance(given, Dispatcher) else given
-        if function not in found:
-            found[function] = None
-            queue.extend(value for value in _held(function) if isinstance(value, (Dispatcher, FunctionType)))
-    return list(found)
-
-
-def _held(function: FunctionType) -> list[Any]:
-    """The values in a function's closure."""
-    return [cell.cell_contents for cell in function.__closure__ or ()]
-
-
-def _sha(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.hexdigest()[:16]
-
-
-def _is_source(module: ModuleType) -> bool:
-    """Is this a file whose edits can change a task (not the standard library, NumPy or Numba)?"""
-    top = module.__name__.partition(".")[0]
-    file = getattr(module, "__file__", None)
-    if not file or not file.endswith(".py") or not Path(file).is_file():
-        return False
-    if top in sys.stdlib_module_names and top != "__main__":
-        return False
-    if top == "treewright":
-        return any(mark in Path(file).read_bytes() for mark in (*_MARKS, b"(Task)"))
-    return top not in ("numpy", "numba", "llvmlite", "scipy")
-
-
-def _is_installed(module: ModuleType) -> bool:
-    return "site-packages" in str(module.__file__) and not module.__name__.startswith("treewright.")
-
-
-def _imports(module: ModuleType) -> Iterator[ModuleType]:
-    for value in vars(module).values():
-        if isinstance(value, ModuleType):
-            yield value
+    A constant stands where it is loaded, because a docstring, which nothing loads, changes the numbers of constants.
+    """
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    parts: list[Any] = [counts, arguments, code.co_flags & 0xFFF, code.co_names, code.co_exceptiontable]
+    names, attributes = {}, set(code.co_names)
+    for operation, argument in _instructions(code.co_code):
+        if operation not in _CONSTANT:
+            parts.append((operation, argument))
+            if operation in (_GLOBAL, _NAME):
+                names[code.co_names[argument >> 1 if operation == _GLOBAL else argument]] = True
+            continue
+        constant = code.co_consts[argument]
+        if isinstance(constant, CodeType):
+            inner, read, others = _canonical(constant)
+            names.update(dict.fromkeys(read, True))
+            attributes |= others
+            parts.append((operation, inner))
         else:
-            home = getattr(value.py_func if isinstance(value, Dispatcher) else value, "__module__", None)
-            if isinstance(home, str) and home in sys.modules:
-                yield sys.modules[home]
+            parts.append((operation, _constant(constant)))
+    return hashlib.sha256(repr(parts).encode()).hexdigest(), tuple(names), frozenset(attributes)
 
 
-def _constants(module: ModuleType) -> Iterator[tuple[str, str]]:
-    """Constants that may come from another module: compiled code holds their values."""
-    for name, value in vars(module).items():
-        if not name.startswith("__"):
-            if isinstance(value, (bool, int, float, str, bytes, tuple, np.generic)):
-                yield name, repr(value)
-            elif isinstance(value, np.ndarray):
-                yield name, _sha([np.ascontiguousarray(value).tobytes(), repr(value.shape).encode()])
+def _constant(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, tuple):
+        return "tuple", [_constant(part) for part in value]
+    if isinstance(value, frozenset):
+        return "set", sorted(repr(_constant(part)) for part in value)  # their order differs between processes
+    return type(value).__name__, repr(value)
 
 
-def _code(code: CodeType) -> tuple[Any, ...]:
-    constants = [_code(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
-    return code.co_code, code.co_names, constants
+def _instructions(code: bytes) -> Iterator[tuple[int, int]]:
+    higher = 0
+    for operation, argument in zip(code[::2], code[1::2], strict=True):
+        argument |= higher
+        higher = argument << 8 if operation == _EXTENDED else 0
+        if operation != _EXTENDED:
+            yield operation, argument
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _overloads() -> dict[Any, list[FunctionType]]:
+    """What stands for plain functions in compiled code (Numba's ``@overload``)."""
+    try:
+        from treewright.search.numba_internals import overloads
+    except ImportError:  # an unknown version of Numba, with which nothing is kept on disk
+        return {}
+    return overloads()
+
+
+def _is_foreign(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in _FOREIGN

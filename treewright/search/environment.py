@@ -11,7 +11,7 @@ it is used it takes the best action (eq. 2; of several that are equal, always th
 
     π_θ(a | s) ∝ exp(θ·φ(a, s) / temp)        π_θ(s) = argmax_a θ·φ(a, s)
 
-While it learns, an *oracle* may take over (eq. 11): with probability δ, drawn anew at each step, the action is one of
+While it learns, an *oracle* may take over (eq. 11): with probability δ, drawn at each step, the action is one of
 the oracle's, and of several such the one that the policy likes best; otherwise it is drawn from π_θ.
 """
 
@@ -95,7 +95,7 @@ class Environment(Protocol):
         seed: int = 0,
         jobs: int = 1,
     ) -> Rollouts:
-        """Draw so many trajectories of each example by the oracle-infused policy, and add up their gradients.
+        """Draw trajectories of each example by the oracle-infused policy, and add up their gradients.
 
         ``infusion`` is δ of eq. 11, ``discount`` γ of eq. 9 (time goes on with every step, also where there is only one
         action to take), and ``credit`` says what r̃_t is. The gradient is that of log π_θ at this temperature, 1/temp

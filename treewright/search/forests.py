@@ -34,7 +34,7 @@ _LEAST_BLOCK = 4  # instances
 
 
 class Forests(NamedTuple):
-    """Hypergraphs, one behind the other. ``shapes`` has a row for each: its places, its parts, and its most edges."""
+    """Concatenated hypergraphs. ``shapes`` has a row for each: its places, its parts, and its most edges."""
 
     nodes: Shorts
     nodes_at: Ints
@@ -154,7 +154,7 @@ def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any)
         for m in range(nodes.shape[0]):
             fans_of[nodes[m], 0], fans_of[nodes[m], 1] = fans_at[m], fans_at[m + 1]
         count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
-        while count == FULL:  # nobody knows before how many candidates there will be
+        while count == FULL:  # how many candidates there will be is not known before
             pool = new_derivations(2 * pool.values.shape[0], places)
             count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
         z = 0.0
@@ -262,18 +262,18 @@ class HypergraphPlanner(ABC):
         features = self.expert_features(which)
         return float((θ[features.at] * features.amount).sum())  # not @, which would start threads for so little
 
-    def optimal_features(self, θ: Floats, which: Ints, *, loss: float = 0.0, jobs: int = 1) -> Features:
+    def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """Σ Φ of the best plans, and their values.
 
         Features are of anchored actions, and the expert's plan has each of those once or not at all. So the counterpart
-        of the rewards r − c·f(φ, τ_E) of Algorithm 4 is to take c from every anchored action of the expert: a plan
-        loses c for each word that it treats as the expert does, and the expert's must win in spite of that. But for a
-        constant this is the Hamming margin of Taskar, Guestrin & Koller (2003).
+        of the rewards r − c·f(φ, τ_E) of Algorithm 4 is to take c, the ``margin``, from every anchored action of the
+        expert: a plan loses c for each word that it treats as the expert does, and the expert's must win in spite of
+        that. But for a constant this is the Hamming margin of Taskar, Guestrin & Koller (2003).
         """
 
         def run(batch: Batch, weights: Floats, totals: Floats) -> None:
-            if loss:
-                np.subtract.at(batch.scores, _own_places(batch.gold, batch.gold_at, batch.at), loss)
+            if margin:
+                np.subtract.at(batch.scores, _own_places(batch.gold, batch.gold_at, batch.at), margin)
             best_pass(self.forests, batch, weights, totals)
 
         return self._sum(θ, which, jobs, run, self.anchors)
@@ -313,7 +313,7 @@ class HypergraphPlanner(ABC):
     # ---- how sums are made
 
     def _batch(self, θ: Floats | None, which: Ints, gold: tuple[Shorts, Ints]) -> tuple[Batch, Floats, Floats]:
-        """The forests of some instances with their scores, and room for weights and values."""
+        """The forests of some instances with their scores, and arrays for weights and values."""
         graph = self.graph[which]
         at = np.concatenate([[0], np.cumsum(self.forests.shapes[graph, 1] + 1)]).astype(np.int64)
         scores = np.zeros(int(at[-1]) if θ is not None else 0)

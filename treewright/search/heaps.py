@@ -28,7 +28,7 @@ __all__ = ["meld", "without_best"]
 
 
 @compiled
-def meld(values: Any, links: Any, a: int, b: int) -> int:
+def meld(values: Any, links: Any, a: Any, b: Any) -> Any:
     """One heap of two."""
     if a < 0 or b < 0:
         return max(a, b)
@@ -40,9 +40,10 @@ def meld(values: Any, links: Any, a: int, b: int) -> int:
 
 
 @compiled
-def without_best(values: Any, links: Any, best: int) -> int:
+def without_best(values: Any, links: Any, best: Any) -> Any:
     """What remains of a heap: its children melded in pairs, and then these from last to first."""
-    pairs, child = np.int64(-1), np.int64(links[best, 0])
+    pairs: Any = np.int64(-1)
+    child: Any = np.int64(links[best, 0])
     while child >= 0:
         other = np.int64(links[child, 1])
         rest = np.int64(-1)
@@ -51,7 +52,7 @@ def without_best(values: Any, links: Any, best: int) -> int:
             child = meld(values, links, child, other)
         links[child, 1] = pairs
         pairs, child = child, rest
-    heap = np.int64(-1)
+    heap: Any = np.int64(-1)
     while pairs >= 0:
         rest = np.int64(links[pairs, 1])
         heap = meld(values, links, heap, pairs)

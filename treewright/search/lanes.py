@@ -1,15 +1,15 @@
 """Eight numbers at a time: the inner operations of charts, as vector instructions.
 
 The compiler vectorises loops that are long; a chart's are short, and most of their time would go into the ends. So rows
-of a chart are padded to a multiple of :data:`LANES` numbers, and these functions treat one block of so many. What they
+of a chart are padded to a multiple of :data:`LANES` numbers, and these functions treat one block of them. What they
 compute for the padding is never looked at.
 
 In the interpreter they are what they say: operations on slices.
 
-A trap: where one of them is inlined, Numba removes stores to arrays that it takes for nobody's. It knows an array for
-the caller's if it is an argument or an attribute (of an attribute, …) of one, but not if it went through a tuple. So in
-such functions write ``space = chart.space`` and not ``rules, space, … = chart``. Assignments of two or three at a time
-are fine, because Python makes no tuple of them.
+A trap: where one of them is inlined, Numba removes stores to arrays that it believes to be local. It knows that an
+array belongs to the caller if it is an argument or an attribute (of an attribute, …) of one, but not if it went through
+a tuple. So in such functions write ``space = chart.space`` and not ``rules, space, … = chart``. Assignments of two or
+three at a time are fine, because Python makes no tuple of them.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ _UNKNOWN, _NONE = -1, -2  # of the next best derivation
 class Derivations(NamedTuple):
     """Derivations that were found or are candidates (Huang & Chiang 2005, Algorithm 3), in one pool.
 
-    A derivation is its last edge (fan and step) and those of its tails, −1 where these are the best and nobody asked
-    for more. ``following`` is the next best of the same node. Candidates of a node are a pairing heap. ``first`` and
+    A derivation is its last edge (fan and step) and those of its tails, −1 where these are the best and no more were
+    asked for. ``following`` is the next best of the same node. Candidates of a node are a pairing heap. ``first`` and
     ``heaps`` are the best derivation and the heap of each place.
     """
 
@@ -142,7 +142,7 @@ def _next_best(
             pool.stack[depth, 0], pool.stack[depth, 1] = of_right, right
             depth += 1
             continue
-        heap = np.int64(pool.heaps[v])
+        heap: Any = np.int64(pool.heaps[v])
         part = scores[fans[f, PART] + k * fans[f, PART_STEP]]
         if next_left >= 0:
             other = pool.values[of_right] if of_right >= 0 else 0.0
@@ -186,7 +186,7 @@ def n_best(
 def follow_derivation(
     pool: Any, d: Int, nothing: Int, fans: Any, back: Any, weight: Float, stack: Any, weights: Any
 ) -> None:
-    """Add a weight to the parts of a derivation; tails that nobody asked for are the best ones."""
+    """Add a weight to the parts of a derivation; tails that were not asked for are the best ones."""
     pool.stack[0, 0] = d
     depth = 1
     while depth > 0:

@@ -46,10 +46,10 @@ class Planner(Protocol):
     def expert_features(self, which: Ints) -> Features:
         """Σ Φ of the experts' plans (eq. 20, without the division); the value is 0."""
 
-    def optimal_features(self, θ: Floats, which: Ints, *, loss: float = 0.0, jobs: int = 1) -> Features:
+    def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """Σ Φ of the best plans; the value is the sum of their values.
 
-        With a loss constant c, plans are the best for the rewards of Algorithm 4, r(x, a) − c·f(φ(a), τ_E), which make
+        With a ``margin`` c, plans are the best for the rewards of Algorithm 4, r(x, a) − c·f(φ(a), τ_E), which make
         what the expert does less attractive; the value includes it.
         """
 

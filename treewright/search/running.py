@@ -2,46 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache, cached_property
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
+from treewright.search.beams import beam_pass, new_beam
+from treewright.search.compiling import interpreted
+from treewright.search.decoding import decode_pass, greedy_pass, loss_pass, trajectory_pass
 from treewright.search.diagnosis import explain_compilation
-from treewright.search.engine import LEARNED, TROUBLE, beam_pass, decode_pass, trajectory_pass
+from treewright.search.engine import LEARNED, Sentences, Shard
+from treewright.search.policy import Policy, Scorer, Scratch
+from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
+from treewright.search.threads import thread_pool
+from treewright.search.trouble import TROUBLE
 from treewright.settings import whole_number
 
-__all__ = ["Decoded", "Trajectory", "decode", "run_shards", "trajectory"]
+__all__ = ["Decoded", "Trajectory", "decode", "run_shards", "sentences_of", "trajectory"]
 
 Result = TypeVar("Result")
 Progress = Callable[[int], None]
-Floats = npt.NDArray[np.float32]
+Weights = npt.NDArray[Any]
+Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What decoding a corpus gives: the final state, loss and number of steps of each sentence."""
+    """What decoding a corpus gives: the final state and the number of steps of each sentence, and more on demand."""
 
     packed: Packed
     states: npt.NDArray[np.int32]
-    state_at: npt.NDArray[np.int64]
-    losses: npt.NDArray[np.float64]
-    steps: npt.NDArray[np.int64]
+    state_at: Longs
+    steps: Longs
     scores: npt.NDArray[np.float64] | None = None
+    jobs: int = 1
+
+    @cached_property
+    def losses(self) -> npt.NDArray[np.float64]:
+        """The loss of each sentence, computed when it is asked for: there must be a gold answer."""
+        losses, sentences = np.zeros(len(self.packed), np.float64), sentences_of(self.packed)
+        run = kernel_for(self.packed, loss_pass)
+
+        def work(*shard: Any) -> None:
+            run(self.packed.task, sentences, Shard(*shard), self.states, losses)
+
+        run_shards(work, len(self.packed), packed=self.packed, jobs=self.jobs)
+        return losses
 
     def state(self, i: int) -> Any:
         """The final state of sentence ``i``, with its fields by name."""
         buffer = self.states[self.state_at[i] : self.state_at[i + 1]]
         return self.packed.task.state_view(buffer, int(self.packed.lengths[i]))
 
-    def field(self, name: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """One field of all final states, one behind the other, and where each sentence begins: the fast way."""
+    def field(self, name: str) -> tuple[npt.NDArray[np.int32], Longs]:
+        """One field of all final states in one array, and where each sentence begins: the fast way."""
         task, n = self.packed.task, self.packed.lengths.astype(np.int64)
         start, size = task.field_place(name, n)
         at = np.concatenate([[0], np.cumsum(size)])
@@ -55,6 +76,23 @@ class Trajectory:
 
     actions: list[int]
     states: list[Any]
+
+
+@dataclass(frozen=True)
+class LinearWeights(Policy):
+    """A linear policy by its weights alone: one policy (rows × width), or several (policies × rows × width)."""
+
+    weights: Weights
+
+    @property
+    def mixture(self) -> npt.NDArray[np.float64]:
+        """Equal shares of all policies, and none of the expert."""
+        policies = 1 if self.weights.ndim == 2 else len(self.weights)
+        return np.arange(policies + 1) / policies
+
+    def prepare(self, packed: Packed, which: Longs) -> Scorer:
+        """The weights themselves."""
+        return Scorer(LINEAR, self.weights if self.weights.ndim == 3 else self.weights[None], self.mixture)
 
 
 def run_shards(
@@ -74,7 +112,7 @@ def run_shards(
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
-    with ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="treewright") as pool:
+    with thread_pool(max(1, jobs)) as pool:
         futures = [pool.submit(work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
         try:
             pending = set(futures)
@@ -95,13 +133,6 @@ def run_shards(
         raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 
 
-def shape_of(task: Task) -> tuple[int, int, bool]:
-    """What scratch space a task needs."""
-    if task.n_actions < 1:
-        raise TaskError(f"task {task.name!r} declares no actions: set `n_actions`")
-    return int(task.n_actions), int(task.max_features), bool(task.structured)
-
-
 def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
     """Raise what went wrong in the first sentence where something did."""
     bad = np.flatnonzero(steps < 0)
@@ -110,7 +141,7 @@ def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
         raise_trouble(packed, i, int(steps[i]))
 
 
-def raise_trouble(packed: Packed, i: int, code: int) -> None:
+def raise_trouble(packed: Packed, i: int, code: int) -> NoReturn:
     """Raise the trouble that a kernel reported for sentence ``i``."""
     n = int(packed.lengths[i])
     if code in TROUBLE:
@@ -119,72 +150,104 @@ def raise_trouble(packed: Packed, i: int, code: int) -> None:
     raise KeyboardInterrupt
 
 
-def as_policies(weights: Floats) -> Floats:
-    """Weights as a stack of policies, also where there is only one."""
-    return weights if weights.ndim == 3 else weights[None]
+def sentences_of(packed: Packed) -> Sentences:
+    """Packed sentences as kernels take them."""
+    return Sentences(packed.arrays, packed.state_at, packed.bounds)
+
+
+def kernel_for(packed: Packed, kernel: Any) -> Any:
+    """The kernel, or its interpreted twin where the functions of the task are interpreted (:meth:`Task.plain`)."""
+    return _interpreted(kernel) if packed.task.is_plain else kernel
+
+
+_interpreted = cache(interpreted)
+
+
+def prepare(policy: Policy, packed: Packed, which: Longs, mixture: npt.ArrayLike | None = None) -> Scorer:
+    """The scorer of a policy for some sentences, with ``mixture`` in place of its own where that is given."""
+    scorer = policy.prepare(packed, which)
+    kind = scorer.kind.plain() if packed.task.is_plain else scorer.kind
+    return Scorer(kind, scorer.arrays, scorer.mixture if mixture is None else np.asarray(mixture, np.float64))
+
+
+def scratch_for(scorer: Scorer | None, task: Task) -> Scratch:
+    """The working space of one thread, for a policy or for the expert alone."""
+    scratch: Scratch = (LINEAR if scorer is None else scorer.kind).scratch(task)
+    return scratch
+
+
+def blocks(policy: Policy | None, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges from ``first`` to ``last``, none longer than what the policy prepares at a time."""
+    size = (None if policy is None else policy.block) or max(last - first, 1)
+    for start in range(first, last, size):
+        yield start, min(start + size, last)
+
+
+def as_policy(policy: Policy | Weights | None) -> Policy | None:
+    """A policy, or the weights of a linear one, as a policy."""
+    return LinearWeights(policy) if isinstance(policy, np.ndarray) else policy
 
 
 def decode(
     packed: Packed,
-    weights: Floats,
+    policy: Policy | Weights | None,
     *,
-    mixture: npt.ArrayLike = (0.0, 1.0),
+    mixture: npt.ArrayLike | None = None,
     who: int = LEARNED,
     beam: int = 1,
     seed: int = 0,
     jobs: int = 1,
     progress: Progress | None = None,
-    passes: tuple[Any, Any] = (decode_pass, beam_pass),
 ) -> Decoded:
     """Decode packed sentences: greedily by default, by beam search with ``beam`` > 1.
 
-    ``weights`` is one policy (rows × width) or a stack of them with ``mixture`` the cumulative probabilities of the
-    expert and of each; ``who`` says who acts. The results do not depend on ``jobs``.
+    A linear policy may be given by its weights, rows × width or policies × rows × width. Where there is no policy, the
+    expert acts. ``who`` says who acts, and ``mixture`` has the cumulative probabilities of the expert and of each
+    member of the policy, where they are not the policy's own. The results do not depend on ``jobs``.
     """
-    task, arrays = packed.task, packed.arrays
     beam, seed, jobs = whole_number("beam", beam, 1), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
-    weights, mixture = as_policies(weights), np.asarray(mixture, np.float64)
-    state_at = packed.state_offsets()
-    sizes = np.diff(state_at)
-    bounds = task.steps_bound(packed.lengths.astype(np.int64))
-    states = np.zeros(int(state_at[-1]), np.int32)
-    losses, steps = np.zeros(len(packed), np.float64), np.zeros(len(packed), np.int64)
-    totals = np.zeros(len(packed), np.float64)
-    shape = shape_of(task)
-    greedy_pass, search_pass = passes
+    policy, task, sentences = as_policy(policy), packed.task, sentences_of(packed)
+    states, steps = np.zeros(int(sentences.state_at[-1]), np.int32), np.zeros(len(packed), np.int64)
+    scores = np.zeros(len(packed), np.float64) if beam > 1 else None
+    longest = int(np.diff(sentences.state_at).max(initial=1))
 
-    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
-        # fmt: off
-        if beam > 1:
-            search_pass(task, arrays, first, last, weights, beam, sizes, bounds, state_at, states, losses, steps,
-                        totals, shape, control, slot)
-        else:
-            greedy_pass(task, arrays, first, last, weights, mixture, who, sizes, bounds, state_at, states, losses,
-                        steps, shape, seed, control, slot)
-        # fmt: on
+    def work(first: int, last: int, control: Longs, slot: int) -> None:
+        for start, end in blocks(policy, first, last):
+            shard = Shard(start, end, control, slot)
+            scorer = None if policy is None else prepare(policy, packed, np.arange(start, end), mixture)
+            scratch = scratch_for(scorer, task)
+            if beam > 1:
+                run, space = kernel_for(packed, beam_pass), new_beam(beam, longest)
+                run(task, sentences, shard, scorer, space, scratch, states, steps, scores)
+            elif scorer is not None and who == LEARNED:
+                run = kernel_for(packed, greedy_pass)
+                run(task, sentences, shard, scorer, scratch, seed, states, steps)
+            else:
+                run = kernel_for(packed, decode_pass)
+                run(task, sentences, shard, scorer, who, scratch, seed, states, steps)
 
     run_shards(work, len(packed), packed=packed, jobs=jobs, progress=progress)
     check_steps(packed, steps)
-    return Decoded(packed, states, state_at, losses, steps, totals if beam > 1 else None)
+    return Decoded(packed, states, sentences.state_at, steps, scores, jobs)
 
 
 def trajectory(
     packed: Packed,
     i: int,
-    weights: Floats,
+    policy: Policy | Weights | None,
     *,
-    mixture: npt.ArrayLike = (0.0, 1.0),
+    mixture: npt.ArrayLike | None = None,
     who: int = LEARNED,
     seed: int = 0,
 ) -> Trajectory:
-    """The episode of sentence ``i``, step by step."""
+    """The episode of sentence ``i``, step by step; see :func:`decode` for what the policy may be."""
     task, n = packed.task, int(packed.lengths[i])
     bound, size = task.steps_bound(n), task.state_size(n)
     actions, states = np.zeros(bound + 1, np.int32), np.zeros((bound + 1, size), np.int32)
-    # fmt: off
-    steps = trajectory_pass(task, packed.arrays, i, as_policies(weights), np.asarray(mixture, np.float64), who, size,
-                            bound, shape_of(task), seed, actions, states)
-    # fmt: on
+    policy = as_policy(policy)
+    scorer = None if policy is None else prepare(policy, packed, np.array([i]), mixture)
+    run = kernel_for(packed, trajectory_pass)
+    steps = run(task, sentences_of(packed), i, scorer, who, scratch_for(scorer, task), seed, actions, states)
     if steps < 0:
         raise_trouble(packed, i, steps)
     views = [task.state_view(states[t], n) for t in range(steps + 1)]

@@ -1,4 +1,4 @@
-"""How a linear policy scores actions: the one thing that the engine must know of policies.
+"""Linear scoring: score = w·φ(s, a) with hashed features.
 
 The weights are a matrix of ``rows × width``; the number of rows is a power of two.
 
@@ -8,7 +8,8 @@ The weights are a matrix of ``rows × width``; the number of rows is a power of 
   ``width`` on. Blocks begin at multiples of 16 cells and may overlap: most of their cells stay empty.
 * With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
 
-Weights are 32-bit floats while learning and may be whole numbers of 16 bits afterwards.
+Weights are 32-bit floats while learning and may be whole numbers of 16 bits afterwards. What is observed of a state are
+the task's ``features`` and, where actions carry structure, the ``action_features`` of each.
 """
 
 from __future__ import annotations
@@ -19,8 +20,20 @@ import numpy as np
 
 from treewright.search.compiling import compiled, inlined
 from treewright.search.hashing import mix
+from treewright.search.policy import Scoring, Scratch, Sizes
+from treewright.search.task import Task
+from treewright.search.trouble import TOO_MANY_FEATURES
 
-__all__ = ["argmax", "argmin", "place", "score_actions"]
+__all__ = [
+    "LINEAR",
+    "LinearScoring",
+    "argmax",
+    "argmin",
+    "observe_features",
+    "place",
+    "score_actions",
+    "score_features",
+]
 
 _NOT_ALIGNED = np.int64(15)
 
@@ -130,6 +143,63 @@ def score_actions(
             for i in range(extra_at[k], extra_at[k + 1]):
                 total += np.float32(weights[np.int64(extra[i]) & last, 0])
             out[k] = total
+
+
+@inlined
+def observe_features(task: Any, x: Any, state: Any, n: int, scratch: Scratch) -> int:
+    """Write the features of the state and of its ``n`` actions to scratch; return how many the state has."""
+    size = task.features(x, state, scratch.observed)
+    if size > scratch.observed.shape[0]:
+        return TOO_MANY_FEATURES
+    if scratch.extra.shape[0] > 0:
+        end = 0
+        for k in range(n):
+            count = task.action_features(x, state, scratch.actions[k], scratch.one)
+            if count > scratch.one.shape[0]:
+                return TOO_MANY_FEATURES
+            for i in range(count):
+                scratch.extra[end + i] = scratch.one[i]
+            end += count
+            scratch.extra_at[k + 1] = end
+    return size
+
+
+@inlined
+def score_features(weights: Any, size: int, n: int, scratch: Scratch) -> None:
+    """Score the ``n`` actions in scratch by the weights of one policy."""
+    score_actions(
+        weights,
+        scratch.observed,
+        size,
+        scratch.actions,
+        n,
+        scratch.extra,
+        scratch.extra_at,
+        scratch.sums,
+        scratch.scores,
+    )
+
+
+class LinearScoring(Scoring):
+    """Linear policies: the arrays are the weights of all members, members × rows × width."""
+
+    @staticmethod
+    def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
+        """Write the features of the state and of its actions; return how many the state has."""
+        return observe_features(task, x, state, n, scratch)
+
+    @staticmethod
+    def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+        """Write w·φ(s, a) for each of the ``n`` actions."""
+        score_features(arrays[member], size, n, scratch)
+
+    def sizes(self, task: Task) -> Sizes:
+        """One cell a feature, and one a feature of each action where actions carry structure."""
+        most = int(task.max_features)
+        return Sizes(most, task.n_actions + 1, task.n_actions * most if task.structured else 0, most)
+
+
+LINEAR = LinearScoring()
 
 
 @compiled

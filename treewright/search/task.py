@@ -1,6 +1,6 @@
 """A task: a search space written as a class of plain functions, compiled together with the engine.
 
-Each class gets a Numba type of its own that carries a digest of its sources. In the interpreter ``task.step(...)`` is
+Each class gets a Numba type of its own that carries a digest of its code. In the interpreter ``task.step(...)`` is
 an attribute like any other; in compiled code it is a method of that type, resolved at compile time. See
 ``docs/own-task.md`` for a task written from scratch.
 """
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from types import FunctionType, new_class
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.extending import NativeValue, models, overload_method, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
 from treewright.errors import TaskError
-from treewright.search.compiling import compiled, interpreted, lean
-from treewright.search.digest import source_digest
+from treewright.search.compiling import Methods, compiled, interpreted, lean
+from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
 from treewright.search.records import record
 from treewright.settings import whole_number
@@ -35,6 +36,7 @@ PROTOCOL = (
     "step",
     "features",
     "action_features",
+    "positions",
     "expert_costs",
     "loss",
     "partial_loss",
@@ -56,6 +58,7 @@ class Task:
       which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
+    * ``max_positions``: how many positions a state has, for policies that encode sentences; 0: there are none.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
     * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
@@ -75,11 +78,12 @@ class Task:
     width: int = 0
     max_steps: int | str = "n"
     max_features: int = 64
+    max_positions: int = 0
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
-    digest: ClassVar[str]
-    _numba_type: ClassVar[TaskType]
+    is_plain: ClassVar[bool] = False  # are its functions interpreted? See :meth:`plain`
+    _numba_type: ClassVar[Any]  # a function without arguments
     _state_sizes: ClassVar[dict[str, Size]]
 
     # ---- the protocol; each of these may be overridden by a plain function
@@ -113,6 +117,15 @@ class Task:
     @staticmethod
     def action_features(x: Any, state: Any, action: int, out: Any) -> int:
         """Further features of (state, action), where actions carry structure."""
+        return 0
+
+    @staticmethod
+    def positions(x: Any, state: Any, out: Any) -> int:
+        """Write the words that a policy with an encoder looks at in this state, and return how many there are.
+
+        A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
+        k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
+        """
         return 0
 
     @staticmethod
@@ -230,7 +243,7 @@ class Task:
         cls = type(self)
         twins = {name: staticmethod(interpreted(getattr(cls, name))) for name in PROTOCOL}
         twin = copy.copy(self)
-        body = {**twins, "__module__": cls.__module__, "name": cls.name}
+        body = {**twins, "__module__": cls.__module__, "name": cls.name, "is_plain": True}
         twin.__class__ = new_class(cls.__name__, (cls,), {"interpreted_only": True}, lambda names: names.update(body))
         return twin
 
@@ -252,12 +265,13 @@ class Task:
         cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
         for name, function in _generate(cls).items():
             setattr(cls, name, staticmethod(function))
-        if interpreted_only:
-            return
-        cls.digest = source_digest(getattr(cls, name) for name in PROTOCOL)
-        cls._numba_type = TaskType(f"{cls.__module__}.{cls.__qualname__}", cls.digest, _declared(cls))
-        _LEAN[cls._numba_type.key] = tuple(cls.lean)
-        _FUNCTIONS[cls._numba_type.key] = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
+        if not interpreted_only:
+            cls._numba_type = staticmethod(cache(partial(_numba_type, cls)))
+
+    @property
+    def digest(self) -> str:
+        """The digest of the functions of this task and of all that they reach."""
+        return str(self._numba_type().digest)
 
 
 @dataclass(frozen=True)
@@ -280,11 +294,31 @@ class Packed:
         """The instance of sentence ``i``, as the functions of the task see it."""
         return self.task.instance_view(self.arrays, i)
 
-    def state_offsets(self) -> npt.NDArray[np.int64]:
-        """Where the state of each sentence begins, when all are laid one behind the other."""
+    def plain(self) -> Packed:
+        """The same sentences with every function of the task interpreted; passes over them are interpreted, too."""
+        return replace(self, task=self.task.plain())
+
+    @cached_property
+    def state_at(self) -> npt.NDArray[np.int64]:
+        """Where the state of each sentence begins, when all states are in one array; and where the last one ends."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
         return offsets
+
+    @cached_property
+    def bounds(self) -> npt.NDArray[np.int64]:
+        """The declared bound on the steps of each sentence."""
+        bounds: npt.NDArray[np.int64] = self.task.steps_bound(self.lengths.astype(np.int64))
+        return bounds
+
+
+def _numba_type(cls: type[Task]) -> TaskType:
+    """The type of a task in compiled code. It is made when it is first asked for: by then all helpers are defined."""
+    functions = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
+    made = TaskType(f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions.values(), sorted(cls.lean)))
+    _LEAN[made.key] = tuple(cls.lean)
+    _FUNCTIONS[made.key] = functions
+    return made
 
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
@@ -307,32 +341,27 @@ def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
     return {name: names[name] for name in _GENERATED}
 
 
-def _declared(cls: type[Task]) -> str:
-    """What the generated functions depend on."""
-    return repr((dict(cls._state_sizes), tuple(cls.instance), tuple(cls.shared), tuple(cls.lean)))
-
-
 class TaskType(types.Type):  # type: ignore[misc]
-    """The Numba type of a task: its name and digest are the key of the cache."""
+    """The Numba type of a task: its name, and the digest of its functions and of all that they reach."""
 
-    def __init__(self, name: str, digest: str, declared: str) -> None:
-        self.task_name, self.digest, self.declared = name, digest, declared
-        super().__init__(name=f"Task({name}:{digest}:{declared})")
+    def __init__(self, name: str, digest: str) -> None:
+        self.task_name, self.digest = name, digest
+        super().__init__(name=f"Task({name}:{digest})")
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str]:
         """What makes two task types the same."""
-        return self.task_name, self.digest, self.declared
+        return self.task_name, self.digest
 
 
 register_model(TaskType)(models.OpaqueModel)
 
-_FUNCTIONS: dict[tuple[str, str, str], dict[str, Callable[..., Any]]] = {}
-_LEAN: dict[tuple[str, str, str], tuple[str, ...]] = {}
-_COMPILED: dict[tuple[tuple[str, str, str], str], Any] = {}
+_FUNCTIONS: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
+_LEAN: dict[tuple[str, str], tuple[str, ...]] = {}
+_COMPILED: dict[tuple[tuple[str, str], str], Any] = {}
 
 
-def compiled_function(key: tuple[str, str, str], name: str) -> Any:
+def compiled_function(key: tuple[str, str], name: str) -> Any:
     """A function of a task as kernels call it."""
     if (key, name) not in _COMPILED:
         compile = lean if name in _LEAN[key] else compiled
@@ -341,8 +370,8 @@ def compiled_function(key: tuple[str, str, str], name: str) -> Any:
 
 
 @typeof_impl.register(Task)  # type: ignore[untyped-decorator]
-def _typeof(task: Task, context: Any) -> TaskType:
-    return task._numba_type
+def _typeof(task: Task, context: Any) -> Any:
+    return task._numba_type()
 
 
 @unbox(TaskType)  # type: ignore[untyped-decorator]
@@ -350,22 +379,8 @@ def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
-def _register(name: str) -> None:
-    @overload_method(TaskType, name)  # type: ignore[untyped-decorator]
-    def resolve(task: Any, *arguments: Any) -> Any:
-        function = compiled_function(task.key, name)
-
-        def call(task: Any, *arguments: Any) -> Any:
-            return function(*arguments)
-
-        return call
+def _find(task: TaskType, name: str) -> Any:
+    return compiled_function(task.key, name) if name in (*PROTOCOL, *_GENERATED) else None
 
 
-for _name in (*PROTOCOL, *_GENERATED):
-    _register(_name)
-
-
-class Engine(Task):
-    """A task of no use but its type: handed to kernels that need no task, it puts the engine's digest in their key."""
-
-    state = {"nothing": 1}
+Methods(TaskType, _find).declare((*PROTOCOL, *_GENERATED))

@@ -123,7 +123,7 @@ def compare_taggings(
         counts.append(np.array([hits, [len(right) for right, _ in pairs]], np.float64).T)
     if not len(counts[0]):
         raise CorpusError("there is nothing to score: no tokens")
-    return compare(*counts, measure="accuracy", seed=seed, samples=samples)
+    return compare(counts[0], counts[1], measure="accuracy", seed=seed, samples=samples)
 
 
 def _paired(gold: Iterable[Sentence], predicted: Iterable[Sentence], name: str) -> Iterator[tuple[Sentence, Sentence]]:

@@ -16,15 +16,17 @@ from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
+from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import COLUMN, Labeller
 from treewright.tagging.task import SequenceLabelling
+from treewright.tagging.trace import trace_tags
 from treewright.tagging.words import word_rows
+from treewright.tracing import Trace
 
 __all__ = ["Tagger"]
 
 
-class Tagger(Labeller):
+class Tagger(TaggingEstimator):
     """Labels every word of a sentence, from left to right.
 
     Args:
@@ -92,12 +94,16 @@ class Tagger(Labeller):
 
         return decode
 
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_tags(self, sentence, gold, follow)
+
     def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
         tokens = max(1, int(packed.lengths.sum()))
 
         def accuracy(policy: LinearPolicy) -> float:
-            losses = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).losses
-            return 1.0 - float(losses.sum()) / tokens
+            # the labels, as when tagging: the losses would be another pass to compile
+            labels, _ = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
+            return 1.0 - float((labels != packed.arrays.gold).sum()) / tokens
 
         return accuracy
 

@@ -31,9 +31,11 @@ from treewright.search.hashing import mix
 from treewright.search.hypergraph import Hypergraph, fan
 from treewright.search.running import run_shards
 from treewright.settings import Setting, Whole
+from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
-from treewright.tagging.labeller import COLUMN, Labeller
+from treewright.tagging.trace import trace_plan
 from treewright.tagging.words import ATTRIBUTES, word_rows
+from treewright.tracing import Trace
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
@@ -86,7 +88,7 @@ USUAL: dict[str, dict[str, Any]] = {
 }
 
 
-class ViterbiTagger(Labeller):
+class ViterbiTagger(TaggingEstimator):
     """Labels every word of a sentence, all words at once: the labelling with the largest sum of scores.
 
     Args:
@@ -155,6 +157,9 @@ class ViterbiTagger(Labeller):
         names = np.array(self.labels_, dtype=object)
         labels = names[self._planner(forms).best_labels(self._weights, jobs)].tolist()
         return [labels[a:b] for a, b in pairwise(np.cumsum([0, *map(len, forms)]).tolist())]
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        return trace_plan(self, sentence, gold, follow)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         return USUAL.get(learner["name"], {})

@@ -8,8 +8,10 @@ import numpy as np
 
 from tests.constituency.naive import Problem
 from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.features import NAMES, SCALES
 from treewright.constituency.agenda.parser import AgendaParser
-from treewright.constituency.agenda.priorities import NAMES, SCALES, Priorities, label_classes, mark_of, pattern_of
+from treewright.constituency.agenda.priorities import Priorities, label_classes
+from treewright.constituency.agenda.punctuation import mark_of, pattern_of
 from treewright.corpora import Tree
 
 VOCABULARY = ("The", "cat", ",", "12", "``", "%", "Sat", ".")

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
-from tests.constituency.agenda.test_agenda import as_items, parsable, seeds, some
+from tests.constituency.agenda.test_search import as_items, parsable, seeds, some
 from tests.constituency.naive import Problem, make, random_shape, table_of
-from treewright.constituency.agenda import agenda
-from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, learn_halting, seconds_per_step
-from treewright.constituency.agenda.priorities import CHEATING, NAMES, label_classes
+from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda.features import CHEATING, NAMES
+from treewright.constituency.agenda.priorities import label_classes
+from treewright.constituency.charts.spans import ends_of
 from treewright.constituency.grammar.pcfg import Grammar, label_of
 from treewright.errors import ConfigError, CorpusError
 
@@ -27,7 +28,7 @@ def twin_of(problem, found, θ):
     def priority(item, score):
         return float(θ @ plain_features(problem, found, item, score)[: len(θ)])
 
-    return PlainAgenda(problem, priority, found.prune)
+    return PlainAgenda(problem, priority, found.max_gap)
 
 
 def gold_constituents(found):
@@ -73,7 +74,7 @@ def test_gradients_are_those_of_the_paper(problem, seed, discount, infusion, cre
     """Eq. 7 and 9 written out, along the trajectory that was drawn."""
     λ, temperature, baseline = 0.01, 0.7, 0.3
     costs = (0.5, 0.25) if time == "seconds" else None
-    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, prune=prune)
+    found = environment(problem, seed, tradeoff=λ, time=time, seconds=costs, max_gap=prune)
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     choices = {"temperature": temperature, "infusion": infusion, "discount": discount, "credit": credit}
     rollouts, [pops] = found.drawn(θ, 0, seed=seed, baseline=np.array([baseline]), **choices)
@@ -125,7 +126,7 @@ def test_the_oracle_leads_to_the_best_parse_with_the_gold_constituents(problem, 
 
     best = max(map(worth, problem.trees))
     symbols, (items, _) = len(problem.names), found._oracle
-    oracle = {(item % symbols, *map(int, agenda.ends_of(item // symbols))) for item in items.tolist()}
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in items.tolist()}
     same = [tree for tree in problem.trees if set(problem.constituents(tree)) == oracle]
     assert max(map(worth, same)) == pytest.approx(best, rel=1e-5, abs=1e-4)
     _, [pops] = found.drawn(found.initial(), 0, infusion=1.0)
@@ -146,9 +147,9 @@ def test_accuracy_is_the_number_of_gold_constituents_in_the_parse(problem, seed)
 
 @given(parsable(most_words=4), seeds)
 @some
-def test_cheating_and_dynamic_features(problem, seed):
-    found = environment(problem, seed, dynamic=True, cheating=True)
-    assert [NAMES[f] for f in found.features[-4:]] == ["cheating", "in span", "behind best of span", "words covered"]
+def test_the_cheating_feature(problem, seed):
+    found = environment(problem, seed, cheating=True)
+    assert [NAMES[f] for f in found.features[-2:]] == ["punctuation -5", "cheating"]
     θ = 1e-3 * found.initial()
     θ[found.features.index(CHEATING)] = 100.0
     of, classes = label_classes(problem.grammar)
@@ -162,8 +163,8 @@ def test_cheating_and_dynamic_features(problem, seed):
     for pop in found.drawn(θ, 0, credit="shaped")[1][0]:
         assert math.isfinite(pop.priority)
     plain = environment(problem, seed)
-    θ[-4:] = 0.0
-    assert found.pops(θ, 0) == plain.pops(θ[:-4], 0)
+    θ[-1] = 0.0
+    assert found.pops(θ, 0) == plain.pops(θ[:-1], 0)
 
 
 def test_symbols_of_one_label_are_rewarded_once():
@@ -197,7 +198,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
     θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
     rollouts, [pops] = found.drawn(θ, 0, seed=seed, infusion=infusion, credit="unit", discount=0.0)
     twin, symbols = twin_of(problem, found, θ), len(problem.names)
-    oracle = {(item % symbols, *map(int, agenda.ends_of(item // symbols))) for item in found._oracle[0].tolist()}
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in found._oracle[0].tolist()}
     slopes = []
     for item in as_items(found, pops):
         waiting = sorted(twin.agenda)
@@ -216,7 +217,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
 
 
 def sequences(problem, found, θ, temperature, length):
-    """The probabilities of all sequences of so many pops, by eq. 4 written out."""
+    """The probabilities of all sequences of ``n`` pops, by eq. 4 written out."""
     wanted = {}
 
     def go_on(prefix, probability):
@@ -266,7 +267,7 @@ def test_pops_are_exact_draws(seed, temperature):
 
 @pytest.mark.parametrize("scale", [1e-6, 200.0, 1e4])
 def test_sums_and_clocks_survive_any_spread_of_priorities(scale):
-    """Priorities so far apart that some clocks would never ring: the sums are made anew, and the best go first."""
+    """Priorities so far apart that some clocks would never ring: the sums are computed again, and the best go first."""
     problem = make(random_shape(np.random.default_rng(5), 5, 9), 5)
     found = environment(problem, 5, gold="flat")
     θ = scale * found.initial()
@@ -327,33 +328,6 @@ def test_a_huge_tradeoff_ends(problem, seed):
     assert np.isfinite(rollouts.gradient.amount).all()
 
 
-@given(parsable(most_words=4), seeds)
-@some
-def test_going_on_after_the_first_parse(problem, seed):
-    found = environment(problem, seed)
-    θ = found.initial() + np.random.default_rng(seed).normal(0.0, 1.0, found.size)
-    first = found.parse(θ, [0])
-    twin = twin_of(problem, found, θ).run()
-    for rule in ((2.0, -1.0, 0.0), (1.0, 0.0, 1.0), (1.0, 0.0, 0.0)):
-        later = replace(found, halting=rule).parse(θ, [0])
-        assert later.pops[0] >= first.pops[0]
-        assert later.whole[0]
-    while twin.agenda:
-        twin.pop(twin.best_item())
-    assert later.pops[0] == len(twin.popped)
-
-
-def test_halting_is_learned():
-    problem = next(p for p in (make(random_shape(np.random.default_rng(k), 4, 9), k) for k in range(50)) if p.trees)
-    which = np.arange(3)
-    for λ in (0.0, 1.0):
-        found = corpus(problem, 1, tradeoff=λ)
-        learned = learn_halting(found, found.initial(), which)
-        before, after = (each.run(found.initial(), which).reward.mean() for each in (found, learned))
-        assert after >= before
-    assert learned.most_pops is None or learned.most_pops >= 1
-
-
 def test_seconds_are_pops_and_pushes():
     problem = next(p for p in (make(random_shape(np.random.default_rng(k), 4, 9), k) for k in range(50)) if p.trees)
     found = corpus(problem, 0)
@@ -373,9 +347,8 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.nan}, "must be a number"),
         ({"tradeoff": -1.0}, "0 or more, not -1"),
         ({"tradeoff": math.inf}, "must be a number"),
-        ({"prune": -1.0}, "must be 0 or more"),
+        ({"max_gap": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
-        ({"halting": (1.0, 2.0)}, "three weights"),
     ],
 )
 def test_bad_settings(settings, message):

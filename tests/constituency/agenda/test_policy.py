@@ -10,12 +10,12 @@ import pytest
 from tests.constituency.naive import table_of
 from treewright.constituency import ConstituencyParser, LatentGrammar, Markovisation
 from treewright.constituency.agenda.environment import AgendaEnvironment
+from treewright.constituency.agenda.features import FEATURES, INSIDE, LENGTH
 from treewright.constituency.agenda.parser import AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy
-from treewright.constituency.agenda.priorities import FEATURES, INSIDE, LENGTH, Priorities, label_classes
+from treewright.constituency.agenda.priorities import Priorities, label_classes
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.trace import trace_pops
-from treewright.corpora import builtin_corpus, clean_tree
+from treewright.corpora import builtin_corpus, clean_tree, load_corpus
 from treewright.errors import ConfigError, CorpusError, ModelError
 
 ML = "maximum-likelihood"
@@ -52,12 +52,12 @@ def test_every_learner_is_at_least_as_good_as_a_star(a_star, corpus):
     environment = environment_of(a_star, corpus.dev[:12], tradeoff=1e-2)
     before = environment.some(range(1, 12, 2)).run(environment.initial(), np.arange(6)).reward.mean()
     for name in LEARNERS:
-        learned = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, prune=math.inf, seed=1)
+        learned = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, max_gap=math.inf, seed=1)
         assert learned.reward >= before, name
         assert 0.0 <= learned.strength <= 1.0
         assert len(learned.history) == 2
         assert max(row.score for row in learned.history) <= learned.reward
-    again = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, prune=math.inf, seed=1)
+    again = AgendaPolicy.learn(environment, learner={"name": name, "passes": 2}, max_gap=math.inf, seed=1)
     assert (again.policy.weights == learned.policy.weights).all()
 
 
@@ -77,13 +77,13 @@ def test_learned_priorities_pop_less(a_star, corpus):
 def test_time_can_be_pushes_or_seconds(a_star, corpus):
     for time, seconds in (("pushes", None), ("seconds", (1e-6, 1e-7))):
         environment = environment_of(a_star, corpus.dev[:10], tradeoff=1e-3, time=time, seconds=seconds)
-        learned = AgendaPolicy.learn(environment, learner={"name": "dagger", "passes": 1}, prune=8.0)
-        assert learned.policy.prune == 8.0
+        learned = AgendaPolicy.learn(environment, learner={"name": "on-policy", "passes": 1}, max_gap=8.0)
+        assert learned.policy.max_gap == 8.0
 
 
 def test_what_cannot_be_learned(a_star, corpus):
     environment = environment_of(a_star, corpus.dev[:4])
-    with pytest.raises(ConfigError, match="no learner of priorities 'magic'; there are: dagger"):
+    with pytest.raises(ConfigError, match="learner cannot be 'magic'; it is one of: on-policy"):
         AgendaPolicy.learn(environment, learner="magic")
     with pytest.raises(CorpusError, match="no sentences"):
         AgendaPolicy.learn(environment.some([]))
@@ -99,6 +99,14 @@ def test_what_cannot_be_learned(a_star, corpus):
         AgendaPolicy.from_arrays(arrays)
 
 
+def test_weights_of_features_that_have_left_the_library_are_ignored_if_nothing_was_learned_for_them(a_star):
+    arrays = a_star.priority_.to_arrays()
+    older = {**arrays, "weights": np.append(arrays["weights"], [0.0, 0.0, 0.0])}
+    assert AgendaPolicy.from_arrays(older).weights.tolist() == arrays["weights"].tolist()
+    with pytest.raises(ModelError, match="damaged"):
+        AgendaPolicy.from_arrays({**arrays, "weights": np.append(arrays["weights"], [0.0, 0.5, 0.0])})
+
+
 # ---- the parser
 
 
@@ -108,9 +116,8 @@ def test_with_inside_scores_the_agenda_finds_what_cky_finds(exact, a_star, corpu
         assert ours[0].score == pytest.approx(theirs[0].score)
     found, wanted = a_star.parse(sentences), exact.parse(sentences)
     assert [s.tree for s in found] == [s.tree for s in wanted]
-    assert a_star.pops_ > 0
-    assert a_star.pushes_ >= a_star.pops_
-    assert exact.pops_ == exact.pushes_ == 0
+    assert all(0 < each.pops <= each.pushes for each in a_star.analyse(sentences))
+    assert all(each.pops == each.pushes == 0 for each in exact.analyse(sentences))
 
 
 @pytest.mark.jit
@@ -119,10 +126,10 @@ def test_fit_learns_priorities_on_dev_or_on_what_is_held_out(corpus, tmp_path):
         parser = ConstituencyParser(learner=ML, search="agenda", tradeoff=1e-3).fit(corpus.train, dev=dev)
         assert np.count_nonzero(parser.priority_.weights) > 5
         scores = parser.evaluate(corpus.test, jobs=2)
-        pops = parser.pops_
         loaded = ConstituencyParser.load(parser.save(tmp_path / "model.tw"))
         assert loaded.evaluate(corpus.test) == scores
-        assert (loaded.pops_, loaded.search, loaded.tradeoff) == (pops, "agenda", 1e-3)
+        assert loaded.analyse(corpus.test[:5]) == parser.analyse(corpus.test[:5])
+        assert (loaded.search, loaded.tradeoff) == ("agenda", 1e-3)
     assert ("dev F1" in parser.card_["scores"]) == (dev is not None)
 
 
@@ -138,26 +145,25 @@ def test_rewards_of_rules_may_be_positive(corpus):
 
 def test_tuning_the_speed_of_a_parser(corpus):
     parser = ConstituencyParser(learner=ML, decoder="max-rule").fit(corpus.train[:20])
-    with pytest.raises(ConfigError, match="goes with decoder='viterbi'"):
+    with pytest.raises(ConfigError, match="goes with decoder 'viterbi'"):
         parser.tune_speed(corpus.dev, 1e-3)
     assert parser.search == "cky"
     parser = ConstituencyParser(learner=ML).fit(corpus.train[:20])
-    parser.tune_speed(corpus.dev[:4], 1e-3, learner={"name": "dagger", "passes": 1})
+    parser.tune_speed(corpus.dev[:4], 1e-3, learner={"name": "on-policy", "passes": 1})
     assert (parser.search, parser.tradeoff) == ("agenda", 1e-3)
-    parser.parse(corpus.test[:2])
-    assert parser.pops_ > 0
+    assert all(each.pops > 0 for each in parser.analyse(corpus.test[:2]))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"search": "depth-first"}, "one of: cky, agenda"),
-        ({"search": "agenda", "tradeoff": -1e-5}, "0 or more, such as 1e-5, not -1e-05"),
-        ({"search": "agenda", "tradeoff": math.nan}, "0 or more"),
-        ({"search": "agenda", "tradeoff": math.inf}, "0 or more"),
-        ({"search": "agenda", "decoder": "max-rule"}, "goes with decoder='viterbi'"),
-        ({"search": "agenda", "beam": 5.0}, "leave out prune and beam"),
-        ({"tradeoff": 1e-5}, "set search='agenda'"),
+        ({"search": "agenda", "tradeoff": -1e-5}, "tradeoff must .* at least 0 and at most 1, not -1e-05"),
+        ({"search": "agenda", "tradeoff": math.nan}, "at least 0"),
+        ({"search": "agenda", "tradeoff": math.inf}, "at least 0"),
+        ({"search": "agenda", "decoder": "max-rule"}, "goes with decoder 'viterbi'"),
+        ({"search": "agenda", "max_gap": 5.0}, "leave out prune and max_gap"),
+        ({"tradeoff": 1e-5}, "set search to 'agenda'"),
     ],
 )
 def test_settings_that_do_not_go_together(settings, message, corpus):
@@ -202,11 +208,11 @@ def test_a_sentence_with_no_parse_under_pruning():
     parser = bare(grammar, [(grammar.number["x"], -1.0)])
     packed = parser.pack([["a", "a", "a"]], [np.zeros(3, np.int32)])
     assert parser.parse(packed, parser.a_star()).whole[0]
-    pruned = parser.parse(packed, parser.a_star(), prune=0.0)
+    pruned = parser.parse(packed, parser.a_star(), max_gap=0.0)
     assert not pruned.whole[0]
     assert len(grammar.trees(pruned.derivations[0], ["a"] * 3)) == 2
     for Δ in (0.0, 0.5):
-        assert parser.parse(packed, parser.a_star(), prune=Δ, growth=2.0).whole[0]  # IDA*₀ tries again
+        assert parser.parse(packed, parser.a_star(), max_gap=Δ, growth=2.0).whole[0]  # IDA*₀ tries again
 
 
 def test_pops_have_a_bound_whatever_the_weights(a_star, corpus):
@@ -223,22 +229,28 @@ def test_pops_have_a_bound_whatever_the_weights(a_star, corpus):
 
 def test_pops_are_traced(a_star, exact, corpus):
     sentence = corpus.test[0]
-    steps = trace_pops(a_star, sentence)
-    a_star.parse([sentence])
-    assert len(steps) == a_star.pops_
-    assert steps[-1].constituent == "TOP"
-    assert steps[-1].used
-    assert [step.priority for step in steps] == sorted((step.priority for step in steps), reverse=True)
+    trace = a_star.trace(sentence, sentence)
+    [parsed] = a_star.analyse([sentence])
+    assert trace.kind == "pops"
+    assert trace.result == {"tree": str(parsed.sentence.tree)}
+    steps = trace.decisions
+    assert len(steps) == len(trace.steps) - 1 == parsed.pops
+    assert steps[-1].action == f"TOP[0:{len(sentence)}]"
+    assert steps[-1].state["used"]
+    priorities = [step.choice.score for step in steps]
+    assert priorities == sorted(priorities, reverse=True)
     for step in steps:
-        assert sum(step.shares.values()) == pytest.approx(step.priority, abs=1e-6)
-        assert step.inside == pytest.approx(step.features.get("inside", 0.0))
-        assert step.words == sentence.forms[step.start : step.end]
-        assert step.correct is not None or step.constituent.startswith("@") or step.constituent == "TOP"
-    assert sum(step.used for step in steps) < len(steps)
+        item, features = step.state["item"], {each.name: each for each in step.choice.features}
+        assert sum(each.share for each in step.choice.features) == pytest.approx(step.choice.score, abs=1e-6)
+        assert step.measures["inside"] == pytest.approx(features["inside"].value if "inside" in features else 0.0)
+        assert step.action == f"{item['symbol']}[{item['start']}:{item['end']}]"
+        assert step.correct is not None or item["symbol"].startswith("@") or item["symbol"] == "TOP"
+    assert sum(step.state["used"] for step in steps) < len(steps)
+    assert a_star.trace(sentence, kind="derivation").result == trace.result
     with pytest.raises(ConfigError, match="search='agenda'"):
-        trace_pops(exact, sentence)
+        exact.trace(sentence, kind="pops")
     with pytest.raises(CorpusError, match="without words"):
-        trace_pops(a_star, [])
+        a_star.trace([])
 
 
 @pytest.mark.jit
@@ -257,8 +269,9 @@ def test_the_agenda_of_a_latent_grammar(corpus):
 def test_on_the_wall_street_journal(real_data):
     train, dev, test = (real_data(f"ptb-wsj-sample/{part}.ptb") for part in ("train", "dev", "test"))
     parser = ConstituencyParser(learner=ML, search="agenda", max_length=12).fit(train)
-    before, pops = parser.evaluate(test, max_length=12).f1, parser.pops_
+    short = [sentence for sentence in load_corpus(test) if len(sentence) <= 12]
+    before, pops = parser.evaluate(short).f1, sum(each.pops for each in parser.analyse(short))
     parser.tune_speed(dev, 1e-5)
-    after = parser.evaluate(test, max_length=12).f1
-    assert parser.pops_ < 0.6 * pops
+    after = parser.evaluate(short).f1
+    assert sum(each.pops for each in parser.analyse(short)) < 0.6 * pops
     assert after > before - 0.04

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 from tests.constituency.naive import table_of
-from treewright.constituency.agenda.priorities import (
-    FEATURES,
-    NAMES,
-    Priorities,
-    kind_of_word,
-    label_classes,
-    mark_of,
-    pattern_of,
-    punctuation_patterns,
-)
+from treewright.constituency.agenda.features import FEATURES, NAMES
+from treewright.constituency.agenda.priorities import Priorities, kind_of_word, label_classes
+from treewright.constituency.agenda.punctuation import mark_of, pattern_of, punctuation_patterns
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import Tree

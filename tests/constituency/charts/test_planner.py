@@ -84,7 +84,7 @@ class AllTrees:
         total = sum(counts)[: self.size]
         return Features(np.flatnonzero(total), total[np.flatnonzero(total)], sum(values))
 
-    def optimal_features(self, θ, which, *, loss=0.0, jobs=1):
+    def optimal_features(self, θ, which, *, margin=0.0, jobs=1):
         def best(i):
             problem, expert = self.problem(θ, i), self.experts[i]
 
@@ -93,7 +93,7 @@ class AllTrees:
                     shared = problem.rules(tree) @ problem.rules(expert)
                 else:  # bottoms of spans: where there is a chain, its last symbol
                     shared = len({(n[0], *n[3:]) for n in tree} & {(n[0], *n[3:]) for n in expert})
-                return problem.score(tree) - loss * shared
+                return problem.score(tree) - margin * shared
 
             tree = max(self.derivations[i], key=value)
             return problem.rules(tree), value(tree)
@@ -227,7 +227,7 @@ def test_a_sentence_is_the_sum_of_its_parts(corpus):
     θ, which = random_weights(corpus, 1), np.array([7, 3, 16])
     for run in (
         corpus.expert_features,
-        lambda w: corpus.optimal_features(θ, w, loss=0.3),
+        lambda w: corpus.optimal_features(θ, w, margin=0.3),
         lambda w: corpus.n_best_features(θ, w, 5),
         lambda w: corpus.expected_features(θ, w),
         lambda w: corpus.policy_matching(θ, w, 0.5),
@@ -244,7 +244,7 @@ def test_what_it_finds_is_what_writing_out_all_trees_finds(planner, twin, seed):
     θ, which = random_weights(planner, seed), everything(planner)
     for run in (
         lambda p: p.optimal_features(θ, which),
-        lambda p: p.optimal_features(θ, which, loss=0.5),
+        lambda p: p.optimal_features(θ, which, margin=0.5),
         lambda p: p.n_best_features(θ, which, 3),
         lambda p: p.n_best_features(θ, which, 10**4),
         lambda p: p.expected_features(θ, which),
@@ -262,17 +262,17 @@ def test_the_loss_makes_what_the_expert_does_less_attractive(planner, loss):
     twin, which = AllTrees(planner), everything(planner)
     for seed in range(3):
         θ = random_weights(planner, seed)
-        found, wanted = planner.optimal_features(θ, which, loss=0.7), twin.optimal_features(θ, which, loss=0.7)
+        found, wanted = planner.optimal_features(θ, which, margin=0.7), twin.optimal_features(θ, which, margin=0.7)
         assert found.value == pytest.approx(wanted.value, abs=2e-5)
         np.testing.assert_array_equal(dense(planner, found), dense(planner, wanted))
-    values = [planner.optimal_features(θ, which, loss=c).value for c in (0.0, 0.1, 1.0)]
+    values = [planner.optimal_features(θ, which, margin=c).value for c in (0.0, 0.1, 1.0)]
     assert values == sorted(values, reverse=True)
 
 
 def test_the_two_losses_differ(planner):
     θ, which = random_weights(planner, 0), everything(planner)
     of_rules, of_places = (
-        replace(planner, loss=loss).optimal_features(θ, which, loss=0.7).value for loss in ("rules", "constituents")
+        replace(planner, loss=loss).optimal_features(θ, which, margin=0.7).value for loss in ("rules", "constituents")
     )
     assert of_rules < of_places  # a rule that the expert uses twice is doubly discouraged, wherever it is used
 
@@ -303,7 +303,7 @@ def test_values_are_of_all_weights_also_of_those_that_are_not_learned(planner):
     assert binary.expert_values(θ[:n], which) == pytest.approx(planner.expert_values(θ, which))
     for run in (
         lambda p, θ: p.expert_features(which),
-        lambda p, θ: p.optimal_features(θ, which, loss=0.5),
+        lambda p, θ: p.optimal_features(θ, which, margin=0.5),
         lambda p, θ: p.n_best_features(θ, which, 4),
         lambda p, θ: p.expected_features(θ, which),
         lambda p, θ: p.policy_matching(θ, which, 1.0),
@@ -323,7 +323,7 @@ def test_a_tag_that_the_lexicon_does_not_allow_is_impossible(planner):
 def test_threads_change_nothing(corpus):
     θ, which = random_weights(corpus, 3), everything(corpus)
     for run in (
-        lambda jobs: corpus.optimal_features(θ, which, loss=0.5, jobs=jobs),
+        lambda jobs: corpus.optimal_features(θ, which, margin=0.5, jobs=jobs),
         lambda jobs: corpus.n_best_features(θ, which, 5, jobs=jobs),
         lambda jobs: corpus.expected_features(θ, which, jobs=jobs),
         lambda jobs: corpus.policy_matching(θ, which, 0.5, jobs=jobs),
@@ -391,7 +391,7 @@ def test_max_margin_without_loss_is_the_perceptron(corpus):
         one, other = MaxMargin(passes=3, margin=0.0, **settings), PerceptronIRL(passes=3, **settings)
         weights = train_irl(one, corpus, seed=1).weights
         np.testing.assert_array_equal(weights, train_irl(other, corpus, seed=1).weights)
-        assert not np.array_equal(weights, train_irl(replace(one, loss=0.5), corpus, seed=1).weights)
+        assert not np.array_equal(weights, train_irl(replace(one, margin=0.5), corpus, seed=1).weights)
 
 
 def test_max_margin_with_lambda_1_and_the_steps_of_equation_11_is_the_projection_method(corpus):

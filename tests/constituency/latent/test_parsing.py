@@ -12,28 +12,16 @@ from hypothesis import strategies as st
 
 from tests.constituency.naive import Problem, as_tuples, log_sum_exp, problems, table_of
 from treewright.constituency import Markovisation
+from treewright.constituency.charts.spans import span_of
 from treewright.constituency.latent import parsing as latent_parsing
-from treewright.constituency.latent.charts import (
-    LEAST,
-    blocks_of,
-    inside,
-    max_rule_tree,
-    new_anchored,
-    new_room,
-    outside_of,
-    span_of,
-    viterbi_tree,
-)
+from treewright.constituency.latent.blocks import blocks_of, new_cells
+from treewright.constituency.latent.decoding import max_rule_tree, viterbi_tree
 from treewright.constituency.latent.grammar import LatentGrammar
-from treewright.constituency.latent.parsing import (
-    DECODERS,
-    CoarseToFine,
-    Posteriors,
-    Product,
-    _key,
-    allow_all,
-    multiply,
-)
+from treewright.constituency.latent.inside import inside
+from treewright.constituency.latent.masks import allow_all
+from treewright.constituency.latent.outside import LEAST, new_anchored, outside_of
+from treewright.constituency.latent.parsing import DECODERS, CoarseToFine, Product
+from treewright.constituency.latent.passes import Posteriors, _key, multiply
 from treewright.corpora import Tree, builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError
@@ -125,26 +113,26 @@ def latents(draw, most_words=5):
 @kernel
 def parse_kernel(grammar, words, allowed, mask, decoder, anchored, nodes):
     n = words.shape[0]
-    room = new_room(grammar, grammar, n + 1)
-    room.values[:] = 7.0  # nothing of an earlier sentence is seen
-    room.above[:] = 7.0
-    room.best[:] = 7.0
-    allow_all(n, room)
+    cells = new_cells(grammar, grammar, n + 1)
+    cells.values[:] = 7.0  # nothing of an earlier sentence is seen
+    cells.above[:] = 7.0
+    cells.best[:] = 7.0
+    allow_all(n, cells)
     if allowed.shape[0] > 0:
-        room.allowed[: allowed.shape[0]] = allowed
-        room.mask[: mask.shape[0]] = mask
+        cells.allowed[: allowed.shape[0]] = allowed
+        cells.mask[: mask.shape[0]] = mask
     count, filled = 0, 0
-    if inside(grammar, words, room, 0.0, decoder != VITERBI):
+    if inside(grammar, words, cells, 0.0, decoder != VITERBI):
         if decoder == VITERBI:
-            filled = viterbi_tree(grammar, n, room, nodes)
+            filled = viterbi_tree(grammar, n, cells, nodes)
         else:
-            count = outside_of(grammar, n, room, anchored, 0.0)
-            filled = max_rule_tree(grammar, n, room, anchored, count, decoder, nodes)
-    return room, count, filled
+            count = outside_of(grammar, n, cells, anchored, 0.0)
+            filled = max_rule_tree(grammar, n, cells, anchored, count, decoder, nodes)
+    return cells, count, filled
 
 
 @kernel
-def product_kernel(grammar, n, one, size_one, two, size_two, room, kept, nodes):
+def product_kernel(grammar, n, one, size_one, two, size_two, cells, kept, nodes):
     """Multiply the anchored rules of the second grammar by those of the first, in place, and take the best tree."""
     keys = np.zeros(size_one, np.int64)
     for k in range(size_one):
@@ -153,8 +141,8 @@ def product_kernel(grammar, n, one, size_one, two, size_two, room, kept, nodes):
     for k in range(size_one):
         kept.key[k], kept.probability[k] = keys[order[k]], one.probability[order[k]]
     count = multiply(two, size_two, n, kept, 0, size_one)
-    allow_all(n, room)
-    return count, max_rule_tree(grammar, n, room, two, count, PRODUCT, nodes)
+    allow_all(n, cells)
+    return count, max_rule_tree(grammar, n, cells, two, count, PRODUCT, nodes)
 
 
 class Parsed:
@@ -170,12 +158,12 @@ class Parsed:
         self.anchored = new_anchored(3000)
         nodes = np.zeros((2 * n - 1, 5), np.int32)
         given = latent.blocks, latent.words.astype(np.int32), sets, mask, decoder, self.anchored, nodes
-        self.room, self.count, filled = parse_kernel(*given)
+        self.cells, self.count, filled = parse_kernel(*given)
         self.nodes = as_tuples(nodes[:filled])
         root, top = latent.problem.root, span_of(0, n)
         place = top * latent.blocks.at[-1] + latent.blocks.at[latent.base.number["TOP"]]
-        there = int(self.room.present[top, latent.of[root] >> 6]) >> int(latent.of[root] & 63) & 1
-        self.log_value = math.log(self.room.values[place]) + self.room.scale[top] if there else -math.inf
+        there = int(self.cells.present[top, latent.of[root] >> 6]) >> int(latent.of[root] & 63) & 1
+        self.log_value = math.log(self.cells.values[place]) + self.cells.scale[top] if there else -math.inf
 
 
 def random_mask(latent, seed):
@@ -231,12 +219,12 @@ def test_posteriors_of_anchored_rules_and_the_tree_that_they_make(latent, seed, 
 def test_inside_times_outside_is_the_posterior_of_a_substate(latent):
     if not latent.problem.trees:
         return
-    room, wanted = Parsed(latent, PRODUCT).room, latent.problem.expected_constituents()
+    cells, wanted = Parsed(latent, PRODUCT).cells, latent.problem.expected_constituents()
     for substate, start, end in latent.problem.spans:
         symbol, span = int(latent.of[substate]), span_of(start, end)
         place = span * latent.blocks.at[-1] + latent.blocks.at[symbol] + substate - latent.grammar.first[symbol]
-        there = int(room.present[span, symbol >> 6]) >> (symbol & 63) & 1
-        found = room.values[place] * room.above[place] if there else 0.0
+        there = int(cells.present[span, symbol >> 6]) >> (symbol & 63) & 1
+        found = cells.values[place] * cells.above[place] if there else 0.0
         assert found == pytest.approx(wanted[substate, start, end], rel=1e-5, abs=1e-7)
 
 
@@ -254,7 +242,7 @@ def test_posteriors_of_two_grammars_are_multiplied(latent, seed):
         what = as_tuples(found.anchored.what[: found.count])
         listed.append(dict(zip(what, found.anchored.probability[: found.count].tolist(), strict=True)))
     count, filled = product_kernel(
-        other.blocks, other.n, one.anchored, one.count, two.anchored, two.count, two.room, kept, nodes
+        other.blocks, other.n, one.anchored, one.count, two.anchored, two.count, two.cells, kept, nodes
     )
     wanted = {a: p * listed[0][a] for a, p in listed[1].items() if a in listed[0]}
     found = {
@@ -350,9 +338,9 @@ def test_a_sentence_without_a_tree_is_covered(hierarchy):
 @pytest.mark.jit
 def test_a_beam_that_drops_nothing_changes_nothing(hierarchy):
     grammars, sentences = hierarchy
-    exact, beam = (CoarseToFine(grammars, beam=size).derivations(sentences) for size in (0.0, 1e-300))
+    exact, beam = (CoarseToFine(grammars, least_share=size).derivations(sentences) for size in (0.0, 1e-300))
     assert nodes_of(exact) == nodes_of(beam)
-    assert all(each.is_whole for each in CoarseToFine(grammars, threshold=0.0, beam=0.5).derivations(sentences))
+    assert all(each.is_whole for each in CoarseToFine(grammars, threshold=0.0, least_share=0.5).derivations(sentences))
 
 
 @pytest.mark.parametrize(

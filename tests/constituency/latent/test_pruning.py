@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from treewright.constituency import Markovisation
-from treewright.constituency.latent.charts import blocks_of, span_of
+from treewright.constituency.charts.spans import span_of
+from treewright.constituency.latent.blocks import blocks_of
 from treewright.constituency.latent.grammar import LatentGrammar
+from treewright.constituency.latent.masks import new_masks
 from treewright.constituency.latent.parsing import CoarseToFine
-from treewright.constituency.latent.pruning import METHODS, PruningPolicy, _add_items, _mask_offsets, what_can_be_built
+from treewright.constituency.latent.pruning import LEARNERS, PruningPolicy, _add_items
+from treewright.constituency.latent.pruning_passes import what_can_be_built
 from treewright.corpora import builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -33,7 +36,7 @@ SETTINGS = {"tradeoff": 0.01, "passes": 3, "rows": 1 << 10, "deviations": 1}
 @pytest.fixture(scope="module")
 def policies(material):
     grammars, trees, _ = material
-    return {method: PruningPolicy.learn(grammars, trees, method=method, **SETTINGS) for method in METHODS}
+    return {learner: PruningPolicy.learn(grammars, trees, learner=learner, **SETTINGS) for learner in LEARNERS}
 
 
 def random_policy(grammars):
@@ -133,20 +136,20 @@ def needed_and_built(material, policy):
 
 
 @jit
-@pytest.mark.parametrize("method", METHODS)
-def test_policies_build_what_is_needed_and_little_else(material, policies, method):
-    needed, built = needed_and_built(material, policies[method])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_policies_build_what_is_needed_and_little_else(material, policies, learner):
+    needed, built = needed_and_built(material, policies[learner])
     kept = sum(len(one & two) for one, two in zip(needed, built, strict=True)) / sum(map(len, needed))
     spans = sum(len(tree.leaves()) * (len(tree.leaves()) + 1) // 2 for tree in material[2])
     assert kept > 0.9
-    assert sum(map(len, built)) < 0.25 * spans * policies[method].symbols
+    assert sum(map(len, built)) < 0.25 * spans * policies[learner].symbols
 
 
 @jit
 def test_a_higher_price_of_time_builds_less(material):
     grammars, trees, _ = material
     dear, cheap = (
-        PruningPolicy.learn(grammars, trees, method="classification", **{**SETTINGS, "tradeoff": price})
+        PruningPolicy.learn(grammars, trees, learner="classification", **{**SETTINGS, "tradeoff": price})
         for price in (0.5, 0.005)
     )
     few, many = (sum(map(len, needed_and_built(material, policy)[1])) for policy in (dear, cheap))
@@ -158,7 +161,7 @@ def test_parsing_with_a_policy(material, policies):
     grammars, _, dev = material
     sentences = [list(tree.leaves()) for tree in dev]
     exact = CoarseToFine(grammars).parse(sentences)
-    pruned = CoarseToFine(grammars, policy=policies["dagger"]).parse(sentences)
+    pruned = CoarseToFine(grammars, policy=policies["on-policy"]).parse(sentences)
     assert [trees[0].leaves() for trees in pruned] == [tuple(words) for words in sentences]
     assert sum(one == two for one, two in zip(exact, pruned, strict=True)) >= len(dev) // 2
 
@@ -166,9 +169,9 @@ def test_parsing_with_a_policy(material, policies):
 @jit
 def test_the_same_seed_gives_the_same_policy(material, policies):
     grammars, trees, _ = material
-    again = PruningPolicy.learn(grammars, trees, method="lols", **SETTINGS)
-    assert (again.weights == policies["lols"].weights).all()
-    assert (again.weights != policies["dagger"].weights).any()
+    again = PruningPolicy.learn(grammars, trees, learner="roll-outs", **SETTINGS)
+    assert (again.weights == policies["roll-outs"].weights).all()
+    assert (again.weights != policies["on-policy"].weights).any()
 
 
 def test_arrays_keep_it(material):
@@ -193,7 +196,7 @@ def test_what_can_be_built(material):
     rows = grammar.rows(material[2][0].leaves())
     width = blocks.parents.shape[1]
     for start, end in ((0, 1), (1, 3), (0, 4)):
-        built = rng.integers(0, 2**63, (_mask_offsets(np.array([0, 4]))[-1], width)).astype(np.uint64)
+        built = rng.integers(0, 2**63, (len(new_masks(np.array([0, 4]), 1).sets), width)).astype(np.uint64)
         built &= np.uint64((1 << len(base.symbols)) - 1) if len(base.symbols) < 64 else ~np.uint64(0)
         out, some = np.zeros((1, width), np.uint64), np.zeros((2, 64 * width), np.int64)
         build_kernel(blocks, rows, start, end, built, out, some)
@@ -211,7 +214,7 @@ def test_what_can_be_built(material):
 
 def test_bad_settings(material):
     grammars, trees, _ = material
-    for settings, message in (({"method": "luck"}, "lols"), ({"tradeoff": 0.0}, "above 0")):
+    for settings, message in (({"learner": "luck"}, "on-policy"), ({"tradeoff": 0.0}, "above 0")):
         with pytest.raises(ConfigError, match=message):
             PruningPolicy.learn(grammars, trees, **settings)
     with pytest.raises(CorpusError, match="no tree"):

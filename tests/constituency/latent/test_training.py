@@ -19,7 +19,6 @@ from treewright.constituency.latent.training import (
     SplitMerge,
     Treebank,
     expectation,
-    make_split_merge,
     maximise,
     merge,
     smooth,
@@ -29,7 +28,7 @@ from treewright.constituency.latent.training import (
 from treewright.corpora import Tree, builtin_corpus
 from treewright.corpora.brackets import clean_tree, read_ptb
 from treewright.errors import ConfigError, CorpusError
-from treewright.learners import Pass
+from treewright.learners import Pass, make_learner
 
 small_trees = few_trees.map(lambda some: [t for t in some if len(t.leaves()) <= 3][:2]).filter(bool)
 small_treebanks = small_trees.map(lambda some: [Markovisation(1, 0).binarise(tree) for tree in some])
@@ -334,16 +333,16 @@ def test_training_goes_on_where_it_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        ("max-margin", "learned by 'split-merge', not by 'max-margin'"),
-        (3, "not by 3"),
-        ({"name": "split-merge", "passes": 3}, "has no setting 'passes'; it has: cycles"),
-        ({"name": "split-merge", "cycles": -1}, "cycles must be"),
-        ({"name": "split-merge", "merged": 1.0}, "merged must be from 0 to less than 1, not 1.0"),
+        ("max-margin", "'max-margin' learns from whole plans.*: split-merge"),
+        (3, "not 3"),
+        ({"name": "split-merge", "passes": 3}, "passes is no setting of learner 'split-merge', which has: cycles"),
+        ({"name": "split-merge", "cycles": 0}, "cycles must be a whole number from 1"),
+        ({"name": "split-merge", "merged": 1.0}, "merged must be .* at least 0 and below 1, not 1.0"),
     ],
 )
 def test_settings(learner, message) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_split_merge(learner)
+        make_learner(learner, SplitMerge)
 
 
 def test_trees_of_another_grammar_are_refused() -> None:

@@ -1,12 +1,20 @@
 """What the command line must know about a task: one small module each, listed in ``TASKS``.
 
 To add one, write a subclass of :class:`Task` in a module of its own and put it into the list: then ``train``,
-``parse``, ``evaluate`` and ``info`` know it.
+``parse``, ``evaluate`` and ``info`` know it. An installed package declares two entry points of the task's name, one for
+the estimator and one for the subclass of :class:`Task`::
+
+    [project.entry-points."treewright.tasks"]
+    chunking = "my_package.chunker:Chunker"
+
+    [project.entry-points."treewright.commands"]
+    chunking = "my_package.command:Chunking"
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from treewright.cli.tasks.amr import AMR
@@ -14,13 +22,40 @@ from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
 from treewright.cli.tasks.tagging import Tagging, Viterbi
-from treewright.errors import ModelError
+from treewright.errors import ConfigError, ModelError
+from treewright.plugins import load_plugin, plugins
 
 __all__ = ["TASKS", "Task", "load_model"]
 
-TASKS: dict[str, Task] = {
-    task.name: task for task in (Tagging(), Dependency(), Constituency(), Latent(), AMR(), Viterbi(), Eisner())
-}
+
+class _Tasks(Mapping[str, Task]):
+    """The tasks by name: those of the library, and those of installed packages, imported when they are asked for."""
+
+    def __init__(self, *built_in: Task) -> None:
+        self.built_in = {task.name: task for task in built_in}
+
+    def __getitem__(self, name: str) -> Task:
+        if name in self.built_in:
+            return self.built_in[name]
+        if name not in plugins("commands"):
+            raise KeyError(name)
+        found = load_plugin("commands", name)
+        if not (isinstance(found, type) and issubclass(found, Task) and found.name == name):
+            raise ConfigError(
+                f"the entry point {name!r} in the group treewright.commands is {found!r}, not a subclass of "
+                f"treewright.cli.tasks.Task with the name {name!r}"
+            )
+        return found()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.built_in, *plugins("commands"))))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+TASKS = _Tasks(Tagging(), Dependency(), Constituency(), Latent(), AMR(), Viterbi(), Eisner())
+"""The tasks that the command line knows, by name."""
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:

@@ -48,12 +48,6 @@ class AMR(Task):
     made_from = ("tagger", "parser")
     measures = ("smatch",)
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.amr import AMRParser
-
-        return AMRParser
-
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:
@@ -68,8 +62,7 @@ class AMR(Task):
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Parse some sentences."""
         check_trees(sentences, NO_TREES)
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
+        return super().parse(estimator, sentences, jobs)
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """PENMAN, with colours on a terminal; drawings; the language of Graphviz; or a JSON object on a line."""
@@ -107,7 +100,7 @@ class AMR(Task):
 
         _check_same_ids(gold, parsed)
         seed = 0 if estimator is None else estimator.seed
-        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).to_dict()
+        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).as_dict()
         return plain, _show(plain)
 
 

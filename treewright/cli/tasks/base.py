@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from treewright.cli.settings import Option, Table
+from treewright.cli.settings import Option, Table, estimator_options
 from treewright.cli.streams import load
 from treewright.errors import ConfigError
-from treewright.settings import Choice, Setting, Text, settings_of
+from treewright.settings import Setting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,9 +31,6 @@ _PAGE = """<!DOCTYPE html>
 </head>
 <body>
 """
-
-_LEARNER = Setting("name", Text(), "The algorithm: see `treewright learners`", flags="--learner -l")
-_UPDATE = Setting("name", Choice(lambda: _updates()), "The update of the classifier", flags="--update -u")
 
 
 class Candidate(NamedTuple):
@@ -69,8 +66,6 @@ class Task(ABC):
     """The options of ``evaluate`` and ``compare`` that :meth:`score` and :meth:`compare` know."""
     measures: ClassVar[tuple[str, ...]] = ()
     """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
-    counted: ClassVar[tuple[str, ...]] = ()
-    """Attributes of the estimator that count something in the sentences parsed last; :meth:`score` gets the sums."""
     made_from: ClassVar[tuple[str, ...]] = ()
     """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
@@ -79,30 +74,7 @@ class Task(ABC):
     @cached_property
     def options(self) -> list[Option]:
         """The settings of the estimator, of its learners and of their updates; the estimator is imported for them."""
-        from treewright.learners import learner_rows
-        from treewright.policies import UPDATES
-
-        estimator = self.estimator()
-        configs = {"": estimator().resolved_config()}
-        configs |= {_condition(variant): estimator(**variant).resolved_config() for variant in self.variants}
-        learners = learner_rows(*estimator.learners)
-        has_update = any(setting.name == "update" for row in learners.values() for setting in row.settings)
-        own = [
-            Option(
-                replace(setting, note=self.notes.get(setting.name, setting.note)),
-                "",
-                _shown(setting, _defaults(setting, configs)),
-                (self.name,),
-            )
-            for setting in settings_of(estimator)
-        ]
-        of_learners = {when: each["learner"] for when, each in configs.items()}
-        of_updates = {when: each.get("update", {}) for when, each in of_learners.items()}
-        return [
-            *own,
-            *_table_options("learner", _LEARNER, learners, of_learners),
-            *(_table_options("update", _UPDATE, UPDATES, of_updates) if has_update else ()),
-        ]
+        return estimator_options(self.name, self.estimator(), self.variants, self.notes)
 
     def table(self, table: Table) -> list[Option]:
         """The options of one table."""
@@ -138,9 +110,11 @@ class Task(ABC):
         """What was learned after the passes that training has told of, and what the scores are of then, in words."""
         return ""
 
-    @abstractmethod
     def estimator(self) -> type[Any]:
-        """The estimator's class; it is imported here and not earlier."""
+        """The estimator's class, by the name of the task; it is imported here and not earlier."""
+        from treewright.estimators import estimator_class
+
+        return estimator_class(self.name)
 
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
@@ -153,9 +127,14 @@ class Task(ABC):
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
         """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""
 
-    @abstractmethod
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Annotate some sentences."""
+        annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
+        return annotated
+
+    def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
+        """Annotate some sentences, and count what :meth:`score` has to know of how that went."""
+        return self.parse(estimator, sentences, jobs), Counter()
 
     @abstractmethod
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
@@ -201,59 +180,6 @@ class Task(ABC):
 
         The estimator is None where somebody else parsed them.
         """
-
-
-def _updates() -> list[str]:
-    from treewright.policies import UPDATES
-
-    return list(UPDATES)
-
-
-def _table_options(
-    table: Table, name: Setting, rows: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Option]:
-    """The name of a row, and the settings of all rows; ``configs`` are the resolved settings of the default row."""
-    usual = configs[""].get("name", "")
-    yield Option(name, table, usual)
-    settings: dict[str, dict[str, Setting]] = {}
-    for row, made in rows.items():
-        for setting in settings_of(made):
-            if setting.name != "update":
-                settings.setdefault(setting.name, {})[row] = setting
-    for same in settings.values():
-        setting = next(iter(same.values()))
-        values = {when: each[setting.name] for when, each in configs.items() if setting.name in each}
-        differ = any(each.plain(each.check(each.default)) not in values.values() for each in same.values())
-        shown = _shown(setting, values, f" with {usual}" if differ else "")
-        yield Option(setting, table, shown, (table, *(f"{table} {row!r}" for row in same)))
-
-
-def _defaults(setting: Setting, configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The default of a setting of an estimator; where that is None, what it is resolved to."""
-    if setting.default is not None:
-        return {"": setting.default}
-    return {when: each[setting.name] for when, each in configs.items()}
-
-
-def _shown(setting: Setting, values: Mapping[str, Any], always: str = "") -> str:
-    """The default of a setting as the help shows it, given its resolved values by the condition they depend on."""
-    texts = {when: _written(setting, value) for when, value in values.items()}
-    first = texts.pop("", "")
-    others = [f"{text} if {when}" for when, text in texts.items() if text != first]
-    return ", ".join([f"{first}{always}", *others]) if first else ""
-
-
-def _written(setting: Setting, value: Any) -> str:
-    """A plain value as a person writes it."""
-    if isinstance(value, bool):
-        return setting.option_flags[0].split("/")[0 if value else 1].removeprefix("--")
-    if value is None:
-        return "" if setting.none_written is None else str(setting.none_written)
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _condition(variant: Mapping[str, str]) -> str:
-    return " and ".join(f"{name} is {value}" for name, value in variant.items())
 
 
 def percent(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -56,7 +57,6 @@ class Constituency(Task):
     k_best_formats: ClassVar[tuple[str, ...]] = ("ptb", "text", "json")
     scoring = ("rules", "max_length")
     measures = ("f1",)
-    counted = ("covered_",)
 
     def value(self, name: str, value: Any) -> Any:
         """A grammar may be a file, whose rules and weights are taken as they are."""
@@ -77,18 +77,13 @@ class Constituency(Task):
             return ""
         told = "an agenda" if estimator.tradeoff is None else "an agenda with learned priorities"
         parsed = [one for one in dev or () if estimator.max_length is None or len(one) <= estimator.max_length]
-        return f"{told}, {estimator.pops_ / len(parsed):,.0f} pops a sentence" if parsed else told
+        pops = sum(each.pops for each in estimator.analyse(parsed))
+        return f"{told}, {pops / len(parsed):,.0f} pops a sentence" if parsed else told
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import ConstituencyParser
-
-        return ConstituencyParser
-
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Parse some sentences."""
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
+    def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
+        """Parse some sentences, and count those for which the grammar has no tree."""
+        analyses = estimator.analyse(sentences, jobs=jobs)
+        return [each.sentence for each in analyses], Counter(covered=sum(each.covered for each in analyses))
 
     def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
         """The best trees, with their scores; a sentence that the grammar cannot derive has one without a score."""
@@ -176,7 +171,7 @@ class Constituency(Task):
         """F1 of two annotations."""
         from treewright.constituency import compare_constituents
 
-        return compare_constituents(gold, a, b, **options).to_dict()
+        return compare_constituents(gold, a, b, **options).as_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
@@ -184,9 +179,9 @@ class Constituency(Task):
         """Labelled brackets with their interval, those of shorter sentences, labels, lengths, and what had no tree."""
         from treewright.constituency import score_constituents
 
-        covered = options.pop("covered_", None)
+        covered = options.pop("covered", None)
         seed = 0 if estimator is None else estimator.seed
-        plain = {**score_constituents(gold, parsed, **options, seed=seed).to_dict(), **options}
+        plain = {**score_constituents(gold, parsed, **options, seed=seed).as_dict(), **options}
         if covered is not None:
             plain["covered"] = covered
         return plain, _show(plain)
@@ -210,12 +205,6 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
     k_best_formats = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.constituency import LatentParser
-
-        return LatentParser
 
     def make_learner(self, settings: Mapping[str, Any], has_dev: bool = True) -> Learner:
         """Without development data there is one start."""

@@ -51,17 +51,6 @@ class Dependency(Task):
             return [template.strip() for template in value.split(";") if template.strip()]
         return value
 
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import DependencyParser
-
-        return DependencyParser
-
-    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """Parse some sentences."""
-        parsed: list[Sentence] = estimator.parse(sentences, jobs=jobs)
-        return parsed
-
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, a drawing in letters, an SVG document or one on a page, or a JSON object on a line."""
         from treewright.corpora.conllu import conllu_lines
@@ -106,7 +95,7 @@ class Dependency(Task):
         """Attachment scores of two annotations."""
         from treewright.dependency import compare_dependencies
 
-        return compare_dependencies(gold, a, b, measure="las" if measure == "las" else "uas", **options).to_dict()
+        return compare_dependencies(gold, a, b, measure="las" if measure == "las" else "uas", **options).as_dict()
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
@@ -115,7 +104,7 @@ class Dependency(Task):
         from treewright.dependency import score_dependencies
 
         seed = 0 if estimator is None else estimator.seed
-        plain = {**score_dependencies(gold, parsed, **options, seed=seed).to_dict(), **options}
+        plain = {**score_dependencies(gold, parsed, **options, seed=seed).as_dict(), **options}
         if estimator is not None:
             known = set(estimator.labels_)
             unseen = [token.deprel for sentence in gold for token in sentence if token.deprel not in known]
@@ -138,12 +127,6 @@ class Eisner(Dependency):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     variants = ()
-
-    def estimator(self) -> type[Any]:
-        """The parser."""
-        from treewright.dependency import EisnerParser
-
-        return EisnerParser
 
 
 def _drawing(sentence: Sentence, width: int | None) -> str:

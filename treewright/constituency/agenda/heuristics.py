@@ -4,8 +4,8 @@ If the priority of a constituent is its inside score plus an upper bound of its 
 rest of a parse around it, the first complete parse popped is a best one, and the tighter the bound the fewer
 constituents are popped. Here bounds are outside scores too, of something simpler:
 
-* *Context summaries* (:func:`context_summaries`): of all sentences with so many words to the left of the constituent
-  and so many to the right, the best outside score. This is the estimate SX; it depends on the grammar alone.
+* *Context summaries* (:func:`context_summaries`): the best outside score over all sentences with the same numbers of
+  words to the left and to the right of the constituent. This is the estimate SX; it depends on the grammar alone.
 * *Grammar projections* (:func:`projected`): symbols are put together to classes, and a rule of classes is as good as
   the best of the rules that it stands for. So no parse is worth less after it, and outside scores of the coarser
   grammar, for the very words, are bounds.
@@ -31,28 +31,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.agenda import (
-    COVERED,
-    IN_CHART,
-    POPS,
-    PUSHES,
-    STOP_AT_ONCE,
-    WHOLE,
-    Combinations,
-    Merit,
-    Room,
-    combinations_of,
-    longest_of,
-    new_room,
-    score_of,
-    search,
-    write_result,
+from treewright.constituency.agenda.passes import Work
+from treewright.constituency.agenda.queue import IN_CHART, POPS, PUSHES, Agenda, new_agenda
+from treewright.constituency.agenda.results import score_of, write_result
+from treewright.constituency.agenda.search import AgendaGrammar, Merit, Search, agenda_grammar, search
+from treewright.constituency.charts.corpus import (
+    Parsed,
+    Sentences,
+    Shard,
+    longest,
+    new_parsed,
+    nodes_of,
+    words_of,
 )
-from treewright.constituency.agenda.priorities import span_number
+from treewright.constituency.charts.passes import COVERED, WHOLE
 from treewright.constituency.charts.semirings import NEVER, POSSIBLE
+from treewright.constituency.charts.spans import span_of
 from treewright.constituency.grammar.binarisation import TOP
-from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
-from treewright.constituency.grammar.rules import Lexical, Rules
+from treewright.constituency.grammar.pcfg import Grammar
+from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.errors import ConfigError
 from treewright.search.compiling import compiled, kernel
 from treewright.search.running import run_shards
@@ -64,6 +61,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _AT_A_TIME = 16  # sentences whose tables are held at once
+NO_LIMIT = 1 << 62  # of pops
 
 
 def lowered(lexical: Lexical) -> tuple[Lexical, Floats]:
@@ -106,25 +104,32 @@ def _best_of(rules: Ints, weights: Floats) -> tuple[Ints, Floats]:
 # ---- kernels
 
 
+class Bounds(NamedTuple):
+    """Heuristics for the sentences of a shard: bounds of outside scores, spans × classes for each."""
+
+    values: Floats
+    at: Longs  # where those of each sentence begin, and the end of the last
+
+
 @kernel
-def context_pass(rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> Any:
+def context_pass(grammar: Weighted, tags: Any, n: int) -> Any:
     """Outside scores by context, (words to the left × (n + 1) + words to the right) × symbols: see SX above.
 
     ``tags`` are the best scores that symbols can have over a word.
     """
-    symbols, size = rules.is_top.shape[0], n + 1
-    inside = np.full((size, symbols), NEVER)  # the best of so many words, whatever they are
+    rules, symbols, size = grammar.rules, grammar.rules.is_top.shape[0], n + 1
+    inside = np.full((size, symbols), NEVER)  # the best of any words, by their number
     for width in range(1, size):
         if width == 1:
             inside[1] = tags
         for rule in range(rules.binary.shape[0]):
             parent, left, right = rules.binary[rule, 0], rules.binary[rule, 1], rules.binary[rule, 2]
             for split in range(1, width):
-                both = inside[split, left] + inside[width - split, right] + np.float64(binary[rule])
+                both = inside[split, left] + inside[width - split, right] + np.float64(grammar.binary[rule])
                 inside[width, parent] = max(inside[width, parent], both)
         for rule in range(rules.unary.shape[0]):
             top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
-            inside[width, top] = max(inside[width, top], inside[width, bottom] + np.float64(unary[rule]))
+            inside[width, top] = max(inside[width, top], inside[width, bottom] + np.float64(grammar.unary[rule]))
     outside = np.full((size * size, symbols), NEVER)
     outside[0, rules.root] = 0.0
     for total in range(size):
@@ -133,7 +138,7 @@ def context_pass(rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> An
             here = outside[before * size + after]
             for rule in range(rules.binary.shape[0]):
                 parent, left, right = rules.binary[rule, 0], rules.binary[rule, 1], rules.binary[rule, 2]
-                score = np.float64(binary[rule])
+                score = np.float64(grammar.binary[rule])
                 for width in range(1, after + 1):
                     around = outside[before * size + after - width, parent] + score + inside[width, right]
                     here[left] = max(here[left], around)
@@ -142,21 +147,21 @@ def context_pass(rules: Rules, binary: Any, unary: Any, tags: Any, n: int) -> An
                     here[right] = max(here[right], around)
             for rule in range(rules.unary.shape[0]):
                 top, bottom = rules.unary[rule, 0], rules.unary[rule, 1]
-                here[bottom] = max(here[bottom], here[top] + np.float64(unary[rule]))
+                here[bottom] = max(here[bottom], here[top] + np.float64(grammar.unary[rule]))
     return outside
 
 
 @compiled
-def outside_of_chart(rules: Rules, binary: Any, unary: Any, room: Room, n: int, out: Any) -> int:
+def outside_of_chart(grammar: Weighted, agenda: Agenda, n: int, out: Any) -> int:
     """The outside scores of the chart's constituents, spans × symbols; returns how many are in a complete parse."""
-    symbols = rules.is_top.shape[0]
+    rules, symbols = grammar.rules, grammar.rules.is_top.shape[0]
     for k in range(n * (n + 1) // 2 * symbols):
         out[k] = NEVER
-    out[span_number(0, n) * symbols + rules.root] = 0.0
+    out[span_of(0, n) * symbols + rules.root] = 0.0
     found = 0
     for width in range(n, 0, -1):
         for start in range(n - width + 1):
-            row = span_number(start, start + width) * symbols
+            row = span_of(start, start + width) * symbols
             for kind in range(2):  # first the symbols that start chains
                 for symbol in range(symbols):
                     above = out[row + symbol]
@@ -166,77 +171,62 @@ def outside_of_chart(rules: Rules, binary: Any, unary: Any, room: Room, n: int, 
                     for entry in range(rules.of_top_at[symbol], rules.of_top_at[symbol + 1]):
                         rule = rules.of_top[entry]
                         below = row + rules.unary[rule, 1]
-                        if room.position[below] == IN_CHART:
-                            out[below] = max(out[below], above + np.float64(unary[rule]))
+                        if agenda.position[below] == IN_CHART:
+                            out[below] = max(out[below], above + np.float64(grammar.unary[rule]))
                     for entry in range(rules.of_parent_at[symbol], rules.of_parent_at[symbol + 1]):
                         rule = rules.of_parent[entry]
                         for split in range(start + 1, start + width):
-                            left = span_number(start, split) * symbols + rules.binary[rule, 1]
-                            right = span_number(split, start + width) * symbols + rules.binary[rule, 2]
-                            if room.position[left] == IN_CHART and room.position[right] == IN_CHART:
-                                around = above + np.float64(binary[rule])
-                                out[left] = max(out[left], around + room.score[right])
-                                out[right] = max(out[right], around + room.score[left])
+                            left = span_of(start, split) * symbols + rules.binary[rule, 1]
+                            right = span_of(split, start + width) * symbols + rules.binary[rule, 2]
+                            if agenda.position[left] == IN_CHART and agenda.position[right] == IN_CHART:
+                                around = above + np.float64(grammar.binary[rule])
+                                out[left] = max(out[left], around + agenda.score[right])
+                                out[right] = max(out[right], around + agenda.score[left])
     return found
 
 
 @kernel
 def level_pass(
-    rules: Rules,
-    combinations: Combinations,
-    binary: Any,
-    unary: Any,
-    lexical: Lexical,
-    words: Any,
-    at: Any,
-    which: Any,
-    of: Any,
-    classes: int,
-    static: Any,
-    static_at: Any,
-    halting: Any,
-    out: Any,
-    out_at: Any,
-    eligible: Any,
-    nodes: Any,
-    filled: Any,
-    values: Any,
-    status: Any,
-    pops: Any,
-    pushes: Any,
-    control: Any,
-    slot: int,
+    level: AgendaGrammar,
+    sentences: Sentences,
+    shard: Shard,
+    bounds: Bounds,
+    margin: float,
+    out: Bounds,
+    parsed: Parsed,
+    work: Work,
 ) -> None:
-    """One level: A* with the heuristic ``static``, which for sentence k of ``which`` begins at ``static_at[k]``.
+    """One level: A* with the heuristic ``bounds``, by the classes of the level's symbols.
 
-    If ``out`` is not empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
-    parse, and so no level has. Otherwise this is the last level, and parses are written.
+    Unless ``out`` is empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
+    parse, since then no level has. Otherwise this is the last level, and parses are written. ``margin`` is that of
+    :func:`~treewright.constituency.agenda.search.search`.
     """
-    n_most = longest_of(at, which)
-    room, nothing = new_room(rules.is_top.shape[0], n_most, False), np.zeros((0, 3))
-    for k in range(which.shape[0]):
-        if control[0] != 0:
+    grammar, nothing = level.weighted, np.zeros((0, 3))
+    agenda = new_agenda(level.of.shape[0], longest(sentences, shard.which))
+    for k in range(shard.which.shape[0]):
+        if shard.control[0] != 0:
             break
-        i = which[k]
-        sentence, n = words[at[i] : at[i + 1]], at[i + 1] - at[i]
-        merit = Merit(1.0, of, static[static_at[k] : static_at[k + 1]], classes, np.zeros(0))
-        whole = search(
-            combinations, rules.is_top, rules.root, lexical, sentence, merit, np.inf, 1 << 62, halting, room, nothing
-        )
-        pops[i] += room.counters[POPS]
-        pushes[i] += room.counters[PUSHES]
-        if out.shape[0] > 0:
-            part = out[out_at[k] : out_at[k + 1]]
+        i = shard.which[k]
+        words = words_of(sentences, i)
+        n = words.shape[0]
+        merit = Merit(1.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
+        state = Search(level.combinations, merit, np.inf, n, agenda)
+        whole = search(state, grammar.lexical, words, NO_LIMIT, margin, nothing)
+        work.pops[i] += agenda.counters[POPS]
+        work.pushes[i] += agenda.counters[PUSHES]
+        if out.values.shape[0] > 0:
+            part = out.values[out.at[k] : out.at[k + 1]]
             if whole:
-                pops[i] += outside_of_chart(rules, binary, unary, room, n, part)
+                work.pops[i] += outside_of_chart(grammar, agenda, n, part)
             else:
                 part[:] = 0.0
         else:
-            result = nodes[2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
-            filled[i] = write_result(rules, room, n, whole, eligible, result)
-            values[i] = score_of(lexical, sentence, result[: filled[i]], binary, unary)
-            status[i] = WHOLE if whole else COVERED
-            control[slot] += 1
+            nodes = nodes_of(sentences, parsed.nodes, i)
+            parsed.filled[i] = write_result(level, agenda, n, whole, nodes)
+            parsed.values[i] = score_of(grammar, words, nodes[: parsed.filled[i]])
+            parsed.status[i] = WHOLE if whole else COVERED
+            shard.control[shard.slot] += 1
 
 
 # ---- searches
@@ -250,16 +240,6 @@ class Found(NamedTuple):
     whole: npt.NDArray[np.bool_]
     pops: Longs  # levels × sentences, the coarsest level first
     pushes: Longs
-
-
-class _Level:
-    """A grammar of the hierarchy, as kernels see it, with the coarser class of each of its symbols."""
-
-    def __init__(self, grammar: Grammar, lexical: Lexical, up: Ints, classes: int) -> None:
-        cut = len(grammar.binary)
-        self.grammar, self.lexical, self.up, self.classes = grammar, lexical, up, classes
-        self.scores = grammar.weights[:cut], grammar.weights[cut:]
-        self.combinations = combinations_of(grammar.rules, *self.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,15 +264,16 @@ class HierarchicalAStar:
                 raise ConfigError(f"map {k} has classes for {len(each)} symbols, and there are {size}")
 
     @cached_property
-    def levels(self) -> list[_Level]:
-        """The grammars, the coarsest first."""
+    def levels(self) -> list[AgendaGrammar]:
+        """The grammars, the coarsest first, each with the coarser class of each of its symbols."""
         lexical, _ = self._lowered
         levels, grammar = [], self.grammar
         for up in self.maps:
             up = np.asarray(up, np.int32)
-            levels.append(_Level(grammar, lexical, up, int(up.max()) + 1))
+            levels.append(agenda_grammar(grammar.weighted(lexical), up, int(up.max()) + 1, grammar.is_whole))
             grammar, lexical = projected(grammar, lexical, up)
-        levels.append(_Level(grammar, lexical, np.zeros(len(grammar.symbols), np.int32), 1))
+        none = np.zeros(len(grammar.symbols), np.int32)
+        levels.append(agenda_grammar(grammar.weighted(lexical), none, 1, grammar.is_whole))
         return levels[::-1]
 
     @cached_property
@@ -322,9 +303,9 @@ class ContextAStar:
         return lowered(self.lexical)
 
     @cached_property
-    def _level(self) -> _Level:
-        symbols = len(self.grammar.symbols)
-        return _Level(self.grammar, self._lowered[0], np.arange(symbols, dtype=np.int32), symbols)
+    def _level(self) -> AgendaGrammar:
+        symbols, weighted = len(self.grammar.symbols), self.grammar.weighted(self._lowered[0])
+        return agenda_grammar(weighted, np.arange(symbols, dtype=np.int32), symbols, self.grammar.is_whole)
 
     def parse(self, sentences: Sequence[Ints], *, jobs: int = 1) -> Found:
         """The parses of sentences, which are given as rows of the lexicon."""
@@ -338,15 +319,14 @@ def context_summaries(grammar: Grammar, lexical: Lexical, n: int) -> Floats:
 
     Time and memory grow with the cube and the square of n.
     """
-    cut = len(grammar.binary)
     tags = np.full(len(grammar.symbols), NEVER)
     np.maximum.at(tags, lexical.symbol, lexical.score.astype(np.float64))
-    found = context_pass(grammar.rules, grammar.weights[:cut], grammar.weights[cut:], tags, int(n))
+    found = context_pass(grammar.weighted(lexical), tags, int(n))
     return np.asarray(found).reshape(n + 1, n + 1, len(grammar.symbols))
 
 
 def _parse(
-    levels: Sequence[_Level],
+    levels: Sequence[AgendaGrammar],
     lift: Floats,
     sentences: Sequence[Ints],
     summaries: Floats | None,
@@ -356,46 +336,29 @@ def _parse(
     """Work through the levels, some sentences at a time."""
     n = len(sentences)
     at = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-    words = np.concatenate([np.zeros(0, np.int32), *sentences]).astype(np.int32)
-    nodes = np.zeros((max(2 * int(at[-1]) - n, 0), 5), np.int32)
-    filled, values, status = np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64)
-    pops, pushes = np.zeros((2, len(levels), n), np.int64)
+    corpus = Sentences(np.concatenate([np.zeros(0, np.int32), *sentences]).astype(np.int32), at)
+    parsed, (pops, pushes) = new_parsed(at), np.zeros((2, len(levels), n), np.int64)
     widths = np.diff(at)
 
     def work(first: int, last: int, control: Longs, slot: int) -> None:
         for begin in range(first, last, _AT_A_TIME):
             which = np.arange(begin, min(begin + _AT_A_TIME, last))
             spans = widths[which] * (widths[which] + 1) // 2
-            static, static_at = np.zeros(0), np.zeros(len(which) + 1, np.int64)
+            bounds = Bounds(np.zeros(0), np.zeros(len(which) + 1, np.int64))
             if summaries is not None:
-                static = np.concatenate([_context_table(summaries, int(widths[i])) for i in which])
-                static_at = np.cumsum([0, *(spans * summaries.shape[2])])
+                tables = np.concatenate([_context_table(summaries, int(widths[i])) for i in which])
+                bounds = Bounds(tables, np.cumsum([0, *(spans * summaries.shape[2])]))
             for k, level in enumerate(levels):
-                is_last, symbols = k == len(levels) - 1, len(level.grammar.symbols)
-                out_at = np.cumsum([0, *(spans * symbols)])
-                out = np.zeros(0 if is_last else int(out_at[-1]))
-                beyond = STOP_AT_ONCE if is_last else _as_far_as(threshold)
-                # fmt: off
-                level_pass(level.grammar.rules, level.combinations, *level.scores, level.lexical, words, at,
-                           which, level.up, level.classes, static, static_at, beyond, out, out_at,
-                           _eligible(level.grammar), nodes, filled, values, status, pops[k], pushes[k], control, slot)
-                # fmt: on
-                static, static_at = out, out_at
+                is_last = k == len(levels) - 1
+                out_at = np.cumsum([0, *(spans * len(level.of))])
+                out = Bounds(np.zeros(0 if is_last else int(out_at[-1])), out_at)
+                margin, shard = -np.inf if is_last else float(threshold), Shard(which, control, slot)
+                level_pass(level, corpus, shard, bounds, margin, out, parsed, Work(pops[k], pushes[k]))
+                bounds = out
 
     run_shards(work, n, jobs=jobs)
-    derivations = [nodes[2 * a - i : 2 * a - i + filled[i]] for i, a in enumerate(at[:-1].tolist())]
     raised = np.array([lift[rows].sum() for rows in sentences])
-    return Found(derivations, values + raised, status == WHOLE, pops, pushes)
-
-
-def _as_far_as(threshold: float) -> Floats:
-    """The halting rule that goes on while priorities are above that of the best parse minus the threshold."""
-    return np.array([threshold, 0.0, 1.0]) if np.isfinite(threshold) else np.array([1.0, 0.0, 0.0])
-
-
-def _eligible(grammar: Grammar) -> npt.NDArray[np.bool_]:
-    names = zip(grammar.labels, grammar.symbols, strict=True)
-    return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])
+    return Found(parsed.derivations(at), parsed.values + raised, parsed.status == WHOLE, pops, pushes)
 
 
 def _context_table(summaries: Floats, n: int) -> Floats:

@@ -1,11 +1,10 @@
 """A grammar, its lexicon and the features of priorities, put together to parse with an agenda.
 
-:mod:`treewright.constituency.agenda.agenda` has the algorithm; here is what Python needs of it: sentences go in,
-derivations
-come out, with the numbers of pops and pushes. What depends on the grammar alone is worked out once, whatever is parsed.
+:mod:`treewright.constituency.agenda.search` has the algorithm; here is what Python needs of it: sentences go in,
+derivations come out, with the numbers of pops and pushes. What depends on the grammar alone is computed once.
 
-Weights of priorities are an array of all :data:`~treewright.constituency.agenda.priorities.FEATURES`, in the order of
-:data:`~treewright.constituency.agenda.priorities.NAMES`; those of A*₀ are :meth:`AgendaParser.a_star`.
+Weights of priorities are an array of all :data:`~treewright.constituency.agenda.features.FEATURES`, in the order of
+:data:`~treewright.constituency.agenda.features.NAMES`; those of A*₀ are :meth:`AgendaParser.a_star`.
 """
 
 from __future__ import annotations
@@ -18,50 +17,35 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.agenda import (
-    STOP_AT_ONCE,
-    WHOLE,
-    Combinations,
-    agenda_pass,
-    combinations_of,
-    ends_of,
-)
-from treewright.constituency.agenda.priorities import (
-    DYNAMIC,
+from treewright.constituency.agenda.features import (
     FEATURES,
     INSIDE,
     LENGTH,
-    Priorities,
-    label_classes,
+    Packed,
+    Places,
     look,
     new_view,
     write_features,
 )
-from treewright.constituency.grammar.pcfg import BOTTOM, Grammar
+from treewright.constituency.agenda.passes import Limits, Weights, Work, agenda_pass
+from treewright.constituency.agenda.priorities import Priorities, label_classes
+from treewright.constituency.agenda.search import AgendaGrammar, agenda_grammar
+from treewright.constituency.charts.corpus import Shard, new_parsed
+from treewright.constituency.charts.passes import WHOLE
+from treewright.constituency.charts.spans import ends_of
+from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Tree
 from treewright.search.compiling import interpreted
 from treewright.search.running import run_shards
 
-__all__ = ["NO_LIMIT", "AgendaParser", "Packed", "Parses", "Pop"]
+__all__ = ["NO_LIMIT", "AgendaParser", "Parses", "Pop", "Refined"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
-
-
-class Packed(NamedTuple):
-    """Sentences as kernels take them."""
-
-    words: Ints  # rows of the lexicon
-    at: Longs  # where each sentence begins
-    kinds: Ints  # of each word the kind of its first character
-    marks: Ints  # and its mark of punctuation
-
-    def __len__(self) -> int:
-        return len(self.at) - 1
 
 
 class Pop(NamedTuple):
@@ -146,7 +130,8 @@ class AgendaParser:
         """
         weights = np.zeros(FEATURES)
         weights[INSIDE] = 1.0
-        most_of = [float(scores.max(initial=0.0)) for scores in self.scores]
+        weighted = self.kernel.weighted
+        most_of = [float(scores.max(initial=0.0)) for scores in (weighted.binary, weighted.unary)]
         weights[LENGTH] = -(most_of[0] + 2.0 * most_of[1])  # a word more is a binary rule and two unary ones at most
         return weights
 
@@ -162,43 +147,37 @@ class AgendaParser:
         weights: Floats,
         which: Longs | None = None,
         *,
-        prune: float = np.inf,
+        max_gap: float = np.inf,
         growth: float = 0.0,
         most_pops: int = NO_LIMIT,
-        halting: Floats = STOP_AT_ONCE,
-        wants: tuple[Longs, Longs] | None = None,
+        wants: Places | None = None,
         order: Floats | None = None,
         jobs: int = 1,
     ) -> Parses:
         """Parse sentences by the greedy policy (eq. 2), all of them or those that ``which`` names.
 
-        ``prune`` is Δ. With ``growth``, Δ grows by it where there is no parse: IDA*₀. ``halting`` and ``order`` are as
-        for :func:`~treewright.constituency.agenda.agenda.search`; ``wants`` are the places of the cheating feature.
+        ``max_gap`` is Δ. With ``growth``, Δ grows by it where there is no parse: IDA*₀. ``order`` is that of
+        :func:`~treewright.constituency.agenda.search.search`; ``wants`` are the places of the cheating feature.
         """
-        n = len(packed)
+        n = packed.size
         which = np.arange(n) if which is None else which
-        wants = (np.zeros(0, np.int64), np.zeros(n + 1, np.int64)) if wants is None else wants
+        wants = Places(np.zeros(0, np.int64), np.zeros(n + 1, np.int64)) if wants is None else wants
         order = np.zeros((0, 3)) if order is None else order
         is_learned = weights[INSIDE] != 1.0 or np.any(np.delete(weights, INSIDE))
-        θ = np.ascontiguousarray(weights, np.float64) if is_learned else np.zeros(0)
-        nodes = np.zeros((max(2 * int(packed.at[-1]) - n, 0), 5), np.int32)
-        filled, values, (status, pops, pushes) = np.zeros(n, np.int64), np.zeros(n), np.zeros((3, n), np.int64)
+        chosen = self.weights(weights if is_learned else np.zeros(0))
+        limits = Limits(float(max_gap), float(growth), int(most_pops))
+        parsed, work_done = new_parsed(packed.at), Work(np.zeros(n, np.int64), np.zeros(n, np.int64))
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
-            # fmt: off
-            agenda_pass(
-                self.grammar.rules, self.combinations, *self.scores, self.lexical, packed.words, packed.at,
-                which[first:last], θ, self.of, self.priorities.tables, packed.kinds, packed.marks, *wants,
-                float(prune), float(growth), int(most_pops), halting, self.eligible, nodes, filled, values,
-                status, pops, pushes, order, control, slot,
-            )
-            # fmt: on
+            shard = Shard(which[first:last], control, slot)
+            agenda_pass(self.kernel, packed, shard, chosen, wants, limits, parsed, work_done, order)
 
         if len(which):
             run_shards(work, len(which), jobs=jobs)
-        starts = [2 * int(packed.at[i]) - i for i in which.tolist()]
-        derivations = [nodes[start : start + filled[i]] for start, i in zip(starts, which.tolist(), strict=True)]
-        return Parses(derivations, values[which], status[which] == WHOLE, pops[which], pushes[which])
+        derivations = parsed.derivations(packed.at)
+        found = [derivations[i] for i in which.tolist()]
+        pops, pushes = work_done
+        return Parses(found, parsed.values[which], parsed.status[which] == WHOLE, pops[which], pushes[which])
 
     def pop(self, item: float, inside: float, priority: float) -> Pop:
         """A constituent that a kernel has noted."""
@@ -207,44 +186,32 @@ class AgendaParser:
         return Pop(self.grammar.symbols[symbol], int(start), int(end), inside, priority)
 
     def explain(self, packed: Packed, i: int, pops: Sequence[Pop]) -> Floats:
-        """The features of constituents of sentence i, a row for each, without the dynamic and the cheating ones."""
-        part = slice(packed.at[i], packed.at[i + 1])
-        view, nothing = interpreted(new_view)(int(packed.at[i + 1] - packed.at[i]), 0), np.zeros(0)
-        tables = self.priorities.tables
-        interpreted(look)(
-            tables, self.lexical, self.of, packed.words[part], packed.kinds[part], packed.marks[part], view
-        )
+        """The features of constituents of sentence i, a row for each, without the cheating one."""
+        view, tables = interpreted(new_view)(int(packed.at[i + 1] - packed.at[i]), 0), self.priorities.tables
+        interpreted(look)(tables, self.lexical, self.of, packed, i, view)
         φ = np.zeros((len(pops), FEATURES))
         for pop, row in zip(pops, φ, strict=True):
             of = self.of[self.grammar.number[pop.symbol]]
-            interpreted(write_features)(tables, view, of, pop.start, pop.end, pop.inside, nothing, 0, row)
-        φ[:, DYNAMIC:] = 0.0
+            interpreted(write_features)(tables, view, of, pop.start, pop.end, pop.inside, row)
         return φ
 
     def bound(self, words: int) -> int:
-        """How many pops a sentence of so many words can take at most, whatever the weights: N·n(n+1)/2."""
+        """How many pops a sentence of ``words`` words can take at most, whatever the weights: N·n(n+1)/2."""
         return len(self.grammar.symbols) * words * (words + 1) // 2
 
     # ---- what kernels need
 
     @cached_property
-    def scores(self) -> tuple[Floats, Floats]:
-        """Of binary and of unary rules."""
-        cut = len(self.grammar.binary)
-        return self.grammar.weights[:cut], self.grammar.weights[cut:]
+    def kernel(self) -> AgendaGrammar:
+        """The grammar as kernels take it."""
+        classes = len(self.priorities.classes)
+        return agenda_grammar(self.grammar.weighted(self.lexical), self.of, classes, self.grammar.is_whole)
 
-    @cached_property
-    def combinations(self) -> Combinations:
-        """The rules by their children."""
-        return combinations_of(self.grammar.rules, *self.scores)
+    def weights(self, θ: Floats) -> Weights:
+        """Weights of priorities as kernels take them, with the tables of their features."""
+        return Weights(np.ascontiguousarray(θ, np.float64), self.priorities.tables)
 
     @cached_property
     def of(self) -> Ints:
         """The class of each symbol."""
         return self.priorities.of(self.grammar)
-
-    @cached_property
-    def eligible(self) -> npt.NDArray[np.bool_]:
-        """The symbols that are whole constituents, to cover a sentence with."""
-        names = zip(self.grammar.labels, self.grammar.symbols, strict=True)
-        return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])

@@ -1,22 +1,27 @@
 """A learned policy for the agenda parser: priorities that trade accuracy for speed (Jiang et al. 2012, §3–6).
 
 :meth:`AgendaPolicy.learn` learns the weights θ of priorities from sentences with gold trees that the grammar has not
-seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). Two halves are made of them,
-by turns: from one it learns, and with the other it chooses:
+seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). They are divided into two
+halves: from one it learns, and with the other it chooses:
 
 1. The learner, one of :data:`LEARNERS`, goes over the first half, pass by pass. It begins with A*₀.
 2. After each pass the weights are judged by the reward of the greedy policy on the second half; the best pass counts.
-   Learners make the oracle's actions probable, and they like to overdo it: by how much a long constituent with a poor
-   score should go before a short one with a good score depends on λ, and their weights θ hardly know λ, since a pop
-   costs so little. So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
+   Learners make the oracle's actions probable, and tend to overdo it: by how much a long constituent with a poor score
+   should go before a short one with a good score depends on λ, and their weights θ hardly do, since a pop costs little.
+   So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
 3. Unless it is given, the threshold Δ of §6.1 is chosen likewise when learning is over. ("Note that known pruning
    methods could also be employed in conjunction with learned prioritization", §6.3.)
 
-The paper's best learner is I+. The default here is DAgger, which §4.2 describes and could not afford: apprenticeship
-(eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a constituent of the
-right parse waits behind thousands of others, and what tells it from these is what speed depends on.
+The paper's best learner is I+. The default here is ``on-policy``, which §4.2 describes as DAgger and could not afford:
+apprenticeship (eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a
+constituent of the right parse waits behind thousands of others, and what tells it from these is what speed depends on.
 
-Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.priorities.SCALES`).
+All of these are learners of :mod:`treewright.learners.rl`, with its passes, steps and schedules; for DAgger only the
+environment differs, whose gradients follow the oracle in every state (``imitates``). It is not a row of the table in
+:mod:`treewright.learners.imitation`: that one tries actions from copies of a state, and a state here is a whole chart
+with its agenda.
+
+Nothing else is tuned: steps suit features that are scaled (:data:`~treewright.constituency.agenda.features.SCALES`).
 """
 
 from __future__ import annotations
@@ -29,19 +34,21 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.environment import AgendaEnvironment
-from treewright.constituency.agenda.parser import AgendaParser, Packed, Parses
-from treewright.constituency.agenda.priorities import FEATURES, INSIDE, Priorities
+from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed
+from treewright.constituency.agenda.parser import AgendaParser, Parses
+from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.learners.rl import PolicyGradient, make_rl
 from treewright.learners.rl_training import RLPass, train_rl
+from treewright.settings import current_name, one_of
 
 __all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority"]
 
 Floats = npt.NDArray[np.float64]
 
-#: Learners of priorities, with what is good for them where nothing else is said
+#: Learners of priorities, with their default settings
 LEARNERS: dict[str, dict[str, Any]] = {
-    "dagger": {
+    "on-policy": {
         "name": "apprenticeship",
         "passes": 15,
         "step_size": 0.2,
@@ -77,13 +84,13 @@ class AgendaPolicy:
 
     priorities: Priorities
     weights: Floats
-    prune: float = np.inf
+    max_gap: float = np.inf
 
     def __post_init__(self) -> None:
         if self.weights.shape != (FEATURES,) or not np.isfinite(self.weights).all():
             raise ConfigError(f"priorities have {FEATURES} weights, all of them numbers")
-        if not self.prune >= 0.0:
-            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.prune!r}")
+        if not self.max_gap >= 0.0:
+            raise ConfigError(f"must be 0 or more, not {self.max_gap!r}", setting="max_gap", value=self.max_gap)
 
     @classmethod
     def a_star(cls, parser: AgendaParser) -> AgendaPolicy:
@@ -95,8 +102,8 @@ class AgendaPolicy:
         cls,
         environment: AgendaEnvironment,
         *,
-        learner: str | dict[str, Any] | PolicyGradient = "dagger",
-        prune: float | None = None,
+        learner: str | dict[str, Any] | PolicyGradient = "on-policy",
+        max_gap: float | None = None,
         seed: int = 0,
         jobs: int = 1,
         report: Callable[[RLPass], None] | None = None,
@@ -105,7 +112,7 @@ class AgendaPolicy:
         """Learn a policy from an environment, whose λ and notion of time it is good for.
 
         ``learner`` is one of :data:`LEARNERS`, by name or as settings with its name, or any learner of
-        :mod:`treewright.learners.rl`. ``prune`` is Δ; None chooses it, and infinity prunes nothing. ``report`` and
+        :mod:`treewright.learners.rl`. ``max_gap`` is Δ; None chooses it, and infinity prunes nothing. ``report`` and
         ``progress`` are those of :func:`~treewright.learners.rl_training.train_rl`.
         """
         if len(environment) == 0:
@@ -113,7 +120,7 @@ class AgendaPolicy:
         made, imitates = _make_learner(learner)
         everything = range(len(environment))
         ours, theirs = (everything[::2], everything[1::2]) if len(environment) >= _ENOUGH else (everything, everything)
-        mild = environment.but(prune=_MILD if prune is None else float(prune))
+        mild = environment.but(max_gap=_MILD if max_gap is None else float(max_gap))
         learn, choose = mild.some(ours).but(imitates=imitates), mild.some(theirs)
         near = _STRENGTHS.index(0.5)
 
@@ -124,27 +131,33 @@ class AgendaPolicy:
 
         trained = train_rl(made, learn, jobs=jobs, seed=seed, evaluate=judge, report=report, progress=progress)
         near, reward = _strongest(choose, trained.weights, near, jobs)
-        if prune is None:
+        if max_gap is None:
             θ = _towards(choose.initial(), trained.weights, _STRENGTHS[near])
-            choose = choose.but(prune=max(_THRESHOLDS, key=lambda Δ: _reward(choose.but(prune=Δ), θ, jobs)))
+            choose = choose.but(max_gap=max(_THRESHOLDS, key=lambda Δ: _reward(choose.but(max_gap=Δ), θ, jobs)))
             near, reward = _strongest(choose, trained.weights, near, jobs)
         θ = _towards(choose.initial(), trained.weights, _STRENGTHS[near])
-        policy = cls(environment.parser.priorities, environment.weights(θ), choose.prune)
+        policy = cls(environment.parser.priorities, environment.weights(θ), choose.max_gap)
         return LearnedPriority(policy, _STRENGTHS[near], reward, trained.history)
 
     def parse(self, parser: AgendaParser, packed: Packed, *, jobs: int = 1) -> Parses:
         """Parse with these priorities."""
-        return parser.parse(packed, self.weights, prune=self.prune, jobs=jobs)
+        return parser.parse(packed, self.weights, max_gap=self.max_gap, jobs=jobs)
 
     def to_arrays(self) -> dict[str, Any]:
         """The policy as arrays, for a model file."""
-        return {"weights": self.weights, "prune": np.array([self.prune]), **self.priorities.to_arrays()}
+        return {"weights": self.weights, "prune": np.array([self.max_gap]), **self.priorities.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
-        """What :meth:`to_arrays` took apart."""
+        """What :meth:`to_arrays` took apart.
+
+        Older models have weights of dynamic features behind the others. Nothing was ever learned for these, so they are
+        0, and left out.
+        """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
+            if weights.ndim == 1 and not weights[FEATURES:].any():
+                weights = weights[:FEATURES]
             return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))
         except ConfigError as error:
             raise ModelError(f"the priorities in this model are damaged: {error}") from None
@@ -155,10 +168,10 @@ def _make_learner(learner: str | dict[str, Any] | PolicyGradient) -> tuple[Polic
     if isinstance(learner, PolicyGradient):
         return learner, False
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-    name = str(settings.pop("name", "dagger"))
+    name = current_name("priorities", str(settings.pop("name", "on-policy")))
     if name not in LEARNERS:
-        raise ConfigError(f"there is no learner of priorities {name!r}; there are: {', '.join(LEARNERS)}")
-    return make_rl({**LEARNERS[name], **settings}), name == "dagger"
+        raise ConfigError(one_of(name, LEARNERS), setting="learner", value=name)
+    return make_rl({**LEARNERS[name], **settings}), name == "on-policy"
 
 
 def _reward(environment: AgendaEnvironment, θ: Floats, jobs: int) -> float:

@@ -65,7 +65,7 @@ class Row(NamedTuple):
     """The spans of one width."""
 
     width: int
-    count: int  # how many spans there are
+    spans: int  # how many there are
     blocks: int  # how many blocks they take
     at: int  # where the row begins in a triangle
 

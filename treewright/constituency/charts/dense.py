@@ -78,11 +78,11 @@ def fill_dense_row(chart: Chart, row: Row, dense: Dense) -> None:
         if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
             for k in range(row.blocks):
                 set_block(space.values, symbol * chart.cells + row.at + k * LANES, NEVER)
-    for i in range(row.count, row.blocks * LANES):
+    for i in range(row.spans, row.blocks * LANES):
         dense.floor[i] = -NEVER  # padding is above everything
     for turn in range(TURNS):
         _lowest_values(chart, row, dense.lowest)
-        for i in range(row.count):
+        for i in range(row.spans):
             gap = np.float64(dense.highest[i]) - dense.lowest[i]
             dense.floor[i] = dense.highest[i] - (gap * turn / (TURNS - 1) if turn > 0 else min(gap, NEAR_THE_TOP))
         applied = 0
@@ -139,7 +139,7 @@ def _note_starts(chart: Chart, row: Row, symbol: int) -> None:
     """Which starts a symbol has, by its values."""
     space, at = chart.space, symbol * chart.cells + row.at
     found = np.uint64(0)
-    for i in range(row.count):
+    for i in range(row.spans):
         if space.values[at + i] > POSSIBLE:
             found |= bit(i)
     if found != np.uint64(0):
@@ -152,10 +152,10 @@ def _note_starts(chart: Chart, row: Row, symbol: int) -> None:
 def _lowest_values(chart: Chart, row: Row, floor: Any) -> None:
     """The lowest value that any symbol with binary rules has so far, for each start."""
     rules = chart.rules
-    for i in range(row.count):
+    for i in range(row.spans):
         floor[i] = -NEVER
     for symbol in range(rules.is_top.shape[0]):
         if rules.of_parent_at[symbol + 1] > rules.of_parent_at[symbol]:
             at = symbol * chart.cells + row.at
-            for i in range(row.count):
+            for i in range(row.spans):
                 floor[i] = min(floor[i], chart.space.values[at + i])

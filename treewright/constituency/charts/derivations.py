@@ -172,7 +172,7 @@ def cover(chart: Chart, eligible: Any, pieces: Any) -> int:
 def covering_trees(chart: Chart, eligible: Any, nodes: Any) -> tuple[int, float]:
     """The best trees of the constituents that :func:`cover` a sentence: the number of nodes, and the sum of values."""
     pieces = np.zeros((chart.n, 3), np.int64)
-    filled, total = np.int64(0), 0.0
+    filled, total = 0, 0.0
     for k in range(cover(chart, eligible, pieces)):
         symbol, start, end = pieces[k, 0], pieces[k, 1], pieces[k, 2]
         filled = best_tree(chart, symbol, start, end - start, nodes, filled)

@@ -1,6 +1,6 @@
 """The k best trees of a chart, lazily and exactly: ``maximumScoringTrees`` (Huang & Chiang 2005, Algorithm 3).
 
-Each constituent has a list of its best derivations, made longer only when somebody asks for the next one, and a heap of
+Each constituent has a list of its best derivations, made longer only when the next one is asked for, and a heap of
 candidates for that (:mod:`treewright.search.heaps`). A candidate is an action (a rule and a split) together with the
 ranks of the derivations of its two parts. The first candidates of a constituent are its k best actions with both ranks
 0. When (l, r) is taken, (l, r+1) becomes a candidate, and (l+1, 0) if r is 0: so every combination is proposed once,

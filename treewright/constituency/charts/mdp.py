@@ -48,8 +48,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.chart import new_space
-from treewright.constituency.charts.corpus import Sentences, Shard
-from treewright.constituency.charts.passes import KBestTrees, k_best_pass
+from treewright.constituency.charts.passes import k_best_of
 from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import POSSIBLE, VITERBI_64
 from treewright.constituency.grammar.binarisation import TOP
@@ -347,12 +346,9 @@ class TopDownMDP:
         return self.follow_optimal_policy(state).states[-1] if self.value(state) > -math.inf else None
 
     def maximum_scoring_trees(self, k: int) -> list[State]:
-        """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if there are not so many."""
+        """``maximumScoringTrees``: the k best trees of the sentence, best first; fewer if there are fewer."""
         k, n = whole_number("k", k, 1), len(self.words)
-        best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, 5), np.int32), np.zeros(1, np.int64))
-        sentence = Sentences(np.arange(n, dtype=np.int32), np.array([0, n]))
-        shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-        k_best_pass(self.grammar.weighted(self._lexical), sentence, shard, k, np.inf, best)
+        best = k_best_of(self.grammar.weighted(self._lexical), np.arange(n, dtype=np.int32), k)
         return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]
 
     def score(self, tree: State) -> float:

@@ -33,7 +33,7 @@ def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
     """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
-    ``counts`` has the binary rules first and then the unary ones; it may be empty where nobody asks for them. Returns
+    ``counts`` has the binary rules first and then the unary ones; it may be empty where they are not wanted. Returns
     log Z; −∞ where there is no tree. What was dropped from the chart, by a beam or by an anchored reward of ``NEVER``,
     is in no tree; other rewards are not known. Constituents no more probable than ``least`` hand nothing down.
     """
@@ -150,7 +150,7 @@ def _note_wanted(chart: Chart, row: Row, tops: bool, down: _Below) -> None:
             down.wanted[symbol] = np.uint64(0)
             if space.starts[symbol, row.width] != np.uint64(0):
                 at = symbol * chart.cells + row.at
-                for i in range(row.count):
+                for i in range(row.spans):
                     if space.values[at + i] == 0.0:
                         above[at + i] = 0.0
                     elif space.values[at + i] * above[at + i] > down.least:

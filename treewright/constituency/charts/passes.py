@@ -13,7 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.chart import Chart, has, has_tree, new_space, place, row_offsets, value
-from treewright.constituency.charts.corpus import NODE, Parsed, Sentences, Shard, longest, nodes_of, words_of
+from treewright.constituency.charts.corpus import (
+    NODE,
+    Parsed,
+    Sentences,
+    Shard,
+    longest,
+    new_parsed,
+    nodes_of,
+    words_of,
+)
 from treewright.constituency.charts.derivations import best_tree, covering_trees, new_actions
 from treewright.constituency.charts.kbest import k_best_trees, new_forest
 from treewright.constituency.charts.outside import outside
@@ -22,6 +31,7 @@ from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import INSIDE, NEVER, VITERBI, VITERBI_64
 from treewright.constituency.grammar.rules import Rules, Weighted
 from treewright.search.compiling import compiled, kernel
+from treewright.search.running import run_shards
 
 __all__ = [
     "BEST_TREE",
@@ -32,8 +42,10 @@ __all__ = [
     "Decoding",
     "KBestTrees",
     "expected_pass",
+    "k_best_of",
     "k_best_pass",
     "n_best_pass",
+    "parse_all",
     "parse_pass",
     "plan_pass",
     "policy_pass",
@@ -52,6 +64,10 @@ class Decoding(NamedTuple):
     threshold: float  # of coarse-to-fine pruning; 0 prunes nothing
 
 
+EXACT = Decoding(BEST_TREE, np.inf, 0.0)
+"""The best tree, without a beam and without pruning."""
+
+
 class Coarse(NamedTuple):
     """A coarser grammar to prune with."""
 
@@ -68,6 +84,29 @@ class KBestTrees(NamedTuple):
 
 
 # ---- parsing
+
+
+def parse_all(
+    grammar: Weighted,
+    sentences: Sentences,
+    eligible: npt.NDArray[np.bool_],
+    decoding: Decoding = EXACT,
+    coarse: Coarse | None = None,
+    jobs: int = 1,
+) -> Parsed:
+    """The trees of all sentences, by :func:`parse_pass` in ``jobs`` threads; the coarse grammar is for pruning only."""
+    parsed, n = new_parsed(sentences.at), len(sentences.at) - 1
+    if coarse is None:
+        nothing = Weighted(grammar.rules, np.zeros(0), np.zeros(0), grammar.lexical)
+        coarse = Coarse(nothing, np.zeros(1, np.int32))
+
+    def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
+        shard = Shard(np.arange(first, last), control, slot)
+        parse_pass(grammar, sentences, shard, decoding, coarse, eligible, parsed)
+
+    if n:
+        run_shards(work, n, jobs=jobs)
+    return parsed
 
 
 @kernel
@@ -167,6 +206,15 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
                     posterior = chart.space.values[here] * above[here]
                     if posterior > 0.0:
                         anchored[here] = np.float32(math.log(posterior))
+
+
+def k_best_of(grammar: Weighted, words: npt.NDArray[np.int32], k: int, beam: float = np.inf) -> KBestTrees:
+    """The k best trees of one sentence; weights have 64 bits."""
+    n = len(words)
+    best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, NODE), np.int32), np.zeros(1, np.int64))
+    shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
+    k_best_pass(grammar, Sentences(words, np.array([0, n])), shard, k, beam, best)
+    return best
 
 
 @kernel

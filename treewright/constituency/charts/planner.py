@@ -25,7 +25,7 @@ __all__ = ["LOSSES", "TRAINED", "CKYPlanner"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: what the loss constant of Max-Margin makes less attractive: the expert's rules wherever they are used (Algorithm 4),
+#: what the margin of Max-Margin makes less attractive: the expert's rules wherever they are used (Algorithm 4),
 #: or the expert's constituents
 LOSSES = ("rules", "constituents")
 #: whose weights are learned: those of binary rules, as in the paper, or those of all rules
@@ -85,9 +85,9 @@ class CKYPlanner:
         """The rules of the treebank's trees (eq. 20)."""
         return self._features(self._expert_counts(which), 0.0)
 
-    def optimal_features(self, θ: Floats, which: Ints, *, loss: float = 0.0, jobs: int = 1) -> Features:
+    def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """The rules of the best trees: Algorithms 2 to 4."""
-        return self._run(plan_pass, θ, np.float32, which, jobs, float(loss), self.loss == "rules")
+        return self._run(plan_pass, θ, np.float32, which, jobs, float(margin), self.loss == "rules")
 
     def n_best_features(self, θ: Floats, which: Ints, n: int, *, jobs: int = 1) -> Features:
         """The expected rules of the n best trees: Algorithm 6."""

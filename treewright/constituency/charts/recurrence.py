@@ -169,12 +169,12 @@ def _settle(semiring: Any, chart: Chart, row: Row, tops: bool, anchored: Any, be
     if anchored.shape[0] == 0 and beam == np.inf:
         return
     values, starts, best = chart.space.values, chart.space.starts, chart.space.block
-    for i in range(row.count):
+    for i in range(row.spans):
         best[i] = semiring.zero
     for symbol in range(starts.shape[0]):
         if starts[symbol, row.width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
             at = symbol * chart.cells + row.at
-            for i in range(row.count):
+            for i in range(row.spans):
                 if anchored.shape[0] > 0:
                     values[at + i] = rewarded(semiring, values[at + i], anchored[at + i])
                 best[i] = max(best[i], values[at + i])
@@ -182,7 +182,7 @@ def _settle(semiring: Any, chart: Chart, row: Row, tops: bool, anchored: Any, be
         if starts[symbol, row.width] != np.uint64(0) and chart.rules.is_top[symbol] == tops:
             at = symbol * chart.cells + row.at
             found = np.uint64(0)
-            for i in range(row.count):
+            for i in range(row.spans):
                 if values[at + i] < beam_floor(semiring, best[i], beam) or values[at + i] == semiring.zero:
                     values[at + i] = semiring.zero
                 else:

@@ -30,7 +30,7 @@ def stride(chart: Chart) -> int:
 @lean
 def _relate(chart: Chart, row: Row) -> None:
     space, width, by = chart.space, row.width, stride(chart)
-    for i in range(row.count):
+    for i in range(row.spans):
         largest = -np.inf
         for split in range(1, width):
             both = space.scale[split * by + i] + space.scale[(width - split) * by + i + split]
@@ -47,7 +47,7 @@ def relate_to_whole(chart: Chart, row: Row) -> None:
     """Relate the factors of parts to that of a whole whose value is known: for the way down from wholes to parts."""
     space, width, by = chart.space, row.width, stride(chart)
     for split in range(1, width):
-        for i in range(row.count):
+        for i in range(row.spans):
             whole = space.scale[width * by + i]
             both = space.scale[split * by + i] + space.scale[(width - split) * by + i + split]
             space.factor[split * by + i] = math.exp(both - whole) if both > -np.inf and whole > -np.inf else 0.0
@@ -58,7 +58,7 @@ def relate_to_whole(chart: Chart, row: Row) -> None:
 def _clear_padding(chart: Chart, row: Row) -> None:
     """There is nothing behind the last span."""
     for split in range(1, row.width):
-        for i in range(row.count, row.blocks * LANES):
+        for i in range(row.spans, row.blocks * LANES):
             chart.space.factor[split * stride(chart) + i] = 0.0
 
 
@@ -66,13 +66,13 @@ def _clear_padding(chart: Chart, row: Row) -> None:
 def _rescale(chart: Chart, row: Row) -> None:
     space, by = chart.space, stride(chart)
     largest = space.block
-    for i in range(row.count):
+    for i in range(row.spans):
         largest[i] = 0.0
     for symbol in range(space.widths.shape[0]):
         if space.starts[symbol, row.width] != np.uint64(0):
-            for i in range(row.count):
+            for i in range(row.spans):
                 largest[i] = max(largest[i], space.values[symbol * chart.cells + row.at + i])
-    for i in range(row.count):
+    for i in range(row.spans):
         if largest[i] > 0.0:
             space.scale[row.width * by + i] += math.log(largest[i])
         else:  # nothing spans these words
@@ -80,7 +80,7 @@ def _rescale(chart: Chart, row: Row) -> None:
             largest[i] = 1.0
     for symbol in range(space.widths.shape[0]):
         if space.starts[symbol, row.width] != np.uint64(0):
-            for i in range(row.count):
+            for i in range(row.spans):
                 space.values[symbol * chart.cells + row.at + i] /= largest[i]
 
 

@@ -1,8 +1,8 @@
 """Binary trees for charts, and back: what a symbol remembers of its ancestors and siblings.
 
-Chart parsers want rules with at most two children. A treebank has longer ones, and its labels know too little: an NP
-below S is more often a pronoun than one below VP. :class:`Markovisation` cures both. It writes the nearest ancestors of
-a constituent into its name (*vertical* memory), and builds a long constituent child by child, through intermediate
+Chart parsers want rules with at most two children. A treebank has longer ones, and its labels say too little: an NP
+below S is more often a pronoun than one below VP. :class:`Markovisation` solves both. It writes the nearest ancestors
+of a constituent into its name (*vertical* memory), and builds a long constituent child by child, through intermediate
 symbols that remember the children generated last (*horizontal* memory; Klein and Manning 2003). Because they forget
 the others, a grammar read off such trees derives long rules that the treebank never had.
 
@@ -126,7 +126,7 @@ class Markovisation:
     def restore(self, tree: Tree) -> Tree:
         """The tree that was made binary: intermediate symbols vanish, and the others become plain labels again.
 
-        Names alone are enough, so any direction and memory will do.
+        The names of symbols are enough for that: it works with any direction and memory.
         """
         if tree.label != TOP or tree.is_preterminal:
             raise CorpusError(f"the root of a binary tree is {TOP}, over a tree, and not {tree.label!r}")

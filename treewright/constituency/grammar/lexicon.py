@@ -1,4 +1,4 @@
-"""What a parser knows of words: which tags a word can have, and how well each fits.
+"""The lexicon: which tags a word can have, and how well each fits.
 
 A :class:`Lexicon` is learned from tagged sentences and scores pairs of a tag and a word, in one of two ways:
 
@@ -61,9 +61,8 @@ KINDS = ("ratio", "word")
 # Found on the development parts of the WSJ sample and of CRAFT, where all of them have a flat optimum.
 _FREQUENT = 100  # occurrences; a word with more has its own tags only
 _SEEN = 2  # occurrences of rare words that a class needs
-_COARSER = 10.0  # the next coarser class counts as much as so many occurrences
+_COARSER = 10.0  # as many occurrences as the next coarser class counts for
 _LEAST = 1e-3  # a tag that was never seen with a word needs this share of its best tag's probability
-_REMEMBERED = 1 << 17  # new words whose rows are kept at hand
 
 _Vector = npt.NDArray[np.float64]
 
@@ -124,7 +123,6 @@ class Lexicon:
         self._first = {words[word]: len(words) + k for k, word in enumerate(at_first)}
         start = len(words) + len(at_first)
         self._classes = {name: start + k for k, name in enumerate(unpack_strings(arrays, "classes"))}
-        self._new: list[tuple[dict[str, int], str]] = []
 
         # Rows for tags that are given: one for each label, with its tags (several, if these know their parents).
         groups: defaultdict[str, list[int]] = defaultdict(list)
@@ -239,21 +237,12 @@ class Lexicon:
         return self._tag[part], self._score[part]
 
     def _number(self, word: str, first: bool) -> int:
-        """The row of a word, which is remembered."""
-        known = self._first if first else self._within
-        row = known.get(word)
+        """The row of a word; that of its class, if it is new."""
+        row = self._first.get(word) if first else None
+        row = self._within.get(word) if row is None else row  # most words have no other at the beginning of sentences
         if row is None:
-            if word in self._favourites:  # which has no row of its own at the beginning of sentences
-                row = self._within[word]
-            else:
-                other = _other_tag(word, self._favourites)
-                row = self._classes[_finest(word_classes(word, first), other, self._classes)]
-            if len(self._new) >= _REMEMBERED:
-                for memory, each in self._new:
-                    del memory[each]
-                self._new.clear()
-            known[word] = row
-            self._new.append((known, word))
+            other = other_tag(word, self._favourites)
+            row = self._classes[finest_class(word_classes(word, first), other, self._classes)]
         return row
 
 
@@ -273,7 +262,7 @@ class _Learning:
         numbers = {tag: k for k, tag in enumerate(tags)}
         self.words = sorted(counts)
         self.totals = [counts[word].total() for word in self.words]
-        self.own = np.zeros(len(tags))  # room for one word's counts
+        self.own = np.zeros(len(tags))  # one word's counts
         self.tags_of: list[dict[int, int]] = []
         for word in self.words:
             seen: dict[int, int] = {}
@@ -289,7 +278,7 @@ class _Learning:
         # Rare words, or all where none is rare, each with its tag and place.
         examples = [word for word, total in zip(self.words, self.totals, strict=True) if total <= rare] or self.words
         self.examples = [
-            (word_classes(word, first), _other_tag(word, self.favourites), numbers[tag], count)
+            (word_classes(word, first), other_tag(word, self.favourites), numbers[tag], count)
             for word in examples
             for (first, tag), count in sorted(counts[word].items())
         ]
@@ -348,7 +337,7 @@ class _Learning:
         pairs: dict[str, str] = {}
         for names, other, _, _ in self.examples:
             if other is not None:
-                pairs[f"{other}:{_finest(names, None, found)}"] = _shape(names)
+                pairs[f"{other}:{finest_class(names, None, found)}"] = _shape(names)
         for key in others:
             best, _, shape = key.partition(":")
             for name in found:
@@ -361,7 +350,7 @@ class _Learning:
         return found
 
     def _class(self, word: str, first: bool) -> str:
-        return _finest(word_classes(word, first), _other_tag(word, self.favourites), self.classes)
+        return finest_class(word_classes(word, first), other_tag(word, self.favourites), self.classes)
 
     def _mixed(self, number: int, name: str) -> tuple[npt.NDArray[np.int32], _Vector]:
         """P(tag | word), the word's own tags mixed with those of its class."""
@@ -387,7 +376,7 @@ class _Learning:
         places = {name: k for k, name in enumerate(self.classes)}
         classes = np.full(len(places), 0.5)  # none is impossible
         for names, other, _, count in self.examples:
-            classes[places[_finest(names, other, places)]] += count
+            classes[places[finest_class(names, other, places)]] += count
         return np.concatenate([words, at_first, classes * (new / classes.sum())])
 
 
@@ -400,7 +389,7 @@ def _mixture(counts: Mapping[int, int], coarser: _Vector, weight: float) -> _Vec
 
 
 def _pruned(shares: _Vector, keep: npt.NDArray[np.int32] | None = None) -> tuple[npt.NDArray[np.int32], _Vector]:
-    """The tags that are worth a try, and their probabilities."""
+    """The tags that are probable enough, and their probabilities."""
     enough = shares >= _LEAST * shares.max()
     if keep is not None:
         enough[keep] = True
@@ -408,7 +397,7 @@ def _pruned(shares: _Vector, keep: npt.NDArray[np.int32] | None = None) -> tuple
     return tags, shares[tags] / shares[tags].sum()
 
 
-def _finest(names: Sequence[str], other: int | None, known: Mapping[str, Any]) -> str:
+def finest_class(names: Sequence[str], other: int | None, known: Mapping[str, Any]) -> str:
     """The finest class of a word that is known: with the best tag of its other form, if it has one, or without."""
     if other is not None:
         for name in reversed(names):
@@ -422,7 +411,7 @@ def _shape(names: Sequence[str]) -> str:
     return next(name for name in reversed(names) if "~" not in name)
 
 
-def _other_tag(word: str, favourites: Mapping[str, int]) -> int | None:
+def other_tag(word: str, favourites: Mapping[str, int]) -> int | None:
     """The best tag of a word's form without capitals, if that is another one and known."""
     lower = word.lower()
     return None if lower == word else favourites.get(lower)

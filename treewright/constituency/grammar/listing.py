@@ -1,4 +1,4 @@
-"""A grammar to look at: what kinds of symbols and rules it has, and which rules are the most frequent.
+"""Listings of a grammar: the kinds of its symbols and rules, and the most frequent rules.
 
 >>> from treewright.corpora import Tree
 >>> from treewright.constituency.grammar.binarisation import Markovisation
@@ -86,7 +86,7 @@ def _named(grammar: Grammar) -> list[tuple[str, str, str]]:
 
 
 def _check_symbol(grammar: Grammar, symbol: str) -> None:
-    """Say what there is instead of a symbol that nothing can be listed for."""
+    """Raise an error with suggestions for a symbol that has no rules."""
     if symbol not in grammar.number:
         same = [name for name, label in zip(grammar.symbols, grammar.labels, strict=True) if label == symbol]
         same = [name for name in same if not name.endswith(BOTTOM)]

@@ -51,7 +51,7 @@ _OF_RULES = ("number", "tags", "labels", "is_whole", "rules", "_numbers_of_rules
 
 
 class NotInGrammar(CorpusError):
-    """A tree has a rule that the grammar has not."""
+    """A tree has a rule that the grammar lacks."""
 
 
 class _Span(NamedTuple):
@@ -181,7 +181,7 @@ class Grammar:
 
     @cached_property
     def rules(self) -> Rules:
-        """The grammar as the kernels see it."""
+        """The rules as kernels take them."""
         pairs, rule_at = np.unique(self.binary[:, 1:], axis=0, return_index=True)
         left, left_at = np.unique(pairs[:, 0], return_index=True)
         is_top = np.zeros(len(self.symbols), np.bool_)
@@ -259,7 +259,7 @@ class Grammar:
         return tree
 
     def trees(self, derivations: npt.ArrayLike, words: Sequence[str]) -> list[Tree]:
-        """The trees of several derivations, one behind the other, that cover the words together."""
+        """The trees of several derivations, concatenated, that cover the words together."""
         names = self._names_of_rules
         labels = self.labels
         open_labels: list[str] = []
@@ -296,7 +296,7 @@ class Grammar:
     # ---- files
 
     def lines(self) -> Iterator[str]:
-        """The rules as text: parent, arrow, children, count and weight, separated by tabs; the weightiest first."""
+        """The rules as text, the most frequent of each parent first: rule, count and weight, separated by tabs."""
         twos = [(self.symbols[a], f"{self.symbols[b]} {self.symbols[c]}") for a, b, c in self.binary.tolist()]
         ones = [
             (self.symbols[a], " ".join([*(f"[{name}]" for name in middle), self.symbols[b]]))
@@ -314,7 +314,7 @@ class Grammar:
 
     @classmethod
     def from_text(cls, lines: str | Iterable[str], path: str | None = None) -> Grammar:
-        """A grammar from what :meth:`lines` wrote, or from what a person wrote so: rule, count and weight on a line."""
+        """A grammar from the text that :meth:`lines` writes: rule, count and weight on a line."""
         binary, unary = [], []
         seen: set[tuple[str, ...]] = set()
         for number, line in enumerate(lines.splitlines() if isinstance(lines, str) else lines, 1):

@@ -1,4 +1,4 @@
-"""Latent-variable grammars: symbols of a treebank grammar, each divided into substates that nobody annotated.
+"""Latent-variable grammars: symbols of a treebank grammar, each divided into substates that no treebank annotates.
 
 A treebank's NP is many things: a subject, a date, a list. A latent-variable grammar (Matsuzaki et al. 2005; Petrov et
 al. 2006) gives every symbol A of a treebank grammar (its *base*) some substates A₀, A₁, …, and every rule A → B C one
@@ -81,7 +81,7 @@ class LatentGrammar:
 
     @classmethod
     def from_treebank(cls, trees: Iterable[Tree], **lexicon_settings: Any) -> LatentGrammar:
-        """The grammar of binarised trees, relative frequencies, with one substate a symbol.
+        """The grammar of binarised trees, relative frequencies, with one substate for each symbol.
 
         Settings are those of :meth:`LatentLexicon.learn`.
         """
@@ -377,7 +377,7 @@ def hierarchy_from_arrays(
 
 
 def named_so(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The arrays whose names begin so, by the rest of their names."""
+    """The arrays whose names begin with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 

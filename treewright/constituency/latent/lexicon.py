@@ -1,9 +1,8 @@
 """Words under substates of tags: how a latent-variable grammar emits them.
 
 The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) knows P(row, tag), a row being
-a word or
-a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each substate,
-c(w, t, a), in expectation, and with κ and λ as numbers of occurrences
+a word or a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each
+substate, c(w, t, a), in expectation, and with κ and λ as numbers of occurrences
 
     P(a | t, class) = (c(class, t, a) + λ P(a | t, coarser class)) / (c(class, t) + λ)
     P(a | t, row)   = (c(w, t, a) + κ P(a | t, class of the row)) / (c(w, t) + κ)
@@ -29,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.grammar.lexicon import Lexicon, _finest, _other_tag, word_classes
+from treewright.constituency.grammar.lexicon import Lexicon, finest_class, other_tag, word_classes
 from treewright.errors import ModelError
 from treewright.search.compiling import kernel
 
@@ -75,7 +74,7 @@ class LatentLexicon:
         occurrences: float = 4.0,
         coarser: float = 30.0,
     ) -> LatentLexicon:
-        """The lexicon of sentences of (word, tag), with one substate a tag.
+        """The lexicon of sentences of (word, tag), with one substate for each tag.
 
         ``rare`` and ``smoothing`` are those of the treebank's lexicon, ``occurrences`` is κ and ``coarser`` λ.
         """
@@ -206,12 +205,12 @@ class _Rows:
         self.sibling = np.full(self.classes + len(classes), _NONE, np.int32)
         self.backoff = np.full(self.classes + len(classes), _NONE, np.int32)
         for number, word in enumerate(words):
-            other = _other_tag(word, favourites)
-            self.backoff[number] = classes[_finest(word_classes(word, False), other, classes)]
+            other = other_tag(word, favourites)
+            self.backoff[number] = classes[finest_class(word_classes(word, False), other, classes)]
             if number in twins:
                 twin = twins[number]
                 self.sibling[number], self.sibling[twin] = twin, number
-                self.backoff[twin] = classes[_finest(word_classes(word, True), other, classes)]
+                self.backoff[twin] = classes[finest_class(word_classes(word, True), other, classes)]
         for name, row in classes.items():
             if name:
                 self.backoff[row] = classes[_coarser_class(name, classes)]

@@ -1,4 +1,4 @@
-"""The built-in corpus: an endless supply of English sentences with four layers that agree with each other."""
+"""The built-in corpus: generated English sentences with four consistent layers of annotation."""
 
 from treewright.corpora.builtin.checks import validate_sentence
 from treewright.corpora.builtin.generator import Splits, builtin_corpus, generate

@@ -1,4 +1,4 @@
-"""Checks that the layers of a sentence are sound and agree with each other."""
+"""Checks that the layers of a sentence are well-formed and consistent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["validate_sentence"]
 
 
 def validate_sentence(sentence: Sentence) -> None:
-    """Raise :class:`~treewright.errors.CorpusError` unless all four layers are there, sound and in agreement.
+    """Raise :class:`~treewright.errors.CorpusError` unless all four layers exist, are well-formed and consistent.
 
     * the tree's leaves are the tokens, its preterminals their ``xpos``;
     * the dependencies are one projective tree with one root;

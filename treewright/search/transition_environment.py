@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,16 @@ import numpy.typing as npt
 from treewright.errors import ConfigError, TaskError
 from treewright.search.checking import preflight
 from treewright.search.compiling import compiled, kernel, lean
-from treewright.search.engine import (
-    INTERRUPTED,
-    NO_ACTION,
-    NOT_FINAL,
-    TOO_MANY_ACTIONS,
-    Scratch,
-    new_scratch,
-    observe,
-    score,
-)
+from treewright.search.engine import Episode, Sentences, Shard, admissible, begin
 from treewright.search.environment import Credit, Results, Rollouts
 from treewright.search.examples import room
 from treewright.search.hashing import seed_random, uniform
 from treewright.search.planning import Features
-from treewright.search.running import raise_trouble, run_shards, shape_of
-from treewright.search.scoring import argmax, argmin, place
+from treewright.search.policy import Scratch
+from treewright.search.running import raise_trouble, run_shards, sentences_of
+from treewright.search.scoring import LINEAR, argmax, argmin, observe_features, place, score_features
 from treewright.search.task import Packed
+from treewright.search.trouble import INTERRUPTED, NOT_FINAL
 from treewright.settings import whole_number
 
 __all__ = ["TransitionEnvironment", "rollout_pass"]
@@ -45,6 +38,42 @@ TERMINAL, SHAPED, UNIT = range(3)
 CREDITS = {"terminal": TERMINAL, "shaped": SHAPED, "unit": UNIT}
 
 NO_PARTIAL_LOSS = -6  # besides the engine's codes of trouble
+
+
+class Drawing(NamedTuple):
+    """How trajectories are drawn: at a temperature, 0 for greedy ones, and by the oracle with some probability."""
+
+    temperature: float
+    infusion: float
+    trajectories: int
+    seed: int
+
+
+class Rewards(NamedTuple):
+    """What r̃_t is: how credit is given, with λ and γ; and the baseline of each sentence that is asked for."""
+
+    credit: int
+    tradeoff: float
+    discount: float
+    baseline: Floats
+
+
+class Gradient(NamedTuple):
+    """A sparse sum: dense ``sums``, the cells of it that were touched, and how many these are."""
+
+    sums: Floats
+    touched: Ints
+    used: Ints
+
+
+class Space(NamedTuple):
+    """The working space of one thread."""
+
+    scratch: Scratch
+    cells: npt.NDArray[np.int32]  # of a state
+    taken: npt.NDArray[np.int32]  # the actions of a trajectory
+    rewards: Floats  # of its steps
+    gains: Floats  # of the actions of a state
 
 
 class TransitionEnvironment:
@@ -78,8 +107,7 @@ class TransitionEnvironment:
             raise ConfigError(
                 f"there are {self.size} weights, 2^{bits} rows of {self.width}, but {len(self._initial)} to begin with"
             )
-        self._sizes = np.diff(packed.state_offsets())
-        self._bounds = packed.task.steps_bound(packed.lengths.astype(np.int64))
+        self._sentences = sentences_of(packed)
         self._spare: list[Floats] = []  # arrays of zeros to add up gradients in, one for each thread
 
     @property
@@ -121,39 +149,29 @@ class TransitionEnvironment:
         jobs: int = 1,
     ) -> Rollouts:
         """Draw trajectories of each sentence by the oracle-infused policy, and add up their gradients."""
-        rewards = (discount, CREDITS[credit], np.zeros(len(which)) if baseline is None else baseline)
-        gradient, outcome = self._roll(θ, which, temperature, infusion, rewards, trajectories, seed, jobs)
+        rewards = Rewards(
+            CREDITS[credit], self.tradeoff, float(discount), np.zeros(len(which)) if baseline is None else baseline
+        )
+        drawing = Drawing(float(temperature), float(infusion), trajectories, seed)
+        gradient, outcome = self._roll(θ, which, drawing, rewards, jobs)
         return Rollouts(gradient, outcome[:, :, 0], outcome[:, :, 1], outcome[:, :, 2])
 
     def run(self, θ: Floats, which: Ints, *, jobs: int = 1) -> Results:
         """What the greedy policy brings: that at the temperature 0."""
-        _, outcome = self._roll(θ, which, 0.0, 0.0, (1.0, TERMINAL, np.zeros(len(which))), 1, 0, jobs)
+        rewards = Rewards(TERMINAL, self.tradeoff, 1.0, np.zeros(len(which)))
+        _, outcome = self._roll(θ, which, Drawing(0.0, 0.0, 1, 0), rewards, jobs)
         return Results(outcome[:, 0, 0], outcome[:, 0, 1], outcome[:, 0, 2])
 
-    def _roll(
-        self,
-        θ: Floats,
-        which: Ints,
-        temperature: float,
-        infusion: float,
-        rewards: tuple[float, int, Floats],
-        trajectories: int,
-        seed: int,
-        jobs: int,
-    ) -> tuple[Features, Floats]:
-        task, arrays, shape = self.packed.task, self.packed.arrays, shape_of(self.packed.task)
+    def _roll(self, θ: Floats, which: Ints, drawing: Drawing, rewards: Rewards, jobs: int) -> tuple[Features, Floats]:
+        task, sentences = self.packed.task, self._sentences
         weights = np.ascontiguousarray(θ, np.float64).reshape(self.rows, self.width)
         which = np.ascontiguousarray(which, np.int64)
-        discount, credit, baseline = rewards
-        outcome = np.zeros((len(which), trajectories, 4))
+        outcome = np.zeros((len(which), drawing.trajectories, 4))
 
         def work(first: int, last: int, control: Ints, slot: int) -> tuple[Ints, Floats]:
             sums = self._spare.pop() if self._spare else np.zeros(self.size)
-            # fmt: off
-            found = rollout_pass(task, arrays, which, first, last, weights, float(temperature), float(infusion),
-                                 float(discount), credit, self.tradeoff, baseline, trajectories, self._sizes,
-                                 self._bounds, shape, seed, sums, outcome, control, slot)
-            # fmt: on
+            shard, space = Shard(first, last, control, slot), self._space(which[first:last])
+            found = rollout_pass(task, sentences, which, shard, weights, drawing, rewards, sums, space, outcome)
             self._spare.append(sums)  # they are zeros again
             return found
 
@@ -162,6 +180,18 @@ class TransitionEnvironment:
             self._explain(int(which[position]), int(outcome[position, :, 3].min()))
         at, amount = (np.concatenate([part[field] for part in parts]) for field in (0, 1))
         return Features(at, amount, float(outcome[:, :, 0].sum())), outcome
+
+    def _space(self, which: Ints) -> Space:
+        """The working space for some sentences."""
+        state_at = self._sentences.state_at
+        longest = int(self._sentences.bounds[which].max(initial=1))
+        return Space(
+            LINEAR.scratch(self.packed.task),
+            np.zeros(int((state_at[which + 1] - state_at[which]).max(initial=1)), np.int32),
+            np.zeros(longest, np.int32),
+            np.zeros(longest, np.float64),
+            np.zeros(self.packed.task.n_actions, np.float64),
+        )
 
     def _explain(self, i: int, code: int) -> None:
         if code == NO_PARTIAL_LOSS:
@@ -207,73 +237,60 @@ def preferred_by_oracle(costs: Any, scores: Any, n: int) -> int:
 @lean
 def look(task: Any, x: Any, state: Any, weights: Any, n: int, scratch: Scratch) -> int:
     """Find the features and the scores of the ``n`` actions in scratch; return how many features the state has."""
-    n_features = observe(task, x, state, n, scratch)
-    if n_features >= 0:
-        score(weights, n_features, n, scratch)
-    return n_features
+    size = observe_features(task, x, state, n, scratch)
+    if size >= 0:
+        score_features(weights, size, n, scratch)
+    return size
 
 
 @lean
-def draw_trajectory(
-    task: Any,
-    x: Any,
-    state: Any,
-    weights: Any,
-    temperature: float,
-    infusion: float,
-    shaped: bool,
-    bound: int,
-    taken: Any,
-    lost: Any,
-    probabilities: Any,
-    scratch: Scratch,
-) -> int:
+def draw_trajectory(task: Any, episode: Episode, weights: Any, drawing: Drawing, shaped: bool, space: Space) -> int:
     """Run an episode by the oracle-infused policy (eq. 11), which at a temperature of 0 is greedy.
 
-    Writes the actions that were ``taken`` and, where rewards are shaped, what each of them ``lost``. Returns the
-    number of steps, or a code of trouble.
+    Writes the actions that were ``taken`` and, where rewards are shaped, what each of them lost to ``rewards``. Returns
+    the number of steps, or a code of trouble.
     """
+    x, state, scratch = episode.x, episode.state, space.scratch
     least = 0.0
-    for t in range(bound + 1):
+    for t in range(episode.bound + 1):
         if task.is_final(x, state):
             return t
-        if t == bound:
+        if t == episode.bound:
             break
-        n = task.actions(x, state, scratch.actions)
-        if n <= 0 or n > scratch.actions.shape[0]:
-            return NO_ACTION if n <= 0 else TOO_MANY_ACTIONS
+        n = admissible(task, x, state, scratch)
+        if n < 0:
+            return n
         chosen = 0
         if n > 1:
-            n_features = look(task, x, state, weights, n, scratch)
-            if n_features < 0:
-                return n_features
-            if infusion > 0.0 and (infusion >= 1.0 or uniform(scratch.random) < infusion):
+            size = look(task, x, state, weights, n, scratch)
+            if size < 0:
+                return size
+            if drawing.infusion > 0.0 and (drawing.infusion >= 1.0 or uniform(scratch.random) < drawing.infusion):
                 task.expert_costs(x, state, scratch.actions, n, scratch.costs)
                 chosen = preferred_by_oracle(scratch.costs, scratch.scores, n)
-            elif temperature > 0.0:
-                boltzmann(scratch.scores, n, temperature, probabilities)
-                chosen = draw(probabilities, n, uniform(scratch.random))
+            elif drawing.temperature > 0.0:
+                boltzmann(scratch.scores, n, drawing.temperature, space.gains)
+                chosen = draw(space.gains, n, uniform(scratch.random))
             else:
                 chosen = argmax(scratch.scores, n)
-        taken[t] = scratch.actions[chosen]
+        space.taken[t] = scratch.actions[chosen]
         task.step(x, state, scratch.actions[chosen])
         if shaped:
             before = least
             least = task.loss(x, state) if task.is_final(x, state) else task.partial_loss(x, state)
             if least < 0.0:
                 return NO_PARTIAL_LOSS
-            lost[t] = least - before
+            space.rewards[t] = least - before
     return NOT_FINAL
 
 
 @lean
-def returns_to_go(
-    rewards: Any, steps: int, accuracy: float, length: float, tradeoff: float, discount: float, credit: int
-) -> float:
+def returns_to_go(rewards: Any, steps: int, accuracy: float, length: float, how: Rewards) -> float:
     """Write Σ_{t'≥t} γ^{t'−t} r̃_{t'} for each step, and return the reward of the trajectory.
 
     ``rewards`` holds what each step has lost, and has these sums in the end.
     """
+    tradeoff, discount, credit = how.tradeoff, how.discount, how.credit
     reward = accuracy - tradeoff * np.float64(steps)
     total = 0.0
     for t in range(steps):
@@ -290,17 +307,16 @@ def returns_to_go(
 
 
 @lean
-def add_decision(
-    sums: Any, touched: Any, count: int, rows: int, width: int, n_features: int, n: int, gains: Any, scratch: Scratch
-) -> int:
-    """Add ``gains[k]``·φ(a_k, s) for each of ``n`` actions; return how many places were ``touched`` by now.
+def add_decision(into: Gradient, rows: int, width: int, size: int, n: int, gains: Any, scratch: Scratch) -> None:
+    """Add ``gains[k]``·φ(a_k, s) for each of ``n`` actions.
 
-    A place is written down when it is no longer 0; one that has come back to 0 on the way may be there twice.
+    A cell is noted when it is no longer 0; one that has come back to 0 on the way may be noted twice.
     """
+    sums, touched, count = into.sums, into.touched, into.used[0]
     last = np.int64(rows) - np.int64(1)
-    for j in range(n_features):
+    for j in range(size):
         for k in range(n):
-            row, column = place(scratch.features[j], scratch.actions[k], rows, width)
+            row, column = place(scratch.observed[j], scratch.actions[k], rows, width)
             cell = row * np.int64(width) + column
             if sums[cell] == 0.0:
                 touched[count] = cell
@@ -314,69 +330,56 @@ def add_decision(
                     touched[count] = cell
                     count += 1
                 sums[cell] += gains[k]
-    return count
+    into.used[0] = count
 
 
 @compiled
 def credit_trajectory(
     task: Any,
-    x: Any,
-    state: Any,
+    episode: Episode,
     weights: Any,
     temperature: float,
-    taken: Any,
     steps: int,
-    credits: Any,
     baseline: float,
-    sums: Any,
-    touched: Any,
-    count: int,
-    gains: Any,
-    scratch: Scratch,
-) -> tuple[Any, int]:
-    """Follow a trajectory again and add Σ_t (``credits[t]`` − b)·∇log π(a_t | s_t) to ``sums`` (eq. 9).
+    into: Gradient,
+    space: Space,
+) -> Gradient:
+    """Follow a trajectory again and add Σ_t (Σ_{t'≥t} γ^{t'−t} r̃_{t'} − b)·∇log π(a_t | s_t) (eq. 9).
 
-    By eq. 7, ∇log π(a | s) = (φ(a, s) − Σ_a' π(a' | s) φ(a', s)) / temp. Returns the places that were touched.
+    The sums over t' are the ``rewards``. By eq. 7, ∇log π(a | s) = (φ(a, s) − Σ_a' π(a' | s) φ(a', s)) / temp. Returns
+    the gradient, in which more cells may be noted than before.
     """
+    x, state, scratch = episode.x, episode.state, space.scratch
+    taken, credits, gains = space.taken, space.rewards, space.gains
     rows, width = weights.shape
     for t in range(steps):
         n = task.actions(x, state, scratch.actions)
         if n > 1 and credits[t] != baseline:
-            n_features = look(task, x, state, weights, n, scratch)
+            size = look(task, x, state, weights, n, scratch)
             boltzmann(scratch.scores, n, temperature, gains)
             for k in range(n):
                 indicator = 1.0 if scratch.actions[k] == taken[t] else 0.0
                 gains[k] = (credits[t] - baseline) * (indicator - gains[k]) / temperature
             further = scratch.extra_at[n] if scratch.extra.shape[0] > 0 else np.int64(0)
-            touched = room(touched, count + n * n_features + further)
-            count = add_decision(sums, touched, count, rows, width, n_features, n, gains, scratch)
+            touched = room(into.touched, into.used[0] + n * size + further)
+            into = Gradient(into.sums, touched, into.used)
+            add_decision(into, rows, width, size, n, gains, scratch)
         task.step(x, state, taken[t])
-    return touched, count
+    return into
 
 
 @kernel
 def rollout_pass(
     task: Any,
-    corpus: Any,
+    sentences: Sentences,
     which: Any,
-    first: int,
-    last: int,
+    shard: Shard,
     weights: Any,
-    temperature: float,
-    infusion: float,
-    discount: float,
-    credit: int,
-    tradeoff: float,
-    baseline: Any,
-    trajectories: int,
-    sizes: Any,
-    bounds: Any,
-    shape: tuple[int, int, bool],
-    seed: int,
+    drawing: Drawing,
+    rewards: Rewards,
     sums: Any,
+    space: Space,
     outcome: Any,
-    control: Any,
-    slot: int,
 ) -> tuple[Any, Any]:
     """Trajectories of the sentences ``which[first:last]``, and the sums of their gradients, sentence by sentence.
 
@@ -384,56 +387,41 @@ def rollout_pass(
     ``sums`` are zeros, as many as there are weights, and are so again in the end. At a temperature of 0 there is no
     gradient.
     """
-    scratch = new_scratch(shape[0], shape[1], shape[2])
-    longest, largest = 1, 1
-    for position in range(first, last):
-        longest = max(longest, bounds[which[position]])
-        largest = max(largest, sizes[which[position]])
-    taken, rewards = np.zeros(longest, np.int32), np.zeros(longest, np.float64)
-    gains, buffer_room = np.zeros(shape[0], np.float64), np.zeros(largest, np.int32)
-    touched = np.zeros(1024, np.int64)
+    gradient = Gradient(sums, np.zeros(1024, np.int64), np.zeros(1, np.int64))
     at, amount = np.zeros(1024, np.int64), np.zeros(1024, np.float64)
     found = 0
-
-    for position in range(first, last):
+    for position in range(shard.first, shard.last):
         i = which[position]
-        if control[0] != 0:
-            outcome[position, :, 3] = INTERRUPTED
+        if shard.control[0] != 0:
+            for trajectory in range(drawing.trajectories):
+                outcome[position, trajectory, 3] = INTERRUPTED
             continue
-        x = task.instance_view(corpus, i)
-        buffer = buffer_room[: sizes[i]]
-        state = task.state_view(buffer, np.int64(corpus.n[i]))
-        length = np.float64(max(corpus.n[i], 1))
-        count: Any = np.int64(0)
-        for trajectory in range(trajectories):
-            seed_random(scratch.random, seed, trajectory, i)
-            buffer[:] = 0
-            task.initial(x, state)
-            # fmt: off
-            steps = draw_trajectory(task, x, state, weights, temperature, infusion, credit == SHAPED, bounds[i],
-                                    taken, rewards, gains, scratch)
-            # fmt: on
+        length = np.float64(max(sentences.arrays.n[i], 1))
+        gradient.used[0] = 0
+        for trajectory in range(drawing.trajectories):
+            seed_random(space.scratch.random, drawing.seed, trajectory, i)
+            episode = begin(task, sentences, i, space.cells)
+            steps = draw_trajectory(task, episode, weights, drawing, rewards.credit == SHAPED, space)
             if steps < 0:
                 outcome[position, trajectory, 3] = steps
                 break
-            accuracy = 1.0 - task.loss(x, state) / length
-            outcome[position, trajectory, 0] = returns_to_go(
-                rewards, steps, accuracy, length, tradeoff, discount, credit
-            )
+            accuracy = 1.0 - task.loss(episode.x, episode.state) / length
+            outcome[position, trajectory, 0] = returns_to_go(space.rewards, steps, accuracy, length, rewards)
             outcome[position, trajectory, 1] = accuracy
             outcome[position, trajectory, 2] = steps
-            if temperature > 0.0:
-                buffer[:] = 0
-                task.initial(x, state)
-                # fmt: off
-                touched, count = credit_trajectory(task, x, state, weights, temperature, taken, steps, rewards,
-                                                   baseline[position], sums, touched, count, gains, scratch)
-                # fmt: on
+            if drawing.temperature > 0.0:
+                episode = begin(task, sentences, i, space.cells)
+                baseline = rewards.baseline[position]
+                gradient = credit_trajectory(
+                    task, episode, weights, drawing.temperature, steps, baseline, gradient, space
+                )
+        count = gradient.used[0]
         at, amount = room(at, found + count), room(amount, found + count)
         for j in range(count):
-            if sums[touched[j]] != 0.0:
-                at[found], amount[found] = touched[j], sums[touched[j]]
-                sums[touched[j]] = 0.0
+            cell = gradient.touched[j]
+            if sums[cell] != 0.0:
+                at[found], amount[found] = cell, sums[cell]
+                sums[cell] = 0.0
                 found += 1
-        control[slot] += 1
+        shard.control[shard.slot] += 1
     return at[:found].copy(), amount[:found].copy()

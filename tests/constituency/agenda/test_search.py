@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features, with_negative_weights
 from tests.constituency.naive import Problem, long_problem, plain_chart, problems, table_of
-from treewright.constituency.agenda.agenda import ends_of
-from treewright.constituency.agenda.priorities import span_number
+from treewright.constituency.charts.spans import ends_of, span_of
 from treewright.constituency.grammar.pcfg import Grammar
 
 some = settings(max_examples=25, deadline=None)
@@ -45,7 +44,7 @@ def test_by_inside_scores_the_first_parse_is_a_best_one(problem, seed):
 @some
 def test_it_pops_what_its_twin_pops(problem, seed, Δ, kind):
     """Whatever the priorities are: also such as rise from parts to wholes, so that what is in the chart improves."""
-    found = environment(problem, seed, prune=Δ)
+    found = environment(problem, seed, max_gap=Δ)
     θ = found.initial()
     if kind == "any":
         θ = np.random.default_rng(seed).normal(0.0, 1.0, found.size)
@@ -76,13 +75,13 @@ def test_every_priority_ends_with_a_parse_if_there_is_one(problem, seed):
 @some
 def test_iterative_deepening_finds_a_parse_and_counts_all_its_pops(problem, seed):
     problem = with_negative_weights(problem)
-    found = environment(problem, seed, prune=0.05)
+    found = environment(problem, seed, max_gap=0.05)
     once, again = found.parse(found.initial(), [0]), found.parse(found.initial(), [0], growth=2.0)
     assert again.whole[0]
     assert again.pops[0] >= once.pops[0]
     Δ, pops = 0.05, 0
     while True:
-        attempt = environment(problem, seed, prune=Δ).parse(found.initial(), [0])
+        attempt = environment(problem, seed, max_gap=Δ).parse(found.initial(), [0])
         pops += attempt.pops[0]
         if attempt.whole[0]:
             break
@@ -94,7 +93,7 @@ def test_iterative_deepening_finds_a_parse_and_counts_all_its_pops(problem, seed
 @some
 def test_with_pruning_a_parse_is_no_better_and_pops_are_no_more(problem, seed):
     problem = with_negative_weights(problem)
-    exact, pruned = environment(problem, seed), environment(problem, seed, prune=1.0)
+    exact, pruned = environment(problem, seed), environment(problem, seed, max_gap=1.0)
     one, two = (each.parse(each.initial(), [0]) for each in (exact, pruned))
     if two.whole[0]:
         assert two.scores[0] <= one.scores[0] + 1e-9
@@ -153,5 +152,5 @@ def test_the_parser_gives_up_after_so_many_pops(problem, seed):
 
 def test_numbers_of_spans():
     spans = [(start, end) for end in range(1, 200) for start in range(end)]
-    assert [int(span_number(*span)) for span in spans] == list(range(len(spans)))
+    assert [int(span_of(*span)) for span in spans] == list(range(len(spans)))
     assert [tuple(map(int, ends_of(k))) for k in range(len(spans))] == spans

@@ -12,7 +12,7 @@ from treewright.settings import Choice, Setting, whole_number
 from treewright.tagging.corpus import collect_labels, labelled_corpus
 from treewright.tagging.scores import TaggingScores, compare_taggings, score_tagging
 
-__all__ = ["Labeller"]
+__all__ = ["TaggingEstimator"]
 
 
 COLUMN = Setting(
@@ -22,7 +22,7 @@ COLUMN = Setting(
 )
 
 
-class Labeller(Estimator[TaggingScores]):
+class TaggingEstimator(Estimator[TaggingScores]):
     """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_decoding``, which give labels."""
 
     annotates: ClassVar[str] = "tagging"

@@ -1,0 +1,218 @@
+"""What our own classes below Numba's do: helpers as parts of kernels, and nothing changed for other users of Numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import numba
+import numpy as np
+import pytest
+from numba.core.codegen import JITCodeLibrary
+
+from treewright.search import compiled, kernel, mix, numba_internals
+from treewright.search.compiling import inlined, lean
+from treewright.search.digest import code_digest
+from treewright.search.numba_internals import Flags, KernelLibrary, PartLibrary
+
+pytestmark = pytest.mark.jit
+
+
+@compiled
+def scaled(n, by):
+    return n * by
+
+
+@compiled
+def sums(n):
+    return scaled(n, 2) + scaled(n, 3) + scaled(n, np.int64(4))
+
+
+@compiled  # called from Python below, and so compiled as a kernel is, but never loaded from disk
+def outer(n):
+    return sums(n) + scaled(n, 1)
+
+
+@compiled
+def even(n):
+    if n == 0:
+        return True
+    return odd(n - 1)
+
+
+@compiled
+def odd(n):
+    if n == 0:
+        return False
+    return even(n - 1)
+
+
+@lean
+def checked(n, most):
+    if n > most:
+        raise ValueError("too large")
+    return n
+
+
+@kernel
+def checking(n, most):
+    return checked(n, most)
+
+
+def test_this_version_of_numba_has_the_private_parts_that_are_used():
+    assert numba_internals.supported(), f"Numba {numba.__version__} needs changes in numba_internals.py"
+
+
+def test_helpers_become_no_machine_code_and_literals_no_variants():
+    assert outer(5) == 50
+    [result] = outer.overloads.values()
+    assert isinstance(result.library, KernelLibrary)
+    for helper in (scaled, sums):
+        assert not helper.overloads
+        [part] = helper.part.overloads.values()
+        assert isinstance(part.library, PartLibrary)
+        assert part.library.get_pointer_to_function(part.fndesc.llvm_func_name) == 0
+
+
+def test_only_the_kernel_can_be_seen_from_outside():
+    outer(5)
+    [result] = outer.overloads.values()
+    seen = [f.name for f in result.library.get_defined_functions() if f.linkage.name != "internal"]
+    assert seen == [result.fndesc.llvm_cpython_wrapper_name]
+    assert code_digest(outer.py_func) in result.fndesc.llvm_func_name
+
+
+def test_python_can_call_a_helper():
+    assert even(4)
+    assert scaled(2.0, 3) == 6.0
+
+
+def test_a_kernel_can_call_a_kernel():
+    @kernel
+    def twice(n):
+        return checking(n, 10) + checking(n + 1, 10)
+
+    assert twice(1) == 3
+
+
+def test_inlined_helpers_leave_no_call():
+    @inlined
+    def middle(a, b):
+        return a + (b - a) // 2
+
+    @compiled
+    def halves(n):
+        total = 0
+        for k in range(n):
+            total += middle(k, n) + middle(0, k)
+        return total
+
+    assert halves(9) == sum(k + (9 - k) // 2 + k // 2 for k in range(9))
+    [result] = halves.overloads.values()
+    assert not [f.name for f in result.library.get_defined_functions() if "middle" in f.name]
+
+
+def test_functions_of_plain_numba_can_call_helpers():
+    @numba.njit
+    def plain(n):
+        return sums(n) + mix(n, 1)
+
+    assert plain(5) == 45 + mix(5, 1)
+    [result] = plain.overloads.values()
+    assert type(result.library) is JITCodeLibrary
+
+
+def test_overloaded_functions_serve_kernels_and_plain_numba_alike():
+    def total(n):
+        return np.cumsum(np.arange(n))[-1] + np.zeros(n).sum()
+
+    assert kernel(total)(5) == numba.njit(total)(5) == total(5)
+    assert numba.njit(total)(6) == total(6)
+
+
+def test_functions_that_call_each_other():
+    @kernel
+    def is_even(n):
+        return even(n)
+
+    @kernel
+    def is_odd(n):
+        return odd(n)
+
+    assert [is_even(n) for n in range(3)] == [True, False, True]
+    assert [is_odd(n) for n in range(3)] == [False, True, False]
+
+
+def test_errors_of_helpers_reach_python():
+    assert checking(3, 4) == 3
+    with pytest.raises(ValueError, match="too large"):
+        checking(5, 4)
+
+
+def test_flags_are_compared_by_their_values():
+    one, two, plain = Flags(), Flags(), numba.core.compiler.Flags()
+    assert one == two == plain
+    assert hash(one) == hash(two) == hash(plain)
+    one.nrt = False  # the default, but set
+    assert one == two == plain
+    two.nrt = True
+    assert one != two
+    assert two != plain
+
+
+PROGRAM = """
+import sys
+sys.modules["treewright.search.numba_internals"] = None  # as if Numba had changed
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+try:
+    import treewright.search
+except UserWarning as warning:
+    print(warning)
+warnings.simplefilter("ignore")
+from treewright.search import Task, compiled, inlined, kernel
+from treewright.search.compiling import internals
+
+assert internals is None
+
+@inlined
+def middle(a, b):
+    return (a + b) // 2
+
+@compiled
+def helper(n):
+    return middle(n, n + 4)
+
+class Adding(Task):
+    state = {"total": 1}
+    instance = ("words",)
+    n_actions = 1
+
+    def step(x, state, action):
+        state.total[0] += helper(x.words[action])
+
+    def encode(self, sentence):
+        return {"words": sentence}
+
+@kernel
+def run(task, corpus, buffer):
+    x = task.instance_view(corpus, 0)
+    state = task.state_view(buffer, x.n)
+    task.step(x, state, 1)
+
+task, buffer = Adding(), np.zeros(1, np.int32)
+run(task, task.pack([[5, 6, 7]]).arrays, buffer)
+print(buffer[0], helper(1))
+"""
+
+
+def test_another_version_of_numba_runs_uncached_and_says_so():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    warning, result = done.stdout.splitlines()
+    assert numba.__version__ in warning
+    assert result == "8 3"

@@ -1,0 +1,202 @@
+"""Latent-variable grammars as kernels see them, and the memory of their charts.
+
+The symbols of a treebank grammar (the *base*) are split into substates, and a rule A → B C has a block of numbers, one
+for each (b, c, a). Here a rule is a list of vectors, each with eight of the parent's substates for one (b, c), without
+those that are zero: most of them, once EM has found out what the substates are good for.
+
+A *mask* says for each span and base symbol which of its substates may be built, as the bits of one number (so a symbol
+has at most 64 substates); nothing else is touched. A cell holds all substates of all symbols, so a chart of n words
+takes 16·n·(n+1)/2 bytes for each substate (inside and outside); with a thousand substates that is 13 MB for 40 words
+and 80 MB for 100.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.charts.spans import span_of
+from treewright.constituency.grammar.rules import Rules
+from treewright.constituency.latent.grammar import LatentGrammar
+from treewright.search.bits import bit, lowest
+from treewright.search.compiling import compiled, inlined, lean
+from treewright.search.lanes import LANES
+
+__all__ = ["Blocks", "Cells", "blocks_of", "is_in", "meet", "members", "new_cells"]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint64]
+Floats = npt.NDArray[Any]
+
+
+class Blocks(NamedTuple):
+    """A latent-variable grammar. Rules are numbered as in the base: binary ones, then unary ones."""
+
+    rules: Rules  # of the base
+    substates: Ints  # how many each base symbol has
+    at: Longs  # where those of each symbol begin in a cell: whole blocks
+    pair: Ints  # base symbols × base symbols: the number of the pair, or −1
+    partners: Bits  # base symbols × words of bits: the right children that there are for a left child
+    parents: Bits  # pairs × words of bits: the parents that a pair has
+    block_at: Longs  # for each rule, where its blocks begin
+    left: Ints  # of each block the substate of the left child (of the only one)
+    right: Ints  # and of the right child (0 for unary rules)
+    block: Ints  # and where it belongs among the parent's substates
+    weight: Floats  # blocks × LANES, flat
+    word_at: Longs  # for each kind of word, where its tags begin
+    tag: Ints  # their base symbols
+    tag_place: Longs  # and places in a cell
+    tag_weight: Floats  # and probabilities, in parts of the largest
+    word_scale: Floats  # whose logarithm this is
+    finer_at: Longs  # for each base symbol, where its substates of the next coarser level begin
+    finer: Bits  # for each of these, the set of its substates here
+
+
+class Cells(NamedTuple):
+    """The memory of charts, used for one sentence after another."""
+
+    allowed: Bits  # spans × words of bits: which base symbols may be built
+    mask: Bits  # spans × base symbols: which substates of these
+    present: Bits  # spans × words of bits: which were
+    values: Floats  # spans × substates in whole blocks, flat
+    above: Floats  # outside values, in the same order
+    scale: Floats  # the logarithm of each span's factor
+    factor: Floats  # for each split, what its parts' factors are to that of the whole
+    product_at: Longs  # for each pair where its X is; −1: it has none
+    product: Floats  # X, one pair after the other
+    pairs: Longs  # the pairs that have one
+    down: Floats  # what the parent hands down to each block of a rule
+    all_down: Floats  # and all parents of a pair to each (b, c)
+    some: Longs  # some symbols, while a loop goes through them
+    work: Longs  # how many blocks of rules have been applied: a measure of time that is the same everywhere
+    best: Floats  # spans × base symbols: the best that max-rule decoding has found
+    choice: Longs  # and how
+
+
+@lean
+def _sizes(grammar: Blocks) -> tuple[int, int, int, int]:
+    """The substates of a cell, the numbers of all products X, the largest of these, and the most blocks of a rule."""
+    products, largest, blocks = np.int64(0), np.int64(LANES), np.int64(1)
+    for pair in range(grammar.parents.shape[0]):
+        left, right = grammar.rules.binary[grammar.rules.rule_at[pair], 1], grammar.rules.right[pair]
+        size = grammar.substates[left] * (grammar.at[right + 1] - grammar.at[right])
+        products, largest = products + size, max(largest, size)
+    for rule in range(grammar.block_at.shape[0] - 1):
+        blocks = max(blocks, grammar.block_at[rule + 1] - grammar.block_at[rule])
+    return grammar.at[grammar.at.shape[0] - 1], products, largest, blocks
+
+
+@compiled
+def new_cells(coarse: Blocks, fine: Blocks, n: int) -> Cells:
+    """Cells for sentences of up to n words at both levels."""
+    spans = span_of(0, n) + n
+    one, two = _sizes(coarse), _sizes(fine)
+    substates, products = max(one[0], two[0]), max(one[1], two[1])
+    largest, blocks = max(one[2], two[2]), max(one[3], two[3])
+    n_symbols, n_pairs = fine.substates.shape[0], fine.parents.shape[0]
+    words = fine.partners.shape[1]
+    zero = fine.weight[:1] * 0
+    return Cells(
+        np.zeros((spans, words), np.uint64),
+        np.zeros((spans, n_symbols), np.uint64),
+        np.zeros((spans, words), np.uint64),
+        np.empty(spans * substates, zero.dtype),
+        np.empty(spans * substates, zero.dtype),
+        np.zeros(spans),
+        np.zeros(n + 1),
+        np.full(n_pairs, np.int64(-1)),
+        np.empty(products, zero.dtype),
+        np.zeros(n_pairs, np.int64),
+        np.empty(blocks, zero.dtype),
+        np.empty(largest, zero.dtype),
+        np.zeros(n_symbols, np.int64),
+        np.zeros(1, np.int64),
+        np.empty((spans, n_symbols)),
+        np.empty((spans, n_symbols), np.int64),
+    )
+
+
+def blocks_of(grammar: LatentGrammar, coarser: Any, coarse_substates: Ints, dtype: Any = np.float64) -> Blocks:
+    """A latent grammar as the kernels see it; ``coarser`` leads from its substates to those of a coarser level."""
+    base, substates, rules = grammar.base, grammar.substates, grammar.base.rules
+    n_symbols, n_pairs = len(substates), len(rules.right)
+    at = np.concatenate([[0], np.cumsum((substates + LANES - 1) // LANES * LANES)]).astype(np.int64)
+    pairs = np.stack([np.repeat(rules.left, np.diff(rules.left_at)), rules.right], axis=1)
+    pair = np.full((n_symbols, n_symbols), -1, np.int32)
+    pair[pairs[:, 0], pairs[:, 1]] = np.arange(n_pairs)
+    partners = _bits(pairs[:, 0], pairs[:, 1], n_symbols, n_symbols)
+    parents = _bits(np.repeat(np.arange(n_pairs), np.diff(rules.rule_at)), rules.binary[:, 0], n_pairs, n_symbols)
+    sparse = [_sparse(grammar.binary_block(r), dtype) for r in range(len(base.binary))]
+    sparse += [_sparse(grammar.unary_block(r)[:, None], dtype) for r in range(len(base.unary))]
+    left, right, block = (np.concatenate([rule[k] for rule in sparse]).astype(np.int32) for k in range(3))
+    lexical, first = grammar.lexical(), grammar.first
+    of = np.repeat(np.arange(n_symbols), substates)
+    scale = np.maximum.reduceat(lexical.score.astype(np.float64), lexical.at[:-1])
+    finer_at = np.concatenate([[0], np.cumsum(coarse_substates)]).astype(np.int64)
+    finer = np.zeros(finer_at[-1], np.uint64)
+    np.bitwise_or.at(finer, coarser, np.uint64(1) << (np.arange(len(of)) - first[of]).astype(np.uint64))
+    return Blocks(
+        rules,
+        substates.astype(np.int32),
+        at,
+        pair,
+        partners,
+        parents,
+        np.concatenate([[0], np.cumsum([len(rule[0]) for rule in sparse])]).astype(np.int64),
+        left,
+        right,
+        block,
+        np.concatenate([rule[3] for rule in sparse]),
+        lexical.at,
+        of[lexical.symbol].astype(np.int32),
+        (at[of] + np.arange(len(of)) - first[of])[lexical.symbol],
+        np.exp(lexical.score - np.repeat(scale, np.diff(lexical.at))).astype(dtype),
+        scale,
+        finer_at,
+        finer,
+    )
+
+
+def _sparse(rule: Floats, dtype: Any) -> tuple[Any, Any, Any, Floats]:
+    """The blocks of a rule (left × right × parent) that are not zero: left, right, where they belong, and weights."""
+    padded = np.zeros((*rule.shape[:2], -(-rule.shape[2] // LANES), LANES), dtype)
+    padded.reshape(*rule.shape[:2], -1)[:, :, : rule.shape[2]] = rule
+    left, right, block = np.nonzero(padded.any(axis=3))
+    return left, right, block * LANES, padded[left, right, block].ravel()
+
+
+def _bits(row: Any, member: Any, rows: int, members: int) -> Bits:
+    sets = np.zeros((rows, (members + 63) // 64), np.uint64)
+    np.bitwise_or.at(sets, (row, member >> 6), np.uint64(1) << (member & 63).astype(np.uint64))
+    return sets
+
+
+@inlined
+def meet(one: Any, i: int, two: Any, j: int) -> bool:
+    """Have two sets of base symbols a member in common?"""
+    common = np.uint64(0)
+    for w in range(one.shape[1]):
+        common |= one[i, w] & two[j, w]
+    return common != np.uint64(0)
+
+
+@inlined
+def is_in(sets: Any, span: int, symbol: int) -> bool:
+    """Has the set of a span this base symbol?"""
+    return (sets[span, symbol >> 6] & bit(symbol)) != np.uint64(0)
+
+
+@lean
+def members(sets: Any, span: int, out: Any) -> int:
+    """List the members of a set of base symbols; returns how many they are."""
+    count = 0
+    for w in range(sets.shape[1]):
+        rest = sets[span, w]
+        while rest != np.uint64(0):
+            out[count] = 64 * w + lowest(rest)
+            rest &= rest - np.uint64(1)
+            count += 1
+    return count

@@ -1,0 +1,201 @@
+"""Inside values over the substates of a latent-variable grammar: charts that build only what a mask allows.
+
+In a span from i to j, of all splits k,
+
+    X(b, c) = ⊕ over k of     V(B, b, i, k) ⊗ V(C, c, k, j)               for each pair of base symbols B, C
+    V(A, a, i, j) = ⊕ over B, C, b, c of  r(A, a → B, b  C, c) ⊗ X(b, c)   and unary rules above, once
+
+in plain, scaled numbers: ⊕ is max (Viterbi) or + (inside), ⊗ is ×. Sets of bits say which pairs of symbols there are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from treewright.constituency.charts.spans import span_of
+from treewright.constituency.latent.blocks import Blocks, Cells, is_in, meet, members
+from treewright.search.bits import bit, lowest
+from treewright.search.compiling import inlined, lean
+from treewright.search.lanes import LANES, add_scaled, set_block
+
+__all__ = ["inside", "products"]
+
+
+@inlined
+def _plus(summing: bool, out: Any, o: int, values: Any, i: int, by: float) -> None:
+    """out ← out ⊕ values · a number, for a block of each: the one place where sums and maxima differ.
+
+    Which of the two it is depends on the decoder, and is known when the program runs.
+    """
+    if summing:
+        add_scaled(out, o, values, i, by)
+    else:
+        for k in range(LANES):
+            out[o + k] = max(out[o + k], values[i + k] * by)
+
+
+@lean
+def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, summing: bool) -> bool:
+    """Fill the chart of a sentence, whose words are given as rows of the lexicon; returns whether it has a tree.
+
+    With ``summing`` values are inside probabilities, else those of the best derivations; the largest of each span is 1.
+    With ``beam`` above 0, substates below that part of the largest are dropped.
+    """
+    n = words.shape[0]
+    rules, values, present = grammar.rules, cells.values, cells.present
+    allowed, some = cells.allowed, cells.some
+    at, stride = grammar.at, grammar.at[grammar.at.shape[0] - 1]
+    n_binary = rules.binary.shape[0]
+    for end in range(1, n + 1):
+        for start in range(end - 1, -1, -1):
+            span = span_of(start, end)
+            cell = span * stride
+            cells.scale[span] = -np.inf
+            for w in range(present.shape[1]):
+                present[span, w] = np.uint64(0)
+            if not meet(allowed, span, allowed, span):
+                continue
+            if end - start == 1:
+                row = words[start]
+                for entry in range(grammar.word_at[row], grammar.word_at[row + 1]):
+                    if is_in(allowed, span, grammar.tag[entry]):
+                        _claim(grammar, cells, span, grammar.tag[entry])
+                        values[cell + grammar.tag_place[entry]] = grammar.tag_weight[entry]
+                cells.scale[span] = grammar.word_scale[row]
+            else:
+                for p in range(products(grammar, cells, start, end, summing, allowed)):
+                    pair = cells.pairs[p]
+                    right = rules.right[pair]
+                    width = at[right + 1] - at[right]
+                    for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+                        parent = rules.binary[rule, 0]
+                        if is_in(allowed, span, parent):
+                            _claim(grammar, cells, span, parent)
+                            cells.work[0] += grammar.block_at[rule + 1] - grammar.block_at[rule]
+                            product, at_parent = cells.product_at[pair], cell + at[parent]
+                            _apply(grammar, rule, cells.product, product, width, values, at_parent, summing)
+                    cells.product_at[pair] = -1
+            _settle(grammar, cells, span, beam, False)
+            for k in range(members(allowed, span, some)):
+                top = some[k]
+                for j in range(rules.of_top_at[top], rules.of_top_at[top + 1]):
+                    rule = rules.of_top[j]
+                    bottom = rules.unary[rule, 1]
+                    if is_in(present, span, bottom):
+                        _claim(grammar, cells, span, top)
+                        _apply(grammar, n_binary + rule, values, cell + at[bottom], 1, values, cell + at[top], summing)
+            _settle(grammar, cells, span, beam, True)
+            _rescale(grammar, cells, span)
+    return is_in(present, span_of(0, n), rules.root)
+
+
+@inlined
+def _claim(grammar: Blocks, cells: Cells, span: int, symbol: int) -> None:
+    """Clear the substates of a symbol the first time that something is written to them."""
+    if not is_in(cells.present, span, symbol):
+        cells.present[span, symbol >> 6] |= bit(symbol)
+        cell = span * grammar.at[grammar.at.shape[0] - 1]
+        for k in range(cell + grammar.at[symbol], cell + grammar.at[symbol + 1], LANES):
+            set_block(cells.values, k, 0.0)
+
+
+@lean
+def products(grammar: Blocks, cells: Cells, start: int, end: int, summing: bool, parents: Any) -> int:
+    """X of all pairs that lead to one of the parents of the span, whose scale they set; returns how many there are."""
+    span, stride = span_of(start, end), grammar.at[grammar.at.shape[0] - 1]
+    present, scale = cells.present, cells.scale
+    values, product = cells.values, cells.product
+    largest = -np.inf
+    for split in range(start + 1, end):
+        largest = max(largest, scale[span_of(start, split)] + scale[span_of(split, end)])
+    count, filled = 0, 0
+    for split in range(start + 1, end):
+        left_span, right_span = span_of(start, split), span_of(split, end)
+        both = scale[left_span] + scale[right_span]
+        cells.factor[split] = math.exp(both - largest) if both > -np.inf else 0.0
+        if cells.factor[split] == 0.0:
+            continue
+        for v in range(present.shape[1]):
+            lefts = present[left_span, v]
+            while lefts != np.uint64(0):
+                left = 64 * v + lowest(lefts)
+                lefts &= lefts - np.uint64(1)
+                for w in range(present.shape[1]):
+                    rights = grammar.partners[left, w] & present[right_span, w]
+                    while rights != np.uint64(0):
+                        right = 64 * w + lowest(rights)
+                        rights &= rights - np.uint64(1)
+                        pair = grammar.pair[left, right]
+                        if not meet(grammar.parents, pair, parents, span):
+                            continue
+                        width = grammar.at[right + 1] - grammar.at[right]
+                        if cells.product_at[pair] < 0:
+                            cells.product_at[pair] = filled
+                            cells.pairs[count] = pair
+                            count += 1
+                            for k in range(filled, filled + grammar.substates[left] * width, LANES):
+                                set_block(product, k, 0.0)
+                            filled += grammar.substates[left] * width
+                        at = cells.product_at[pair]
+                        at_left = left_span * stride + grammar.at[left]
+                        at_right = right_span * stride + grammar.at[right]
+                        for b in range(grammar.substates[left]):
+                            by = values[at_left + b] * cells.factor[split]
+                            if by > 0.0:
+                                for k in range(0, width, LANES):
+                                    _plus(summing, product, at + b * width + k, values, at_right + k, by)
+    scale[span] = largest
+    return count
+
+
+@inlined
+def _apply(grammar: Blocks, rule: int, source: Any, first: int, width: int, out: Any, at: int, summing: bool) -> None:
+    """One rule: its blocks, each times the number that the source has for (b, c), ⊕ to the parent's substates."""
+    for k in range(grammar.block_at[rule], grammar.block_at[rule + 1]):
+        x = source[first + grammar.left[k] * width + grammar.right[k]]
+        _plus(summing, out, at + grammar.block[k], grammar.weight, k * LANES, x)
+
+
+@lean
+def _settle(grammar: Blocks, cells: Cells, span: int, beam: float, tops: bool) -> None:
+    """Drop the substates that the mask or the beam forbids, of symbols that start unary chains or of the others."""
+    cell = span * grammar.at[grammar.at.shape[0] - 1]
+    values, present = cells.values, cells.present
+    symbols = members(present, span, cells.some)
+    largest = 0.0
+    for turn in range(2 if beam > 0.0 else 1):
+        for k in range(symbols):
+            symbol = cells.some[k]
+            if grammar.rules.is_top[symbol] != tops:
+                continue
+            mask, some, at = cells.mask[span, symbol], 0.0, cell + grammar.at[symbol]
+            for a in range(grammar.substates[symbol]):
+                if (mask & bit(a)) == np.uint64(0) or values[at + a] < beam * largest:
+                    values[at + a] = 0.0
+                some = max(some, np.float64(values[at + a]))
+            if turn == 0:
+                largest = max(largest, some)
+            if some == 0.0:
+                present[span, symbol >> 6] &= ~bit(symbol)
+
+
+@lean
+def _rescale(grammar: Blocks, cells: Cells, span: int) -> None:
+    """Divide by the largest number of the span."""
+    cell = span * grammar.at[grammar.at.shape[0] - 1]
+    symbols = members(cells.present, span, cells.some)
+    largest = 0.0
+    for k in range(symbols):
+        for j in range(cell + grammar.at[cells.some[k]], cell + grammar.at[cells.some[k] + 1]):
+            largest = max(largest, np.float64(cells.values[j]))
+    if largest == 0.0:  # nothing spans these words
+        cells.scale[span] = -np.inf
+        return
+    cells.scale[span] += math.log(largest)
+    by = 1.0 / largest
+    for k in range(symbols):
+        for j in range(cell + grammar.at[cells.some[k]], cell + grammar.at[cells.some[k] + 1]):
+            cells.values[j] *= by

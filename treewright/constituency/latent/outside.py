@@ -1,0 +1,208 @@
+"""Outside values over substates, and the posterior probabilities of anchored rules.
+
+Outside values come from the same products X as inside values (:mod:`treewright.constituency.latent.inside`), and from
+both come the posteriors of rules of the base over spans, which is all that max-rule decoding asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.constituency.charts.spans import span_of
+from treewright.constituency.latent.blocks import Blocks, Cells, is_in, members
+from treewright.constituency.latent.inside import products
+from treewright.search.bits import bit
+from treewright.search.compiling import compiled, lean
+from treewright.search.lanes import LANES, add_scaled, dot, set_block
+
+__all__ = ["Anchored", "new_anchored", "outside_of", "posteriors"]
+
+LEAST = 1e-12  # anchored rules less probable than this are in no tree that max-rule decoding looks at
+
+
+class Anchored(NamedTuple):
+    """The anchored rules of a sentence that are probable enough: from wide spans to narrow ones, unary rules first.
+
+    A rule is numbered as in the base, binary ones first; behind all rules come the symbols of tags, over their words.
+    """
+
+    what: npt.NDArray[np.int32]  # rule, start, split (0 if it is not binary), end
+    probability: npt.NDArray[np.float64]
+
+
+@compiled
+def new_anchored(size: int) -> Anchored:
+    """The arrays for ``size`` anchored rules."""
+    return Anchored(np.empty((size, 4), np.int32), np.empty(size))
+
+
+@lean
+def _anchor(anchored: Anchored, count: int, rule: int, start: int, split: int, end: int, probability: float) -> int:
+    """Write down an anchored rule, if it is probable and the list is long enough; returns how many there are."""
+    if probability < LEAST:
+        return count
+    if count < anchored.probability.shape[0]:
+        anchored.what[count, 0] = rule
+        anchored.what[count, 1] = start
+        anchored.what[count, 2] = split
+        anchored.what[count, 3] = end
+        anchored.probability[count] = probability
+    return count + 1
+
+
+@lean
+def outside_of(grammar: Blocks, n: int, cells: Cells, anchored: Anchored, least: float) -> int:
+    """The outside values of a chart of sums that has a tree; inside × outside is the posterior probability.
+
+    Symbols less probable than ``least`` are taken out of the chart, and hand nothing down: most of them, and most of
+    the work. Writes down the anchored rules, unless the list is empty. Returns how many there are, which may be
+    more than the list can hold.
+    """
+    rules, values, above = grammar.rules, cells.values, cells.above
+    present = cells.present
+    at, stride = grammar.at, grammar.at[grammar.at.shape[0] - 1]
+    n_binary, n_rules = rules.binary.shape[0], rules.binary.shape[0] + rules.unary.shape[0]
+    some = cells.some
+    listing = anchored.probability.shape[0] > 0
+    count = 0
+    for span in range(span_of(0, n) + n):
+        for k in range(members(present, span, some)):
+            for j in range(span * stride + at[some[k]], span * stride + at[some[k] + 1], LANES):
+                set_block(above, j, 0.0)
+    root = span_of(0, n) * stride + at[rules.root]
+    above[root] = 1.0 / values[root]
+    for end in range(n, 0, -1):
+        for start in range(end):
+            span = span_of(start, end)
+            cell = span * stride
+            if cells.scale[span] == -np.inf:
+                continue
+            _drop(grammar, cells, span, least, True)
+            for s in range(members(present, span, some)):
+                top = some[s]
+                for j in range(rules.of_top_at[top], rules.of_top_at[top + 1]):
+                    rule = rules.of_top[j]
+                    bottom = rules.unary[rule, 1]
+                    if not is_in(present, span, bottom):
+                        continue
+                    probability = 0.0
+                    for k in range(grammar.block_at[n_binary + rule], grammar.block_at[n_binary + rule + 1]):
+                        b = cell + at[bottom] + grammar.left[k]
+                        if values[b] > 0.0:
+                            d = dot(above, cell + at[top] + grammar.block[k], grammar.weight, k * LANES)
+                            above[b] += d
+                            probability += d * values[b]
+                    if listing:
+                        count = _anchor(anchored, count, n_binary + rule, start, 0, end, probability)
+            _drop(grammar, cells, span, least, False)
+            if end - start == 1:
+                for s in range(members(present, span, some) if listing else 0):
+                    if not rules.is_top[some[s]]:
+                        probability = 0.0
+                        for k in range(cell + at[some[s]], cell + at[some[s] + 1], LANES):
+                            probability += dot(above, k, values, k)
+                        count = _anchor(anchored, count, n_rules + some[s], start, 0, end, probability)
+                continue
+            whole = cells.scale[span]
+            pairs = products(grammar, cells, start, end, True, present)
+            ratio = math.exp(cells.scale[span] - whole)
+            cells.scale[span] = whole
+            for p in range(pairs):
+                pair = cells.pairs[p]
+                count = _hand_down(grammar, cells, pair, start, end, ratio, anchored, count)
+                cells.product_at[pair] = -1
+    return count
+
+
+@lean
+def _drop(grammar: Blocks, cells: Cells, span: int, least: float, tops: bool) -> None:
+    """Take what is not probable out of a span, of symbols that start unary chains or of the others.
+
+    Substates that the mask or the beam has dropped hand nothing down either, although their parts may be there.
+    """
+    cell = span * grammar.at[grammar.at.shape[0] - 1]
+    values, above = cells.values, cells.above
+    for k in range(members(cells.present, span, cells.some)):
+        symbol, probability = cells.some[k], 0.0
+        if grammar.rules.is_top[symbol] != tops:
+            continue
+        for j in range(cell + grammar.at[symbol], cell + grammar.at[symbol + 1]):
+            if values[j] == 0.0:
+                above[j] = 0.0
+            probability += values[j] * above[j]
+        if probability < least:
+            cells.present[span, symbol >> 6] &= ~bit(symbol)
+
+
+@lean
+def _hand_down(
+    grammar: Blocks, cells: Cells, pair: int, start: int, end: int, ratio: float, anchored: Anchored, count: int
+) -> int:
+    """What all parents of a pair hand down to it in a span: one number for each (b, c), and from there to all splits.
+
+    Anchored rules are written down, unless the list is empty; returns how many there are.
+    """
+    rules, values, above = grammar.rules, cells.values, cells.above
+    product, down, all_down = cells.product, cells.down, cells.all_down
+    at, stride = grammar.at, grammar.at[grammar.at.shape[0] - 1]
+    cell, x = span_of(start, end) * stride, cells.product_at[pair]
+    left, right = rules.binary[rules.rule_at[pair], 1], rules.right[pair]
+    width = at[right + 1] - at[right]
+    for k in range(0, grammar.substates[left] * width, LANES):
+        set_block(all_down, k, 0.0)
+    together = 0.0
+    for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+        parent = rules.binary[rule, 0]
+        if not is_in(cells.present, span_of(start, end), parent):
+            continue
+        first, last = grammar.block_at[rule], grammar.block_at[rule + 1]
+        probability = 0.0
+        for k in range(first, last):
+            d = ratio * dot(above, cell + at[parent] + grammar.block[k], grammar.weight, k * LANES)
+            bc = grammar.left[k] * width + grammar.right[k]
+            down[k - first] = d
+            all_down[bc] += d
+            probability += d * product[x + bc]
+        together += probability
+        if anchored.probability.shape[0] == 0 or probability < LEAST:
+            continue
+        for split in range(start + 1, end):
+            left_span, right_span = span_of(start, split), span_of(split, end)
+            if is_in(cells.present, left_span, left) and is_in(cells.present, right_span, right):
+                at_left, at_right = left_span * stride + at[left], right_span * stride + at[right]
+                probability = 0.0
+                for k in range(first, last):
+                    one, two = values[at_left + grammar.left[k]], values[at_right + grammar.right[k]]
+                    probability += down[k - first] * one * two
+                probability *= cells.factor[split]
+                count = _anchor(anchored, count, rule, start, split, end, probability)
+    if together == 0.0:
+        return count
+    for split in range(start + 1, end):
+        left_span, right_span = span_of(start, split), span_of(split, end)
+        if is_in(cells.present, left_span, left) and is_in(cells.present, right_span, right):
+            at_left, at_right = left_span * stride + at[left], right_span * stride + at[right]
+            for b in range(grammar.substates[left]):
+                by = values[at_left + b] * cells.factor[split]
+                if by > 0.0:
+                    beside = 0.0
+                    for k in range(0, width, LANES):
+                        beside += dot(all_down, b * width + k, values, at_right + k)
+                        add_scaled(above, at_right + k, all_down, b * width + k, by)
+                    above[at_left + b] += beside * cells.factor[split]
+    return count
+
+
+@compiled
+def posteriors(grammar: Blocks, n: int, cells: Cells) -> tuple[Anchored, int]:
+    """The anchored rules of a chart of sums that has a tree, and how many they are."""
+    anchored = new_anchored(200 * n)
+    count = outside_of(grammar, n, cells, anchored, LEAST)
+    if count > anchored.probability.shape[0]:
+        anchored = new_anchored(count)
+        count = outside_of(grammar, n, cells, anchored, LEAST)
+    return anchored, count
