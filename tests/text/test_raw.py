@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewright.corpora import Sentence, Token, load_corpus
-from treewright.text.raw import decode_spaces, encode_spaces, paragraphs, raw_text, surface_tokens, text_blocks
+from treewright.text.raw import decode_spaces, encode_spaces, paragraphs, raw_text, surface_tokens
 
 spaces = st.text(" \t\n\r\x0b\x0c\x1c\x85\u2028\u3000\\|su", max_size=8)
 
@@ -38,16 +38,6 @@ def test_paragraphs_as_marked_or_of_one_size():
     assert [len(p) for p in paragraphs(plain, 2)] == [2, 2, 1]
     marked = [Sentence((Token("a"),), comments=("# newpar id = 1",) if k in (0, 3) else ()) for k in range(5)]
     assert [len(p) for p in paragraphs(marked, 2)] == [3, 2]
-
-
-@given(st.text("ab \n\t\r", max_size=40))
-def test_blocks_hold_everything_but_white_space(text):
-    blocks = list(text_blocks(text))
-    assert "".join(text[a:b] for a, b in blocks).split() == text.split() or "".join(
-        "".join(text[a:b].split()) for a, b in blocks
-    ) == "".join(text.split())
-    assert all((not text[a].isspace() and not text[b - 1].isspace()) or a == 0 for a, b in blocks)
-    assert not any("\n\n" in text[a:b] for a, b in blocks)
 
 
 def test_the_text_of_a_treebank_is_that_of_its_comments(real_data):

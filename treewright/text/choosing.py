@@ -36,9 +36,12 @@ MOST_TEMPLATES = 64
 
 @compiled
 def look(x: Any, state: Any) -> None:
-    """Write the features of the current position into the state, where all candidates find them."""
+    """Write the features of the current position into the state, where all candidates find them.
+
+    A word with a single candidate needs none: there is nothing to decide.
+    """
     i = np.int64(state.position[0])
-    if i >= x.n:
+    if i >= x.n or x.first[x.rows[i] + 1] - x.first[x.rows[i]] < 2:
         return
     for t in range(x.templates.shape[0]):
         h = np.int64(t) + 1
@@ -82,6 +85,7 @@ class Choosing(Task):
     n_actions = MOST_CANDIDATES
     max_steps = "n"
     max_features = 512
+    lean = ("initial", "is_final", "actions", "step", "features", "action_features", "expert_costs", "loss")
 
     @staticmethod
     def initial(x: Any, state: Any) -> None:

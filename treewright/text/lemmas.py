@@ -1,6 +1,6 @@
 """Lemmas: one edit script for each word, chosen among those of words with the same tag and ending; and a lexicon.
 
-A word that training saw with the same tags has the lemma that it had there, most often. For all others a script is
+A word that training saw with the same tags has the lemma that it had there most often. For all others a script is
 chosen (:mod:`treewright.text.edit_scripts`), by a policy over the word's letters, its tags, and those around it.
 """
 
@@ -18,7 +18,7 @@ from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.edit_scripts import EditScript, apply_script, edit_script
-from treewright.text.words import affixes, label_numbers, numbered, pack_choices
+from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
 
 __all__ = ["Lemmas", "TaggedWord", "tagged_words"]
 
@@ -73,6 +73,8 @@ class Lemmas:
             for casing in ("lower", "title", "upper")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
+        self._row = remembered_rows(self.describe, self.candidates_of)
+        self._learning_row = remembered_rows(self.describe, self.offered)
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence]) -> Lemmas:
@@ -118,8 +120,22 @@ class Lemmas:
         found = self.candidates.of(_own_class(word), _classes(word), allowed=applies)
         return [*found[: 40 - len(self._unchanged)], *(n for n in self._unchanged if n not in found)] or [0]
 
-    def pack(self, sentences: Sequence[Sequence[TaggedWord]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
-        """Words for the task, with their lemmas if they are known."""
+    def candidates_of(self, word: TaggedWord) -> list[int]:
+        """The script of a word in the lexicon; of another word, the scripts that may apply."""
+        lemma = self.lexicon.get(word.entry())
+        return self.offered(word) if lemma is None else [self.numbers[edit_script(word.form, lemma)]]
+
+    def pack(
+        self,
+        sentences: Sequence[Sequence[TaggedWord]],
+        gold: Sequence[Sequence[str]] | None = None,
+        *,
+        learning: bool = False,
+    ) -> Packed:
+        """Words for the task, with their lemmas if they are known.
+
+        While ``learning``, the words of the lexicon are treated like new ones: the policy learns from them.
+        """
         labels = None
         if gold is not None:
             labels = [
@@ -131,8 +147,7 @@ class Lemmas:
         return pack_choices(
             sentences,
             labels,
-            describe=self.describe,
-            candidates=self.offered,
+            row=self._learning_row if learning else self._row,
             attributes=16,
             parts=self._parts,
             counted=1,
@@ -142,7 +157,7 @@ class Lemmas:
 
     def lemma(self, word: TaggedWord, script: int) -> str:
         """The lemma of a word for which a script was chosen."""
-        return self.lexicon.get(word.entry()) or apply_script(self.scripts[script], word.form) or word.form
+        return apply_script(self.scripts[script], word.form) or word.form
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays of a model file."""

@@ -7,17 +7,18 @@ the columns always agree; they share weights by their parts (:mod:`treewright.te
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence
+from treewright.models import pack_strings, unpack_strings
 from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import LABEL_PART, Template, part_array
-from treewright.text.words import affixes, ambiguity, kind_of, label_numbers, numbered, pack_choices, suffix_classes
+from treewright.text.words import affixes, ambiguity, kind_of, label_numbers, numbered, pack_choices, remembered_rows, suffix_classes
 
 __all__ = ["COLUMNS", "Morphology"]
 
@@ -66,6 +67,7 @@ class Morphology:
         self.numbers = {label: number for number, label in enumerate(labels)}
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
+        self._row = remembered_rows(self.describe, self.offered)
 
     @classmethod
     def learn(
@@ -111,8 +113,7 @@ class Morphology:
         return pack_choices(
             sentences,
             None if gold is None else [label_numbers(labels, self.numbers) for labels in gold],
-            describe=self.describe,
-            candidates=self.offered,
+            row=self._row,
             attributes=12,
             parts=self._parts,
             counted=3,
@@ -121,8 +122,26 @@ class Morphology:
         )
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The candidates as arrays of a model file; the labels go into its settings."""
-        return {**self.candidates.to_arrays("words"), "capitalised": np.array(self.capitalised, np.int32)}
+        """Labels and candidates as arrays of a model file."""
+        return {
+            **pack_strings(self.labels, "labels"),
+            **self.candidates.to_arrays("words"),
+            "capitalised": np.array(self.capitalised, np.int32),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], columns: Sequence[str], *, min_count: int, sharing: bool
+    ) -> Morphology:
+        """What :meth:`to_arrays` took apart."""
+        return cls(
+            columns,
+            unpack_strings(arrays, "labels"),
+            Candidates.from_arrays(arrays, "words"),
+            arrays["capitalised"].tolist(),
+            min_count=min_count,
+            sharing=sharing,
+        )
 
 
 def labels_of(sentence: Sentence, columns: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.raw import surface_tokens
-from treewright.text.words import affixes, label_numbers, numbered, pack_choices
+from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
 
 __all__ = ["WHOLE", "MultiwordTokens", "divide", "division"]
 
@@ -72,6 +72,7 @@ class MultiwordTokens:
         self.rules, self.candidates = list(rules), candidates
         self.numbers = {rule: number for number, rule in enumerate(rules)}
         self._parts = part_array([[rule or "whole"] for rule in rules], 1)
+        self._row = remembered_rows(lambda token: [token.lower(), *affixes(token)], self.offered)
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence]) -> MultiwordTokens:
@@ -88,6 +89,11 @@ class MultiwordTokens:
         )
         return cls(rules, candidates)
 
+    @property
+    def any(self) -> bool:
+        """Whether training saw a multiword token."""
+        return len(self.rules) > 1
+
     def offered(self, token: str) -> list[int]:
         """The rules that may divide a token, and the one that does not."""
         found = self.candidates.of(
@@ -103,8 +109,7 @@ class MultiwordTokens:
         return pack_choices(
             sentences,
             None if gold is None else [label_numbers(rules, self.numbers) for rules in gold],
-            describe=lambda token: [token.lower(), *affixes(token)],
-            candidates=self.offered,
+            row=self._row,
             attributes=10,
             parts=self._parts,
             counted=1,

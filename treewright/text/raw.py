@@ -3,7 +3,7 @@
 CoNLL-U says in the last column what white space surrounds a token. ``SpaceAfter=No`` means none. Otherwise there is one
 space, unless ``SpacesAfter`` says something else; ``SpacesBefore`` is for what comes before the first token of a text.
 In both, white space is written as ``\\s`` (space), ``\\t``, ``\\n``, ``\\r``, ``\\p`` (|) and ``\\\\``, as UDPipe does;
-any other character that would break a line or a column is written as ``\\uXXXX``.
+another one that would break a line is written as ``\\uXXXX``.
 
 >>> from treewright.corpora import Sentence, Token
 >>> sentence = Sentence((Token("Go", misc="SpaceAfter=No"), Token("!", misc="SpacesAfter=\\\\n\\\\n")))
@@ -14,7 +14,8 @@ any other character that would break a line or a column is written as ``\\uXXXX`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from treewright.corpora import Sentence
@@ -24,7 +25,6 @@ __all__ = ["SurfaceToken", "decode_spaces", "encode_spaces", "paragraphs", "raw_
 _ESCAPES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
 _UNESCAPES = {escape[1]: character for character, escape in _ESCAPES.items()}
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 
 
 def encode_spaces(spaces: str) -> str:
@@ -34,7 +34,8 @@ def encode_spaces(spaces: str) -> str:
     '\\\\s\\\\n\\\\u000B'
     """
     return "".join(
-        _ESCAPES.get(character) or (f"\\u{ord(character):04X}" if character in _BREAKS else character)
+        _ESCAPES.get(character)
+        or (character if unicodedata.category(character) == "Zs" else f"\\u{ord(character):04X}")
         for character in spaces
     )
 
@@ -107,25 +108,3 @@ def paragraphs(sentences: Iterable[Sentence], size: int = 10) -> Iterator[list[S
 
 def _begins_paragraph(sentence: Sentence) -> bool:
     return any(comment.startswith(("# newpar", "# newdoc")) for comment in sentence.comments)
-
-
-def text_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Where each paragraph of a text begins and ends: blank lines separate them.
-
-    >>> text = "One.\\nTwo.\\n \\nThree."
-    >>> [text[start:end] for start, end in text_blocks(text)]
-    ['One.\\nTwo.', 'Three.']
-    """
-    start = 0
-    for gap in re.finditer(r"\s*\n[^\S\n]*\n\s*", text):
-        if gap.start() > start:
-            yield start, gap.start()
-        start = gap.end()
-    end = len(text.rstrip())
-    if end > start:
-        yield start, end
-
-
-def chunk_spans(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
-    """The spans of the chunks between white space in a part of a text."""
-    return [match.span() for match in re.compile(r"\S+").finditer(text, start, end)]

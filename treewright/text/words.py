@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,9 +16,11 @@ from treewright.text.candidates import Candidates
 from treewright.text.characters import shape_of
 from treewright.text.choosing import Choosing, Template
 
-__all__ = ["AFFIXES", "affixes", "kind_of", "pack_choices", "suffix_classes"]
+__all__ = ["AFFIXES", "affixes", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
 
 Key = TypeVar("Key", bound=Hashable)
+
+_REMEMBERED = 1 << 17  # keys
 
 #: the names of what :func:`affixes` lists
 AFFIXES = ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3", "shape")
@@ -50,12 +55,30 @@ def suffix_classes(form: str, longest: int = 5) -> list[str]:
     return [kind + low[len(low) - n :] for n in range(min(longest, len(low)), -1, -1)]
 
 
+Row = tuple[bytes, bytes, int]
+"""A key as the task sees it: its attributes and its candidates as bytes of 32-bit integers, and their number."""
+
+
+def remembered_rows(describe: Callable[[Key], Iterable[str]], candidates: Callable[[Key], Sequence[int]]) -> Any:
+    """A function that returns the :data:`Row` of a key, and remembers the rows of the keys that it saw last.
+
+    ``describe`` gives the attributes of a key as strings, and ``candidates`` the numbers of its labels.
+    """
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def row(key: Key) -> Row:
+        offered = candidates(key)
+        attributes = array("i", [string_hash(text) for text in describe(key)])
+        return attributes.tobytes(), array("i", offered).tobytes(), len(offered)
+
+    return row
+
+
 def pack_choices(
     sentences: Sequence[Sequence[Key]],
     gold: Sequence[Sequence[int]] | None,
     *,
-    describe: Callable[[Key], Iterable[str]],
-    candidates: Callable[[Key], Sequence[int]],
+    row: Callable[[Key], Row],
     attributes: int,
     parts: npt.NDArray[np.int32],
     counted: int,
@@ -64,25 +87,25 @@ def pack_choices(
 ) -> Packed:
     """Pack sentences of keys for :class:`~treewright.text.choosing.Choosing`.
 
-    ``describe`` gives the attributes of a key as strings and ``candidates`` its labels; both are asked once for each
-    key. ``gold`` are numbers of labels, −1 for one that is not known. The other arguments are those of the task.
+    ``row`` gives the attributes and the candidates of a key; it is called once for each key. ``gold`` are numbers of
+    labels, −1 for one that is not known. The other arguments are those of the task.
     """
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(k for keys in sentences for k in keys), 1)}
-    table = np.zeros((len(numbers) + 1, attributes), np.int32)
-    first = np.zeros(len(numbers) + 2, np.int32)  # row 0 stands for what is beyond the ends of a sentence
-    offered: list[int] = []
-    for key, number in numbers.items():
-        table[number] = [string_hash(text) for text in describe(key)]
-        offered += candidates(key)
-        first[number + 1] = len(offered)
-    task = Choosing(parts, counted, templates, shared_by, table, np.array(offered, np.int32), first)
-    lengths = np.array([len(keys) for keys in sentences], np.int32)
+    keys = list(chain.from_iterable(sentences))
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+    rows = [row(key) for key in numbers]
+    # row 0 stands for what is beyond the ends of a sentence
+    table = np.frombuffer(bytearray().join([bytes(4 * attributes), *(r[0] for r in rows)]), np.int32)
+    candidates = np.frombuffer(bytearray().join(r[1] for r in rows), np.int32)
+    first = np.zeros(len(rows) + 2, np.int32)
+    np.cumsum([r[2] for r in rows], out=first[2:])
+    task = Choosing(parts, counted, templates, shared_by, table.reshape(-1, attributes), candidates, first)
+    lengths = np.array([len(own) for own in sentences], np.int32)
     at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    rows = np.array([numbers[key] for keys in sentences for key in keys], np.int32)
-    labels = np.full(len(rows), -1, np.int32)
+    labels = np.full(len(keys), -1, np.int32)
     if gold is not None:
         labels[:] = [label for own in gold for label in own]
-    return task.packed(lengths, {"rows": rows, "rows_at": at, "gold": labels, "gold_at": at})
+    places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
+    return task.packed(lengths, {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
 
 
 def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
