@@ -74,7 +74,7 @@ def preparation(
 
     models = [_load(path, "tagging", "a tagger") for path in taggers or ()]
     trees = None if parser is None else _load(parser, "dependency", "a dependency parser")
-    row = Pipeline(models, trees, getattr(estimator, "lemmas_", None))
+    row = Pipeline(models if trees is None else [*models, trees], lemmas=getattr(estimator, "lemmas_", None))
     others = [column for column in expected if column not in {model.column for model in models}]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
 

@@ -64,8 +64,8 @@ def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     return table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED) | (codes == _BYTE_ORDER_MARK)
 
 
-def find_chunks(text: str) -> Chunks:
-    """The chunks and paragraphs of a text.
+def find_chunks(text: str, *, lines: bool = False) -> Chunks:
+    """The chunks and paragraphs of a text; with ``lines``, each line is a paragraph.
 
     >>> text = "One.\\nTwo.\\n \\nThree."
     >>> chunks = find_chunks(text)
@@ -80,8 +80,8 @@ def find_chunks(text: str) -> Chunks:
         return Chunks(starts, ends, starts)
     is_end = np.isin(codes, _LINE_ENDS)
     is_end |= (codes == 0x0D) & (np.append(codes[1:], 0) != 0x0A)
-    lines = np.concatenate([[0], np.cumsum(is_end)])
-    breaks = lines[starts[1:]] - lines[ends[:-1]] >= 2
+    number = np.concatenate([[0], np.cumsum(is_end)])
+    breaks = number[starts[1:]] - number[ends[:-1]] >= (1 if lines else 2)
     first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
     return Chunks(starts, ends, _cut(first, starts, ends))
 

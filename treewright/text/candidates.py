@@ -64,12 +64,19 @@ class Candidates:
 
     @classmethod
     def learn(
-        cls, seen: Iterable[tuple[str, Sequence[str], int]], *, sure: int = 8, rare: int = 10, usual: int = 20
+        cls,
+        seen: Iterable[tuple[str, Sequence[str], int]],
+        *,
+        sure: int = 8,
+        rare: int = 10,
+        usual: int = 20,
+        share: float = 0.0,
     ) -> Candidates:
         """Learn from what was seen: keys, each with its classes and its label.
 
         The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
-        rare ones. Of each class the ``usual`` most frequent labels are kept.
+        rare ones. Of each class the ``usual`` most frequent labels are kept, and of each key the labels that it has in
+        at least this ``share`` of cases: the others are often errors.
         """
         seen = list(seen)
         by_key: dict[str, Counter[int]] = defaultdict(Counter)
@@ -80,7 +87,10 @@ class Candidates:
             if by_key[key].total() < rare:
                 for name in classes:
                     by_class[name][label] += 1
-        ranked = {key: _ranked(counter) for key, counter in by_key.items()}
+        ranked = {
+            key: [label for label in _ranked(counter) if counter[label] >= share * counter.total()]
+            for key, counter in by_key.items()
+        }
         return cls(
             _Lists.of(ranked),
             _Lists.of({key: [by_key[key][label] for label in order] for key, order in ranked.items()}),

@@ -25,6 +25,8 @@ __all__ = ["COLUMNS", "Morphology"]
 #: the columns that a label may consist of, in the order of its parts
 COLUMNS = ("upos", "xpos", "feats")
 
+_LEAST_SHARE = 0.01  # of the cases of a word, for a label to be a candidate
+
 # attributes of a word
 (FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY) = range(12)
 # parts of the label of an earlier word
@@ -80,7 +82,9 @@ class Morphology:
             for place, (token, label) in enumerate(zip(sentence, labels_of(sentence, columns), strict=True))
         ]
         labels, numbers = numbered(label for _, label, _ in words)
-        candidates = Candidates.learn((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words)
+        candidates = Candidates.learn(
+            ((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words), share=_LEAST_SHARE
+        )
         names = Counter(numbers[label] for form, label, place in words if place > 0 and kind_of(form) == "X")
         capitalised = [label for label, _ in names.most_common(3)]
         return cls(columns, labels, candidates, capitalised, min_count=min_count, sharing=sharing)

@@ -70,7 +70,7 @@ class MorphTagger(CandidateEstimator):
         *,
         learner: str | Learner | dict[str, Any] = "exploration",
         sharing: bool = True,
-        min_count: int = 2,
+        min_count: int = 1,
         bits: int = 22,
         beam: int = 1,
         seed: int = 0,

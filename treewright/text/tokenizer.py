@@ -149,18 +149,19 @@ class Tokenizer(Estimator[TokenScores]):
 
     # ---- tokenizing
 
-    def tokenize(self, text: str, *, jobs: int = 1) -> list[Sentence]:
+    def tokenize(self, text: str, *, lines: bool = False, jobs: int = 1) -> list[Sentence]:
         """Return the sentences of a text.
 
         ``TokenRange`` in the last column is the place of a token, in characters; ``SpaceAfter``, ``SpacesAfter`` and
         ``SpacesBefore`` are the white space around it, so that :func:`~treewright.text.raw.raw_text` gives back the
-        text. A text without tokens has no sentences. Blank lines always end a sentence.
+        text. A text without tokens has no sentences. Blank lines always end a sentence; with ``lines``, so does every
+        line end.
         """
         if not isinstance(text, str):
             raise ConfigError(f"a text is a string, not {text!r}")
-        return list(self.stream([text], jobs=jobs))
+        return list(self.stream([text], lines=lines, jobs=jobs))
 
-    def stream(self, pieces: Iterable[str], *, jobs: int = 1) -> Iterator[Sentence]:
+    def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the sentences of a text that comes in pieces, such as lines with their ends.
 
         Memory does not grow with the text, and the result does not depend on where it is cut.
@@ -170,23 +171,25 @@ class Tokenizer(Estimator[TokenScores]):
         waiting: list[str] = []
         size = offset = 0
         enough = _PIECE
+        number = 0
         for piece in pieces:
             waiting.append(piece)
             size += len(piece)
             if size < enough:
                 continue
             text = "".join(waiting)
-            chunks = find_chunks(text)
+            chunks = find_chunks(text, lines=lines)
             # the last paragraph may go on; the white space before it belongs to the one before
             done = int(chunks.starts[chunks.paragraphs[-1]]) if len(chunks.paragraphs) > 1 else 0
-            if done:
-                yield from self._sentences(text[:done], offset, jobs)
+            for sentence in self._sentences(text[:done], offset, number, lines, jobs) if done else ():
+                number += 1
+                yield sentence
             waiting, size, offset = [text[done:]], size - done, offset + done
             enough = max(_PIECE, 2 * size)  # so that a paragraph of any length is looked at a few times only
-        yield from self._sentences("".join(waiting), offset, jobs)
+        yield from self._sentences("".join(waiting), offset, number, lines, jobs)
 
-    def _sentences(self, text: str, offset: int, jobs: int) -> list[Sentence]:
-        chunks = find_chunks(text)
+    def _sentences(self, text: str, offset: int, number: int, lines: bool, jobs: int) -> list[Sentence]:
+        chunks = find_chunks(text, lines=lines)
         if not len(chunks.starts):
             return []
         starts, ends, last, first = self._tokens(text, chunks, jobs)
@@ -199,7 +202,8 @@ class Tokenizer(Estimator[TokenScores]):
         built = []
         for (a, b), words in zip(pairs, divided, strict=True):
             line = " ".join(text[starts[a] : ends[b - 1]].split())
-            comments = (*(("# newpar",) if a in begins else ()), f"# text = {line}")
+            number += 1
+            comments = (*(("# newpar",) if a in begins else ()), f"# sent_id = {number}", f"# text = {line}")
             built.append(_sentence(forms[a:b], misc[a:b], words, comments))
         return built
 
