@@ -117,7 +117,7 @@ def parse(
     _check_format(task, format, formats)
     prepare = preparation(task, estimator, tagger, parser)
     _check_input(input_format)
-    tokenizer = getattr(estimator, "tokenizer", None)
+    tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]

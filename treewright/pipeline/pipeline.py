@@ -75,7 +75,8 @@ class Pipeline:
     def expects(self) -> tuple[str, ...]:
         """The layers that components need and no component gives: the input should have them."""
         needed = {layer for component in self.components for layer in component.needs()}
-        return tuple(layer for layer in LAYERS if layer in needed and layer not in ("text", "words", *self.gives))
+        given = {"text", "words", *self.gives, *(() if self.lemmas is None else ("lemma",))}
+        return tuple(layer for layer in LAYERS if layer in needed - given)
 
     @property
     def tokenizer(self) -> Tokenizer | None:

@@ -23,6 +23,7 @@ from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
 from treewright.cli.tasks.pipeline import PipelineTask
 from treewright.cli.tasks.tagging import Tagging, Viterbi
+from treewright.cli.tasks.text import Lemmatization, Morphology, Tokenization
 from treewright.bundled import found_model
 from treewright.errors import ConfigError, ModelError
 from treewright.plugins import load_plugin, plugins
@@ -56,7 +57,19 @@ class _Tasks(Mapping[str, Task]):
         return sum(1 for _ in self)
 
 
-TASKS = _Tasks(Tagging(), Dependency(), Constituency(), Latent(), AMR(), Viterbi(), Eisner(), PipelineTask())
+TASKS = _Tasks(
+    Tagging(),
+    Dependency(),
+    Constituency(),
+    Latent(),
+    AMR(),
+    Viterbi(),
+    Eisner(),
+    Tokenization(),
+    Morphology(),
+    Lemmatization(),
+    PipelineTask(),
+)
 """The tasks that the command line knows, by name."""
 
 
