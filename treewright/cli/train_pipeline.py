@@ -37,6 +37,10 @@ def train_pipeline(
         int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
     ] = 5,
     mode: Annotated[str, typer.Option(help="The parser's transitions: accurate or fast.")] = "accurate",
+    features: Annotated[str, typer.Option(help="What the parser looks at: rich or basic.")] = "rich",
+    passes: Annotated[
+        int | None, typer.Option("--passes", "-n", help="Passes of each component.", min=1, show_default="its own")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random numbers.", min=0)] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on after the last stage that was finished.")] = False,
@@ -67,7 +71,7 @@ def train_pipeline(
         if quiet:
             warnings.simplefilter("ignore")
         watch = _Watch(bar, shown, as_json)
-        trainer = _trainer(set(without or ()), mode, seed)
+        trainer = _trainer(set(without or ()), mode, features, passes, seed)
         trainer.folds, trainer.jobs, trainer.checkpoint, trainer.resume = folds, jobs, checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
@@ -91,16 +95,17 @@ def train_pipeline(
         console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
 
 
-def _trainer(without: set[str], mode: str, seed: int) -> Any:
+def _trainer(without: set[str], mode: str, features: str, passes: int | None, seed: int) -> Any:
     from treewright.dependency import DependencyParser
     from treewright.pipeline import PipelineTrainer
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
+    learner: Any = {"name": "exploration", **({} if passes is None else {"passes": passes})}
     makers = {
-        "tokenizer": lambda: Tokenizer(seed=seed),
-        "tagger": lambda: MorphTagger(seed=seed),
-        "lemmatizer": lambda: Lemmatizer(seed=seed),
-        "parser": lambda: DependencyParser(mode=mode, seed=seed),
+        "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
+        "tagger": lambda: MorphTagger(learner=learner, seed=seed),
+        "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
+        "parser": lambda: DependencyParser(learner=learner, mode=mode, features=features, seed=seed),
     }
     for name in without - makers.keys():
         raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")
