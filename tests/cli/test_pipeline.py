@@ -84,7 +84,7 @@ def test_text_without_words_gives_nothing(run, pipeline, text):
 
 def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_path):
     path = tmp_path / "latin.txt"
-    path.write_bytes("The dogs\ncaf".encode() + b"\xe9 saw")
+    path.write_bytes(b"The dogs\ncaf" + b"\xe9 saw")
     error = run("parse", pipeline, path, code=2).stderr
     assert "0xe9" in error
     assert "offset 12" in error
@@ -110,6 +110,6 @@ def test_two_trainings_of_one_model_are_refused(run, bank, tmp_path):
 
 
 def test_text_for_a_model_without_a_tokenizer_is_warned_of():
-    assert looks_untokenized([Sentence.from_words("Mr. Smith, who left, came back.".split())])
-    assert not looks_untokenized([Sentence.from_words("Mr. Smith , who left , came back .".split())])
-    assert not looks_untokenized([Sentence.from_words("She came back".split())])
+    assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
+    assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
+    assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])

@@ -105,7 +105,9 @@ def test_from_raw_text_to_trees(whole):
     assert document.text == text
     assert [s.text for s in document] == ["Dogs barked.", "Cats slept.", "Dogs slept."]
     assert [text[s.start : s.end] for s in document] == [s.text for s in document]
-    assert [[text[t.start : t.end] for t in s.tokens] for s in document] == [[t.form for t in s.tokens] for s in document]
+    assert [[text[t.start : t.end] for t in s.tokens] for s in document] == [
+        [t.form for t in s.tokens] for s in document
+    ]
     assert document.sentences[0].dependencies[0] == ("Dogs", "nsubj", "barked")
     assert document.sentences[0].dependencies[1].head == "ROOT"
     assert document.sentences[0].constituents is document.sentences[0].amr is None

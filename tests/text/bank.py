@@ -16,7 +16,10 @@ def sentence(subject: str, verb: str, object: str, *, negated: bool, new: bool) 
         (_NOUNS[subject], subject, "NOUN", "NNS", "Number=Plur", 0, "nsubj", "_"),
     ]
     if negated:
-        rows += [("did", "do", "AUX", "VBD", "Tense=Past", 0, "aux", "_"), ("n't", "not", "PART", "RB", "_", 0, "advmod", "_")]
+        rows += [
+            ("did", "do", "AUX", "VBD", "Tense=Past", 0, "aux", "_"),
+            ("n't", "not", "PART", "RB", "_", 0, "advmod", "_"),
+        ]
     root = len(rows) + 1
     rows.append((verb if negated else _VERBS[verb], verb, "VERB", "VB" if negated else "VBD", "_", 0, "root", "_"))
     rows += [
@@ -35,6 +38,4 @@ def sentence(subject: str, verb: str, object: str, *, negated: bool, new: bool) 
 def treebank() -> list[Sentence]:
     """Eighty sentences, four in a paragraph."""
     chosen = [(s, v, o, n) for s in _NOUNS for v in _VERBS for o in ("dog", "cat") for n in (False, True)]
-    return [
-        sentence(s, v, o, negated=negated, new=number % 4 == 0) for number, (s, v, o, negated) in enumerate(chosen)
-    ]
+    return [sentence(s, v, o, negated=negated, new=number % 4 == 0) for number, (s, v, o, negated) in enumerate(chosen)]

@@ -29,7 +29,8 @@ def test_chunks_hold_everything_but_separators(text):
 
 
 @pytest.mark.parametrize(
-    ("gap", "parts"), [("\n", 1), ("\n\n", 2), ("\r\n", 1), ("\r\n \r\n", 2), ("\r\r", 2), (" \t ", 1), ("\n\ufeff\n", 2)]
+    ("gap", "parts"),
+    [("\n", 1), ("\n\n", 2), ("\r\n", 1), ("\r\n \r\n", 2), ("\r\r", 2), (" \t ", 1), ("\n\ufeff\n", 2)],
 )
 def test_blank_lines_end_paragraphs(gap, parts):
     assert len(chunks_of(f"one{gap}two")[2]) == parts

@@ -22,7 +22,9 @@ def test_it_learns_the_columns_that_there_are(left_out):
     tagger = MorphTagger(learner=LEARNER, bits=14).fit(bank)
     assert tagger.columns_ == tuple(c for c in ("upos", "xpos", "feats") if c != left_out)
     assert tagger.gives() == tagger.columns_
-    assert tagger.predict([Sentence.from_words(s.forms) for s in bank[:5]])[0].column("feats") == bank[0].column("feats")
+    assert tagger.predict([Sentence.from_words(s.forms) for s in bank[:5]])[0].column("feats") == bank[0].column(
+        "feats"
+    )
     assert tagger.evaluate(bank).accuracy == 1.0
 
 

@@ -42,8 +42,8 @@ def spans(sentences):
 
 @given(TEXT)
 def test_any_text_comes_back(fitted, spaced, text):
-    for tokenizer in (fitted, spaced):
-        found = tokenizer.tokenize(text)
+    for each in (fitted, spaced):
+        found = each.tokenize(text)
         if not found:
             assert all(c.isspace() or ord(c) < 32 or 127 <= ord(c) < 160 or c == "\ufeff" for c in text)
             continue

@@ -21,6 +21,7 @@ from treewright.cli import (
     grammar,
     info,
     learners,
+    models,
     parse,
     smatch,
     trace,
@@ -54,6 +55,7 @@ app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)
 app.command("learners")(learners.learners)
 app.command("corpus")(corpus.corpus)
+app.command("models")(models.models)
 
 
 def _print_version(wanted: bool) -> None:
@@ -75,6 +77,8 @@ def treewright(
 
     Examples:
       treewright demo
+      echo "Don't stop him!" | treewright parse english
+      treewright train pipeline train.conllu --dev dev.conllu --out language.tw
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
       treewright evaluate model.tw test.conllu
       echo "Time flies ." | treewright parse model.tw

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from treewright.errors import ConfigError
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+fcntl: Any = None
+with suppress(ImportError):  # Windows has no such thing
+    fcntl = import_module("fcntl")
 
 __all__ = ["locked"]
 

@@ -39,7 +39,7 @@ EXIT_CODES = """Exit codes:
 
 _ORDER = (
     "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "diff", "align", "trace", "grammar",
-    "info", "learners", "corpus",
+    "info", "models", "learners", "corpus",
 )  # fmt: skip
 
 

@@ -28,8 +28,8 @@ class Input:
     """The sentences of a file or, for ``-``, of standard input, and the position in it.
 
     Empty standard input is an error, as for a file, unless ``may_be_empty`` is set. With a ``tokenizer``, the formats
-    ``text`` (paragraphs with blank lines between them) and ``lines`` (a paragraph on each line) are raw text. ``tokens``
-    is a sentence on each line, with its words between spaces.
+    ``text`` (paragraphs with blank lines between them) and ``lines`` (a paragraph on each line) are raw text;
+    ``tokens`` is a sentence on each line, with its words between spaces.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,7 +79,9 @@ def train_pipeline(
             pipeline = trainer.train(corpus, dev_corpus)
         except KeyboardInterrupt:
             bar.hide()
-            note(f"interrupted; the stages that are finished are in {checkpoint}. The same command with --resume goes on")
+            note(
+                f"interrupted; the stages that are finished are in {checkpoint}. The same command with --resume goes on"
+            )
             raise typer.Exit(INTERRUPTED) from None
         pipeline.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
@@ -101,7 +104,7 @@ def _trainer(without: set[str], mode: str, features: str, passes: int | None, se
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
     learner: Any = {"name": "exploration", **({} if passes is None else {"passes": passes})}
-    makers = {
+    makers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
         "tagger": lambda: MorphTagger(learner=learner, seed=seed),
         "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
@@ -109,7 +112,8 @@ def _trainer(without: set[str], mode: str, features: str, passes: int | None, se
     }
     for name in without - makers.keys():
         raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")
-    return PipelineTrainer(**{name: None if name in without else make() for name, make in makers.items()})
+    components: dict[str, Any] = {name: None if name in without else make() for name, make in makers.items()}
+    return PipelineTrainer(**components)
 
 
 class _Watch:

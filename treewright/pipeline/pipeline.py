@@ -33,8 +33,8 @@ class Pipeline:
     Args:
         components: estimators that have learned: a :class:`~treewright.text.Tokenizer`, taggers, a
             :class:`~treewright.text.Lemmatizer`, parsers. A component must come after those that give what it needs.
-        lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words that have none before trees
-            and graphs are built; None leaves them as they are.
+        lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words that have none when trees
+            are built; None leaves them as they are.
 
     ``pipeline(text)`` returns a :class:`~treewright.pipeline.Document`. Sentences keep the annotation that they have,
     so the same pipeline serves raw text, words, tagged words and trees.
@@ -111,9 +111,7 @@ class Pipeline:
     def annotate(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
         """Return the sentences with the layers that they lack; a sentence may be a list of words."""
         jobs = whole_number("jobs", jobs, 1)
-        return [
-            done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)
-        ]
+        return [done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)]
 
     def _annotated(self, sentences: list[Sentence], jobs: int) -> list[Sentence]:
         lacking = [layer for layer in missing_layers(self.expects, sentences) if layer != "feats"]

@@ -30,6 +30,7 @@ from treewright.text.raw import paragraphs, raw_text, surface_tokens
 __all__ = ["PipelineTrainer", "evaluate_raw", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
+_PARSER_WEIGHTS = 2_500_000  # the largest ones: the others only make the file larger
 
 
 @dataclass
@@ -98,6 +99,8 @@ class PipelineTrainer:
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
             parser = self._fitted("parser", self.parser, both, dev_found)
+            if isinstance(parser, DependencyParser):
+                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS)
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
@@ -120,7 +123,7 @@ class PipelineTrainer:
                 self._say(name, "from the checkpoint")
                 return found
         self._say(name, f"learns from {sum(map(len, sentences)):,} words")
-        fresh = clone(component)
+        fresh: Estimator[Any] = clone(component)
         fresh.fit(
             sentences,
             dev,
@@ -143,9 +146,7 @@ class PipelineTrainer:
         found: list[Sentence] = []
         for number, (a, b) in enumerate(pairwise(bounds), 1):
             self._say("jackknife", f"part {number} of {self.folds}")
-            tagger = clone(self.tagger).fit(
-                sentences[:a] + sentences[b:], jobs=self.jobs, progress=self.progress
-            )
+            tagger = clone(self.tagger).fit(sentences[:a] + sentences[b:], jobs=self.jobs, progress=self.progress)
             tagged = tagger.predict([_words_and_tree(sentence) for sentence in sentences[a:b]], jobs=self.jobs)
             found += others.annotate(tagged, jobs=self.jobs)
         return found
@@ -192,9 +193,7 @@ def evaluate_raw(pipeline: Pipeline, gold: Sequence[Sentence], *, jobs: int = 1)
 
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:
     """Whether any two tokens have no white space between them."""
-    return any(
-        not token.after for sentence in sentences for token in list(surface_tokens(sentence))[:-1]
-    )
+    return any(not token.after for sentence in sentences for token in list(surface_tokens(sentence))[:-1])
 
 
 def _words_and_tree(sentence: Sentence) -> Sentence:

@@ -12,7 +12,20 @@ from typing import Any, NamedTuple
 
 from treewright.tracing import Candidate, Step, Trace
 
-__all__ = ["Column", "Layout", "Row", "arcs", "derivation", "graph", "graph_text", "listed", "pops", "tags", "tokens", "yes_no"]
+__all__ = [
+    "Column",
+    "Layout",
+    "Row",
+    "arcs",
+    "derivation",
+    "graph",
+    "graph_text",
+    "listed",
+    "pops",
+    "tags",
+    "tokens",
+    "yes_no",
+]
 
 DONE = "Done"
 ANY = "any"

@@ -39,9 +39,7 @@ def learn_choices(
 
     def accuracy(policy: LinearPolicy) -> float:
         assert dev is not None
-        decoded = policy.compressed(most).decode(
-            dev, beam=estimator.beam, seed=estimator.seed, jobs=running["jobs"]
-        )
+        decoded = policy.compressed(most).decode(dev, beam=estimator.beam, seed=estimator.seed, jobs=running["jobs"])
         labels, _ = decoded.field("labels")
         return float((labels == dev.arrays.gold).sum()) / max(1, len(labels))
 

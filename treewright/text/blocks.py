@@ -61,7 +61,8 @@ def code_points(text: str) -> npt.NDArray[np.int32]:
 def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Which characters are white space."""
     table = _separators()
-    return table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED) | (codes == _BYTE_ORDER_MARK)
+    found: npt.NDArray[np.bool_] = table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED)
+    return found | (codes == _BYTE_ORDER_MARK)
 
 
 def find_chunks(text: str, *, lines: bool = False) -> Chunks:

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -75,7 +76,7 @@ def apply_script(script: EditScript, form: str) -> str | None:
     return _CASINGS[script.casing](lemma) or None
 
 
-_CASINGS = {
+_CASINGS: dict[str, Callable[[str], str]] = {
     "lower": str,
     "title": lambda text: text[:1].upper() + text[1:],
     "upper": str.upper,

@@ -18,7 +18,16 @@ from treewright.models import pack_strings, unpack_strings
 from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import LABEL_PART, Template, part_array
-from treewright.text.words import affixes, ambiguity, kind_of, label_numbers, numbered, pack_choices, remembered_rows, suffix_classes
+from treewright.text.words import (
+    affixes,
+    ambiguity,
+    kind_of,
+    label_numbers,
+    numbered,
+    pack_choices,
+    remembered_rows,
+    suffix_classes,
+)
 
 __all__ = ["COLUMNS", "Morphology"]
 

@@ -62,17 +62,18 @@ class SurfaceToken(NamedTuple):
 
 def surface_tokens(sentence: Sentence) -> Iterator[SurfaceToken]:
     """The tokens of a sentence as they stand in the text, with the white space around them."""
-    multiword = {}
+    multiword: dict[int, tuple[int, str, str]] = {}
     for _, row in sentence.extras:
-        number, form, *_, misc = row.split("\t")
-        if "-" in number:
-            first, _, last = number.partition("-")
-            multiword[int(first)] = int(last), form, misc
+        id, form, *_, misc = row.split("\t")
+        if "-" in id:
+            start, _, end = id.partition("-")
+            multiword[int(start)] = int(end), form, misc
     number = 1
     while number <= len(sentence.tokens):
         token = sentence.tokens[number - 1]
         last, form, misc = multiword.get(number, (number, token.form, token.misc))
-        yield SurfaceToken(form, *_spaces(misc), number, last)
+        before, after = _spaces(misc)
+        yield SurfaceToken(form, before, after, number, last)
         number = last + 1
 
 

@@ -99,9 +99,7 @@ class MorphTagger(CandidateEstimator):
         wanted = _check_columns(self.columns).split(",")
         check_filled(sentences, wanted)
         self.columns_ = filled(sentences, wanted)
-        self.morphology_ = Morphology.learn(
-            sentences, self.columns_, min_count=self.min_count, sharing=self.sharing
-        )
+        self.morphology_ = Morphology.learn(sentences, self.columns_, min_count=self.min_count, sharing=self.sharing)
         self._split_labels()
 
     def _split_labels(self) -> None:
@@ -150,8 +148,6 @@ class MorphTagger(CandidateEstimator):
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.columns_ = tuple(settings["columns"])
-        self.morphology_ = Morphology.from_arrays(
-            arrays, self.columns_, min_count=self.min_count, sharing=self.sharing
-        )
+        self.morphology_ = Morphology.from_arrays(arrays, self.columns_, min_count=self.min_count, sharing=self.sharing)
         self._split_labels()
         self.policy_ = LinearPolicy.from_arrays(arrays)

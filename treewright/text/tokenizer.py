@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,7 +197,7 @@ class Tokenizer(Estimator[TokenScores]):
         forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         misc = _miscellaneous(text, starts, ends, offset)
         bounds = [0, *(np.flatnonzero(last) + 1).tolist()]
-        pairs = list(zip(bounds, bounds[1:], strict=False))
+        pairs = list(pairwise(bounds))
         divided = self._divided([forms[a:b] for a, b in pairs], jobs)
         begins = set(first.tolist())
         built = []
@@ -211,7 +212,7 @@ class Tokenizer(Estimator[TokenScores]):
         """Where tokens begin and end, which of them end a sentence, and the first ones of paragraphs."""
         strings = [text[a:b] for a, b in zip(chunks.starts.tolist(), chunks.ends.tolist(), strict=True)]
         bounds = [*chunks.paragraphs.tolist(), len(strings)]
-        blocks = [strings[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        blocks = [strings[a:b] for a, b in pairwise(bounds)]
         flat = encode_chunks(blocks, self.words_, dense=self.dense_)
         packed = self._packed(flat)
         labels = self.policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")[0]
@@ -223,8 +224,8 @@ class Tokenizer(Estimator[TokenScores]):
         number = chunk + chunks.paragraphs[block]
         place = chunks.starts[number] + within - begin
         if self.spaced_:
-            labels = np.where((labels == INSIDE) & self._breaks(text, chunks)[number] & _closes(place, chunks, number),
-                              TOKEN, labels)  # fmt: skip
+            ended = (place + 1 == chunks.ends[number]) & self._breaks(text, chunks)[number]
+            labels = np.where((labels == INSIDE) & ended, TOKEN, labels)
         kept = labels != INSIDE
         ends, number = place[kept] + 1, number[kept]
         # a token begins where the one before ends, or with the next chunk
@@ -302,11 +303,6 @@ class Tokenizer(Estimator[TokenScores]):
         self.multiword_ = MultiwordTokens.from_arrays(arrays)
         own = {name.removeprefix("multiword_"): a for name, a in arrays.items() if name.startswith("multiword_")}
         self.multiword_policy_ = LinearPolicy.from_arrays(own) if own else None
-
-
-def _closes(place: Longs, chunks: Chunks, number: Longs) -> npt.NDArray[np.bool_]:
-    """Whether a place is the last one of its chunk."""
-    return place + 1 == chunks.ends[number]
 
 
 def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[str]:

@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from treewright.bundled import found_model
 from treewright.cli.tasks.amr import AMR
 from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency, Latent
@@ -24,7 +25,6 @@ from treewright.cli.tasks.dependency import Dependency, Eisner
 from treewright.cli.tasks.pipeline import PipelineTask
 from treewright.cli.tasks.tagging import Tagging, Viterbi
 from treewright.cli.tasks.text import Lemmatization, Morphology, Tokenization
-from treewright.bundled import found_model
 from treewright.errors import ConfigError, ModelError
 from treewright.plugins import load_plugin, plugins
 

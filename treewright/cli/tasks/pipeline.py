@@ -34,7 +34,7 @@ class PipelineTask(Task):
         return Pipeline
 
     @property
-    def options(self) -> list[Any]:  # type: ignore[override]
+    def options(self) -> list[Any]:
         """None: a pipeline has the settings of its components."""
         return []
 
