@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [latency] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [latency] [rawtext] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ PARTS = (
     "alignment",
     "amr",
     "latency",
+    "rawtext",
     "report",
 )
 
@@ -27,7 +28,7 @@ PARTS = (
 def main() -> None:
     parts = list(takewhile(lambda word: not word.startswith("--"), sys.argv[1:])) or list(PARTS)
     for part in parts:
-        if part not in PARTS:
+        if part not in (*PARTS, "models"):
             sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")
     for part in parts:
         import_module(f"benchmarks.{part}").main()

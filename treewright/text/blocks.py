@@ -62,7 +62,8 @@ def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Which characters are white space."""
     table = _separators()
     found: npt.NDArray[np.bool_] = table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED)
-    return found | (codes == _BYTE_ORDER_MARK)
+    found |= codes == _BYTE_ORDER_MARK
+    return found
 
 
 def find_chunks(text: str, *, lines: bool = False) -> Chunks:

@@ -85,6 +85,9 @@ class MorphTagger(CandidateEstimator):
 
     morphology_: Morphology
 
+    _usual_passes: ClassVar[int] = 4
+    _usual_r: ClassVar[float] = 10.0
+
     tag = CandidateEstimator.predict
 
     def gives(self) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Tokenizer(Estimator[TokenScores]):
     learners: ClassVar[tuple[type[Learner], ...]] = (Imitation,)
 
     def __init__(
-        self, *, learner: str | Learner | dict[str, Any] = "exploration", bits: int = 18, seed: int = 0
+        self, *, learner: str | Learner | dict[str, Any] = "exploration", bits: int = 20, seed: int = 0
     ) -> None:
         self.learner = learner
         self.bits = bits
@@ -96,7 +96,7 @@ class Tokenizer(Estimator[TokenScores]):
     # ---- learning
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        return usual_choices(learner, passes=6, r=100.0)
+        return usual_choices(learner, passes=6, r=30.0)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
