@@ -51,6 +51,7 @@ __all__ = [
     "FORMAT_VERSION",
     "ModelFile",
     "library_versions",
+    "new_model_file",
     "pack_strings",
     "read_model",
     "unpack_strings",
@@ -99,6 +100,13 @@ class ModelFile:
     """The checksum of the header, which contains that of the arrays: it identifies the whole file."""
     layout: dict[str, tuple[str, tuple[int, ...]]] = field(repr=False)
     """Data type and shape of every array, even if only the header was read."""
+
+
+def new_model_file(
+    task: str, config: Mapping[str, Any], arrays: Mapping[str, Any], card: Mapping[str, Any]
+) -> ModelFile:
+    """The contents of a model file that has not been written: it has no checksum."""
+    return ModelFile(FORMAT_VERSION, task, dict(config), dict(arrays), dict(card), _own_version(), "", {})
 
 
 def write_model(

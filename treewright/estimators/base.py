@@ -22,7 +22,7 @@ from treewright.estimators.streams import Input, as_sentence, batches, overlappe
 from treewright.learners import Learner, Pass, learner_settings, make_learner
 from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
-from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
 from treewright.settings import Setting, checked, current_names, one_of, whole_number
 from treewright.tracing import Trace
 
@@ -317,20 +317,21 @@ class Estimator(Generic[ScoresT]):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the model to one file, whole or not at all."""
-        config, arrays = self.contents()
-        write_model(path, task=self.task, config=config, arrays=arrays, card=self.card_)
+        model = self.to_model()
+        write_model(path, task=model.task, config=model.config, arrays=model.arrays, card=model.card)
         return Path(path)
-
-    def contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the configuration and the arrays of a model file, which :meth:`from_model` turns back."""
-        self._check_fitted()
-        settings, arrays = self._learned()
-        return {"params": self.resolved_config(), "learned": settings}, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that :meth:`save` wrote; no code in the file is executed."""
         return cls.from_model(read_model(path, expect_task=cls.task))
+
+    def to_model(self) -> ModelFile:
+        """Return what :meth:`save` writes to a file: :meth:`from_model` takes it back."""
+        self._check_fitted()
+        settings, arrays = self._learned()
+        config = {"params": self.resolved_config(), "learned": settings}
+        return new_model_file(self.task, config, arrays, self.card_)
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from treewright.corpora import Sentence
-from treewright.corpora.lemmas import with_lemmas
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.errors import ConfigError, ModelError
-from treewright.estimators import Estimator, as_sentence, batches, estimator_class, estimator_names
+from treewright.estimators import (
+    Corpus,
+    Estimator,
+    as_sentence,
+    batches,
+    estimator_class,
+    estimator_names,
+    read_corpus,
+)
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
 from treewright.settings import whole_number
@@ -33,6 +41,7 @@ class Pipeline:
     Args:
         components: estimators that have learned: a :class:`~treewright.text.Tokenizer`, taggers, a
             :class:`~treewright.text.Lemmatizer`, parsers. A component must come after those that give what it needs.
+        parser: a component that comes after all of these.
         lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words that have none when trees
             are built; None leaves them as they are.
 
@@ -42,8 +51,13 @@ class Pipeline:
 
     task = "pipeline"
 
-    def __init__(self, components: Sequence[Estimator[Any]], *, lemmas: Mapping[str, str] | None = None) -> None:
-        self.components = tuple(components)
+    def __init__(
+        self,
+        components: Sequence[Estimator[Any]],
+        parser: Estimator[Any] | None = None,
+        lemmas: Mapping[str, str] | None = None,
+    ) -> None:
+        self.components = (*components, *(() if parser is None else (parser,)))
         self.lemmas = lemmas
         self.card: dict[str, Any] = {}
         """What is known of the whole: where it comes from, and its scores."""
@@ -77,6 +91,11 @@ class Pipeline:
         needed = {layer for component in self.components for layer in component.needs()}
         given = {"text", "words", *self.gives, *(() if self.lemmas is None else ("lemma",))}
         return tuple(layer for layer in LAYERS if layer in needed - given)
+
+    @property
+    def taggers(self) -> tuple[Estimator[Any], ...]:
+        """The taggers that fill one column each."""
+        return tuple(component for component in self.components if component.annotates == "tagging")
 
     @property
     def tokenizer(self) -> Tokenizer | None:
@@ -135,6 +154,30 @@ class Pipeline:
         words = [c for c in self.components if not set(c.gives()) & _STRUCTURES and not isinstance(c, Tokenizer)]
         return words, [c for c in self.components if set(c.gives()) & _STRUCTURES]
 
+    # ---- as parts of other models
+
+    @classmethod
+    def learn(cls, treebank: Corpus, *, jobs: int = 1) -> Self:
+        """Learn a tagger for each column of tags that a treebank has, a table of lemmas, and a dependency parser.
+
+        :func:`~treewright.pipeline.train_pipeline` learns better components, and a tokenizer; this is quick.
+        """
+        sentences = read_corpus(treebank)
+        filled = [name for name in ("upos", "xpos", "feats") if not missing_layers([name], sentences)]
+        tagger: Any = estimator_class("tagging")
+        taggers = [tagger(column=column).fit(sentences, jobs=jobs) for column in filled]
+        parser = estimator_class("dependency")().fit(sentences, jobs=jobs)
+        return cls(taggers, parser, learn_lemmas(sentences))
+
+    @classmethod
+    def from_models(cls, models: Sequence[ModelFile], lemmas: Mapping[str, str] | None = None) -> Self:
+        """Make the pipeline whose :meth:`models` these are."""
+        return cls([estimator_class(model.task).from_model(model) for model in models], lemmas=lemmas)
+
+    def models(self) -> list[ModelFile]:
+        """Return the components as model files hold them: another model can keep them."""
+        return [component.to_model() for component in self.components]
+
     # ---- the model file
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -142,9 +185,9 @@ class Pipeline:
         config: list[dict[str, Any]] = []
         arrays: dict[str, Any] = {}
         for number, component in enumerate(self.components):
-            own, learned = component.contents()
-            config.append({"task": component.task, **own})
-            arrays |= {f"{number}/{name}": array for name, array in learned.items()}
+            model = component.to_model()
+            config.append({"task": model.task, **model.config})
+            arrays |= {f"{number}/{name}": array for name, array in model.arrays.items()}
         card = {"libraries": library_versions(), **self.card, "components": [c.card_ for c in self.components]}
         write_model(path, task=self.task, config={"components": config}, arrays=arrays, card=card)
         return Path(path)
