@@ -16,9 +16,9 @@ from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import irl_table, rl_table, table
 
-VERBS = ["demo", "models", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
+VERBS = ["demo", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
          "train latent", "tune-speed",
-         "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "learners",
+         "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "models", "learners",
          "corpus"]  # fmt: skip
 
 

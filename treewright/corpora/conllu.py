@@ -243,7 +243,11 @@ def _problems(sentence: Sentence) -> Iterator[str]:
             if isinstance(value, str) and ("\t" in value or _LINE_END.search(value)):
                 yield f"the {name} of word {number}, {_quoted(value)}, has a tab or a line end in it"
         if not token.form or "\0" in token.form:
-            yield f"the form of word {number} is empty" if not token.form else f"the form of word {number} has a zero byte"
+            yield (
+                f"the form of word {number} is empty"
+                if not token.form
+                else f"the form of word {number} has a zero byte"
+            )
         if token.head is not None and not 0 <= token.head <= len(sentence):
             yield f"the head of word {number} is {token.head}, outside the sentence of {len(sentence)} words"
     before = 0

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from treewright.corpora import Sentence
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
@@ -23,7 +23,7 @@ from treewright.estimators import (
 )
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
-from treewright.settings import whole_number
+from treewright.settings import Setting, whole_number
 from treewright.text import Tokenizer
 
 __all__ = ["LAYERS", "Pipeline", "missing_layers"]
@@ -49,7 +49,10 @@ class Pipeline:
     so the same pipeline serves raw text, words, tagged words and trees.
     """
 
-    task = "pipeline"
+    task: ClassVar[str] = "pipeline"
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    """None: its components have settings."""
+    learners: ClassVar[tuple[type[Any], ...]] = ()
 
     def __init__(
         self,
