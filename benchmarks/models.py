@@ -21,7 +21,7 @@ FOLDER = ROOT / "treewright" / "bundled"
 KEPT = ROOT / "build" / "models"
 
 #: the longest sentences that the grammar learns from
-CRAFT_WORDS, MASC_WORDS = 20, 40
+CRAFT_WORDS, MASC_WORDS = 15, 40
 LICENCES = {
     "ud-english-ewt": "CC BY-SA 4.0",
     "craft-ptb": "CC BY 3.0",

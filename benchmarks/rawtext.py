@@ -11,6 +11,8 @@ import gc
 import json
 import sys
 import time
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, timed
@@ -45,9 +47,9 @@ def main() -> None:
     results: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
     for corpus in options["corpora"]:
         for seed in range(options["seeds"]):
-            _keep(results, f"{corpus}, Treewright, seed {seed}", lambda: treewright_result(corpus, seed))
+            _keep(results, f"{corpus}, Treewright, seed {seed}", partial(treewright_result, corpus, seed))
         if options["udpipe"]:
-            _keep(results, f"{corpus}, UDPipe 1", lambda: udpipe_result(corpus))
+            _keep(results, f"{corpus}, UDPipe 1", partial(udpipe_result, corpus))
     print(table(results))
 
 
@@ -128,7 +130,7 @@ def _keep(results: dict[str, Any], name: str, measure: Any) -> None:
 
 def _options(words: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {"seeds": 3, "corpora": CORPORA, "udpipe": "--no-udpipe" not in words}
-    for name, value in zip(words, words[1:], strict=False):
+    for name, value in pairwise(words):
         if name == "--seeds":
             options["seeds"] = int(value)
         if name == "--corpora":
