@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.common import RESULTS, corpus_folder, keep, say
 from treewright.constituency import ConstituencyParser, compare_constituents, score_constituents
-from treewright.corpora import Sentence, Tree, read_ptb
+from treewright.corpora import Sentence, Tree, builtin_corpus, read_ptb
 from treewright.corpora.brackets import clean_tree
 from treewright.metrics import error_reduction
 
@@ -25,13 +25,14 @@ GRAMMARS = {"craft-ptb": ("v2h0", "v2h1"), "ptb-wsj-sample": ("v2h0",)}
 #: everything is said, for the parser has other settings where nothing is said
 PAPER: dict[str, Any] = {
     "passes": 100,
+    "patience": None,
     "step": "1/sqrt(k)",
     "batch": None,
     "averaged": False,
     "normalise": True,
     "l2": 0.0,
 }
-STOCHASTIC: dict[str, Any] = {"batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
+STOCHASTIC: dict[str, Any] = {"patience": None, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 #: name: (learner, whose weights are learned)
 METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "Max-Margin, tuned": ({"name": "max-margin", "passes": 20, **STOCHASTIC, "l2": 1e-5}, "all"),
@@ -49,6 +50,31 @@ METHODS: dict[str, tuple[dict[str, Any], str]] = {
     "MaxEnt, exact": ({"name": "maxent", **PAPER, "n_best": 0}, "binary"),
     "MaxEnt, 50 best": ({"name": "maxent", **PAPER, "n_best": 50}, "binary"),
 }
+#: for ``defaults``: the corpus, the largest length, how many sentences are learned from, and how many of dev and test are scored
+TREEBANKS: dict[str, tuple[str, int, int, int]] = {
+    "built-in": ("built-in", 100, 500, 200),
+    "WSJ sample, up to 15 words": ("ptb-wsj-sample", 15, 10_000, 250),
+    "WSJ sample, up to 30 words": ("ptb-wsj-sample", 30, 600, 250),
+    "MASC, up to 15 words": ("masc-ptb", 15, 1_500, 250),
+    "MASC, up to 40 words": ("masc-ptb", 40, 1_500, 250),
+    "CRAFT, up to 15 words, a part": ("craft-ptb", 15, 1_500, 250),
+    "CRAFT, up to 15 words": ("craft-ptb", 15, 10_000, 1_000),
+}
+#: what ``defaults`` tries: Max-Margin with one thing changed, all of the learner's settings being the parser's otherwise
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "step size 0.01": ({"step_size": 0.01}, {}),
+    "step size 0.03": ({"step_size": 0.03}, {}),
+    "step size 0.1": ({}, {}),
+    "step size 0.3": ({"step_size": 0.3}, {}),
+    "steps 0.3/k": ({"step": "1/k", "step_size": 0.3}, {}),
+    "λ = 10⁻³": ({"l2": 1e-3}, {}),
+    "loss on constituents": ({}, {"loss": "constituents"}),
+    "binary rules only": ({}, {"trained": "binary"}),
+    "Policy Matching": ({"name": "policy-matching", "passes": 12, "step_size": 0.5, "l2": 0.0}, {}),
+    "the defaults: step size 0.1, patience 8, shrunk": ({"patience": 8}, {"shrink": True}),
+}
+#: the variants that are tried on all treebanks; the others are tried on the small ones
+EVERYWHERE = ("step size 0.1", "steps 0.3/k", "the defaults: step size 0.1, patience 8, shrunk")
 #: what the distance to the paper could come from: what is changed in the parser, or in what it learns from
 EVIDENCE: dict[str, dict[str, Any]] = {
     "as tuned": {},
@@ -66,7 +92,8 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "WSJ sample": {"corpus": "ptb-wsj-sample"},
     "MASC": {"corpus": "masc-ptb"},
 }
-#: what ``choose`` tries for the methods in the paper's setting, one setting after the other, the best so far kept
+#: what ``choose`` tries for the methods in the paper's setting, one setting after the other, the best so far kept; where the largest
+#: step size is the best, five times as large a one is tried too, and so on
 TRIED: dict[str, tuple[float, ...]] = {
     "step_size": (0.2, 1.0, 5.0, 25.0),
     "temperature": (0.1, 0.2, 0.5),
@@ -101,7 +128,7 @@ def train(
     grammar: str, learner: Any, parts: dict[str, list[Sentence]], **settings: Any
 ) -> tuple[ConstituencyParser, dict]:
     passes: list[list[float]] = []
-    parser = ConstituencyParser(grammar, learner=learner, **settings)
+    parser = ConstituencyParser(grammar, learner=learner, **{"shrink": False, **settings})
     wall, cpu = time.perf_counter(), time.process_time()
     parser.fit(parts["train"], dev=parts["dev"], jobs=2, report=lambda p: passes.append([p.score, p.loss, p.seconds]))
     return parser, {
@@ -118,7 +145,7 @@ def train(
 def main() -> None:
     path = RESULTS / "constituency_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("results", "evidence", "steps")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults")}
     done = kept["results"]
     chosen = choose(kept)
     for corpus in CORPORA:
@@ -151,28 +178,38 @@ def main() -> None:
                 keep("constituency_learners", kept)
                 say(corpus, grammar, name, f"{about['wall seconds']:.0f} s", json.dumps(row))
     evidence(kept)
+    defaults(kept)
 
 
 def choose(kept: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Each method's settings in the paper's setting: those best on dev of CRAFT within 30 passes."""
     parts = {part: short("craft-ptb", part) for part in ("train", "dev")}
-    chosen: dict[str, dict[str, Any]] = {}
-    for name in CHOSEN_FOR:
-        learner, trained = METHODS[name]
-        rows = kept["steps"].setdefault(name, {})
-        best = {setting: values[0] for setting, values in TRIED.items() if applies(setting, name)}
-        for setting in best:
-            for value in TRIED[setting]:
-                tried = {**best, setting: value}
-                key = json.dumps(tried)
-                if key not in rows:
-                    _, about = train("v2h0", {**learner, "passes": 30, **tried}, parts, trained=trained)
-                    rows[key] = max(about["dev by pass"])
-                    keep("constituency_learners", kept)
-                    say(name, key, rows[key])
-            best[setting] = max(TRIED[setting], key=lambda value: rows[json.dumps({**best, setting: value})])
-        chosen[name] = best
-    return chosen
+    return {name: choose_for(name, kept, parts) for name in CHOSEN_FOR}
+
+
+def choose_for(name: str, kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> dict[str, Any]:
+    """The best settings of one method."""
+    learner, trained = METHODS[name]
+    rows = kept["steps"].setdefault(name, {})
+    best = {setting: values[0] for setting, values in TRIED.items() if applies(setting, name)}
+
+    def score(**changed: float) -> float:
+        key = json.dumps({**best, **changed})
+        if key not in rows:
+            _, about = train("v2h0", {**learner, "passes": 30, **best, **changed}, parts, trained=trained)
+            rows[key] = max(about["dev by pass"])
+            keep("constituency_learners", kept)
+            say(name, key, rows[key])
+        return float(rows[key])
+
+    for setting in best:
+        values = list(TRIED[setting])
+        scores = [score(**{setting: value}) for value in values]
+        while setting == "step_size" and max(scores) == scores[-1]:
+            values.append(5.0 * values[-1])
+            scores.append(score(step_size=values[-1]))
+        best[setting] = values[scores.index(max(scores))]
+    return best
 
 
 def applies(setting: str, name: str) -> bool:
@@ -203,3 +240,34 @@ def evidence(kept: dict[str, Any]) -> None:
         rows[name] = row
         keep("constituency_learners", kept)
         say(name, json.dumps(row))
+
+
+def defaults(kept: dict[str, Any]) -> None:
+    """Counting and Max-Margin with several settings on treebanks of several sizes and styles; the pass best on dev."""
+    for treebank, (corpus, words, learned, scored_on) in TREEBANKS.items():
+        rows = kept["defaults"].setdefault(treebank, {})
+        small = treebank not in ("MASC, up to 40 words", "CRAFT, up to 15 words")
+        wanted = [name for name in VARIANTS if (small or name in EVERYWHERE) and name not in rows]
+        if not wanted and "counting" in rows:
+            continue
+        if corpus == "built-in":
+            parts: dict[str, list[Sentence]] = builtin_corpus(train=learned, dev=scored_on, test=scored_on)._asdict()
+        else:
+            parts = {part: short(corpus, part, words) for part in ("train", "dev", "test")}
+            parts = {part: each[: learned if part == "train" else scored_on] for part, each in parts.items()}
+        for name in ("counting", *wanted):
+            if name in rows:
+                continue
+            changed, settings = VARIANTS.get(name, ({}, {}))
+            learner = {"name": "max-margin", "patience": None, **changed} if name in VARIANTS else "maximum-likelihood"
+            parser, about = train("v2h1", learner, parts, **settings)
+            rows[name] = {
+                "sentences": len(parts["train"]),
+                "dev": parser.card_["scores"]["dev F1"],
+                "test": parser.evaluate(parts["test"]).f1,
+                "best pass": about["best pass"],
+                "passes": about["passes"],
+                "last": about["dev by pass"][-1] if about["dev by pass"] else None,
+            }
+            keep("constituency_learners", kept)
+            say(treebank, name, json.dumps(rows[name]))

@@ -238,7 +238,7 @@ def fingerprints() -> dict[str, str]:
         for task, packed in (("track", track), ("picking", picking)):
             policy = train(preset(passes=2), packed, bits=10, seed=3).policy
             found[f"{task} {name}"] = sha(policy.weights, policy.decode(packed, seed=4).states)
-    for update in ("passive-aggressive", "arow", "log-linear"):
+    for update in ("passive-aggressive", "arow", "log-linear", "regression"):
         policy = train(LEARNERS["lols"](passes=2, update=update), track, bits=10, seed=3).policy
         found[f"track lols {update}"] = sha(policy.weights, policy.decode(track, beam=3).states)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import permutations
@@ -46,12 +47,14 @@ def best(gold: Graph, predicted: Graph) -> int:
 
 
 def entries(graph: Graph) -> Counter[tuple[str, ...]]:
-    """Node labels, and edges with the labels of their ends."""
-    concept = dict(graph.instances)
-    found = Counter((name.lower(),) for name in concept.values())
+    """Node labels, and edges and attributes with the labels of their ends; a list has one role, ``:op``."""
+    concept = {variable: name.strip('"').lower() for variable, name in graph.instances}
+    found = Counter((name,) for name in concept.values())
     for role, source, target in triples(graph):
         if role not in ("instance", "TOP"):
-            found[concept[source].lower(), role, concept.get(target, target).lower()] += 1
+            role = re.sub(r"^:(op|snt)\d+$", r":\1", role)
+            end = concept.get(target, f"constant {target}")
+            found[concept[source], role, end] += 1
     return found
 
 
@@ -60,7 +63,7 @@ def graphs(draw, names: str, most: int = 5) -> Graph:
     """Small graphs with few concepts and roles, so that much can be mapped to much; not always well-formed."""
     variables = [f"{names}{k}" for k in range(draw(st.integers(1, most)))]
     node = st.sampled_from(variables)
-    role = st.sampled_from([":ARG0", ":arg0", ":ARG1", ":mod", ":domain", ":op1"])
+    role = st.sampled_from([":ARG0", ":arg0", ":ARG1", ":mod", ":domain", ":op1", ":op2"])
     concept = st.sampled_from(["boy", "Boy", "want-01", "go-02"])
     constant = st.sampled_from(["-", '"-"', "1"])
     return Graph(

@@ -30,7 +30,7 @@ def parser():
     found.encoder_.collect(packed, (expert_trajectory(packed, i) for i in range(len(examples))))
     weights = np.random.default_rng(0).normal(size=(1, 256, 1)).astype(np.float32)
     found.policy_ = LinearPolicy(weights)
-    found.card_ = {}
+    found.card_, found.replacements_ = {}, {}
     return found
 
 

@@ -13,6 +13,8 @@ from tests.amr.little_corpus import SENTENCES, read
 from treewright import load
 from treewright.amr import AMRParser, score_smatch
 from treewright.amr.encoding import Example
+from treewright.amr.features import GROUP_NAMES
+from treewright.amr.losses import LOSSES
 from treewright.amr.parser import _NO_WORDS
 from treewright.amr.preparation import tree_words
 from treewright.amr.transitions import STEPS
@@ -314,6 +316,37 @@ def test_compiled_episodes_are_the_interpreted_ones(generous):
         assert np.array_equal(found.states, wanted.states)
         assert found.losses.tolist() == wanted.losses.tolist()
         assert found.steps.tolist() == wanted.steps.tolist()
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"loss": loss} for loss in LOSSES),
+        {"joint": True, "swap": "thesis", "insert": "thesis", "punctuation": True},
+        {"joint": True, "without": "paths,actions,children"},
+        {"without": ",".join(GROUP_NAMES)},
+    ],
+    ids=str,
+)
+def test_every_loss_and_switch_compiled_as_interpreted(settings):
+    """With gold graphs that have constants; a switch is a value, so that nothing is compiled for it."""
+    parser = AMRParser(**settings)
+    _, encoder, examples = parser._encoded(SENTENCES[:5])
+    packed, _ = encoder.pack(examples, parser._options(open_to_gold=True))
+    encoder.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
+    packed, _ = encoder.pack(examples, parser._options())
+    weights = np.random.default_rng(3).integers(-9, 9, (256, 1)).astype(np.float32)
+    found, wanted = decode(packed, weights), decode(packed.plain(), weights)
+    assert np.array_equal(found.states, wanted.states)
+    assert found.losses.tolist() == wanted.losses.tolist()
+    assert found.losses.max() > 0
+
+
+@pytest.mark.jit
+def test_smatch_as_a_loss():
+    found = make_parser(learner={"name": "di-dlo", "passes": 2}, loss="smatch-penalty", bits=10).fit(SENTENCES[1:5])
+    well_formed(found.parse(SENTENCES))
 
 
 @pytest.mark.jit

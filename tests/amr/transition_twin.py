@@ -1,7 +1,8 @@
 """The transitions of AMR parsing as slow, obvious Python: Table 4.1 of Goodman (2015), nodes as objects.
 
 The changes are those that ``treewright.amr.transitions`` states: β is worked off before anything is done to a node, any
-leaf may be inserted, and an action with a parameter comes in two parts. There are small worlds to try it in, too.
+leaf may be inserted, and an action with a parameter comes in two parts, unless choices are joint. There are small
+worlds to try it in, too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Node:
     concept: int = -1
     removed: bool = False
     swapped: bool = False
+    turned: bool = False  # of the edge above: was it swapped?
     reattached: bool = False
     has_above: bool = False
     leaves: int = 0
@@ -55,6 +57,7 @@ class Twin:
     pending: str = ""
     kappa: Node | None = None
     extra: list[tuple[int, int, int]] = field(default_factory=list)
+    actions: int = 0
 
     def __post_init__(self):
         self.nodes = [Node(k) for k in range(len(self.heads))]
@@ -83,6 +86,10 @@ class Twin:
         """Choose an action, or the parameter of the one that was chosen: parameters are written with 1 added."""
         kind, param, pending = KINDS[_kind_of(action)], int(_param_of(action)) - 1, self.pending
         self.pending = ""
+        self.carry_out(kind, param, pending)
+        self.actions += not self.pending and kind != "Done"
+
+    def carry_out(self, kind, param, pending):
         top, first = self.top, self.buffer[0] if self.buffer else None
         if param < 0 and kind in WITH_PARAMETER:
             self.pending = kind
@@ -96,29 +103,29 @@ class Twin:
                 top.concept = self.realised[top.number][param] if param < len(FORMS) else param - len(FORMS)
             self.stack.pop()
         elif kind == "Swap":
-            first.parent, first.role = top.parent, top.role
-            top.parent, top.role, top.swapped = first, -1, True
+            first.parent, first.role, first.turned = top.parent, top.role, top.turned
+            top.parent, top.role, top.turned, top.swapped = first, -1, True, True
             self.insert_second(first)
         elif kind == "ReplaceHead":
             for other in self.children(top):
                 other.parent = first
-            first.parent, first.role = top.parent, top.role
+            first.parent, first.role, first.turned = top.parent, top.role, top.turned
             top.removed, top.parent = True, first
             self.stack.pop()
             if first not in self.stack:
                 self.stack.append(first)
-        elif kind == "Target" and pending == "Reattach":
-            first.parent, first.reattached = self.nodes[param], True
+        elif kind == "Reattach" or pending == "Reattach":
+            first.parent, first.reattached, first.turned = self.nodes[param], True, False
             self.insert_second(self.nodes[param])
-        elif kind == "Target":
+        elif kind in ("Target", "Reentrance"):
             self.kappa, self.pending = self.nodes[param], "label"
         elif kind == "Delete":
             top.removed = True
             self.stack.pop()
         elif kind == "Insert":
-            new = Node(len(self.nodes), top.parent, top.role, param)
+            new = Node(len(self.nodes), top.parent, top.role, param, turned=top.turned)
             self.nodes.append(new)
-            top.parent, top.role, top.has_above = new, -1, True
+            top.parent, top.role, top.turned, top.has_above = new, -1, False, True
             self.insert_second(new)
         elif kind == "InsertLeaf":
             role, concept = self.leaf_pairs[param]
@@ -188,7 +195,7 @@ class Twin:
 
     def kinds(self, options, room, extra_room):
         """The kinds of actions that Table 4.1 and §4.3.6 allow, given that all parameters are always offered."""
-        reach, span = options[4:]
+        reach, span, swaps = options[4:7]
         top, buffer = self.top, self.buffer
         if self.pending:
             return {{"label": "NextEdge", "Reattach": "Target", "Reentrance": "Target"}.get(self.pending, self.pending)}
@@ -198,7 +205,8 @@ class Twin:
         if buffer:
             found = {"NextEdge"}
             found |= {"ReplaceHead"} if top.concept < 0 else set()
-            found |= {"Swap"} if not top.swapped else set()
+            swap = not (swaps & 1 and top.swapped) and not (swaps & 2 and buffer[0].turned)
+            found |= {"Swap"} if swap else set()
             return found | ({"Reattach"} if not buffer[0].reattached and self.targets(reach, span) else set())
         found = {"NextNode"}
         found |= {"Delete"} if top.concept < 0 and not self.children(top) and len(self.there()) > 1 else set()
@@ -218,6 +226,7 @@ def agree(twin, state):
     assert state.concept[:nodes].tolist() == [node.concept for node in twin.nodes]
     assert [bool(flag & 2) for flag in state.flags[:nodes]] == [node.removed for node in twin.nodes]
     assert int(registers[2]) == len(twin.there())
+    assert int(registers[11]) == twin.actions
     assert int(_sigma(state)) == (-1 if twin.top is None else twin.top.number)
     if twin.stack:
         assert state.stack[: registers[0]].tolist() == [node.number for node in twin.stack]
@@ -240,8 +249,8 @@ LABELS = ["see-01", "thing", "name", '"Tom"', "-", "7"]
 ROLES = [":mod", ":ARG0", ":op", ":consist-of"]
 
 
-def options(*, loss=0, open_to_gold=0, reentrance=1, reach=6, span=4):
-    return [len(FORMS), loss, open_to_gold, reentrance, reach, span]
+def options(*, loss=0, open_to_gold=0, reentrance=1, reach=6, span=4, swaps=3, family=0, joint=0, groups=0):
+    return [len(FORMS), loss, open_to_gold, reentrance, reach, span, swaps, family, joint, groups]
 
 
 def words_of(heads, forms=None):

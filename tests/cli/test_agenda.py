@@ -80,6 +80,53 @@ def test_speed_is_tuned(run, trees):
     assert "warning: 8 sentences to measure with" in tuned.stderr
 
 
+@pytest.mark.jit
+def test_the_learner_time_and_threshold_of_tuning(run, trees):
+    plain, out = trees / "plain2.tw", trees / "fast2.tw"
+    run("train", "constituency", trees / "train.ptb", *ML, "--out", plain)
+    files = ("tune-speed", plain, trees / "dev.ptb", "--test", trees / "test.ptb", "--lose", 100, "--json")
+    choices = ("--learner", "i+", "--time", "pushes", "--delta", 6, "--lambda", 1e-3)
+    rows = json.loads(run(*files, *choices).stdout)["rows"]
+    assert [row["name"] for row in rows] == ["as it was", "A*₀", "0.001, Δ = 6"]
+    for search in ("ida-star", "ha-star"):
+        found = json.loads(run(*files, "--search", search, "--delta", 2, "--delta", 8, "--out", out).stdout)
+        names = [row["name"] for row in found["rows"]]
+        assert names == ["as it was", "A*₀", f"{search}, Δ = 2", f"{search}, Δ = 8"]
+        assert found["rows"][2]["pops"] <= found["rows"][3]["pops"]
+    [chosen] = [row for row in found["rows"] if row["chosen"]]
+    kept = ConstituencyParser.load(out)
+    assert kept.evaluate(trees / "test.ptb").f1 == chosen["f1"]
+    assert ("ha-star" in chosen["name"]) == (kept.search == "ha-star")
+
+
+@pytest.mark.jit
+def test_a_learner_for_priorities_in_training(run, trees):
+    files = ("train", "constituency", trees / "train.ptb", "--dev", trees / "dev.ptb", "--out", trees / "own.tw", *ML)
+    choices = ("--search", "agenda", "--tradeoff", 1e-3, "--time", "pushes", "--delta", 6)
+    run(*files, *choices, "--priority-learner", "apprenticeship")
+    parser = ConstituencyParser.load(trees / "own.tw")
+    about = parser.card_["priorities"]
+    assert (about["learner"]["name"], about["time"], about["max_gap"]) == ("apprenticeship", "pushes", 6.0)
+    assert parser.card_["scores"]["dev F1"] == parser.evaluate(trees / "dev.ptb").f1
+
+
+def test_what_cannot_be_tuned_together():
+    trials = tune_speed._trials
+    assert [name for name, *_ in trials("constituency", [0.1], [2.0, 4.0], "agenda", "I+", "pops")] == [
+        "0.1, Δ = 2",
+        "0.1, Δ = 4",
+    ]
+    assert trials("latent", [0.1], None, "agenda", "on-policy", "pops") == [("0.1", 0.1, {"learner": "on-policy"})]
+    for arguments, fact in (
+        (("latent", None, [2.0], "agenda", "on-policy", "pops"), "train constituency"),
+        (("latent", None, None, "ha-star", "on-policy", "pops"), "train constituency"),
+        (("constituency", None, None, "cky", "on-policy", "pops"), "one of: agenda, ida-star, ha-star"),
+        (("constituency", [0.1], None, "ida-star", "on-policy", "pops"), "ida-star learns nothing"),
+    ):
+        with pytest.raises(ConfigError, match=fact):
+            trials(*arguments)
+
+
 def test_little_was_measured(capsys):
     tune_speed._warn_of_chance(0.5, 200)
     assert capsys.readouterr().err == ""

@@ -120,7 +120,13 @@ def test_evaluate_a_model_and_a_file(run, amr, files, tmp_path):
     parsed = tmp_path / "parsed.amr"
     run("parse", amr, trees, "--out", parsed)
     other = json.loads(run("evaluate", parsed, gold, "--json").stdout)
+    unseen = scores.pop("unseen")  # which only the model knows
     assert {k: v for k, v in scores.items() if k != "model"} == {k: v for k, v in other.items() if k != "model"}
+    assert [(part["what"], part["sentences"], part["f1"]) for part in unseen] == [
+        ("words", 3, scores["f1"]),
+        ("concepts", 3, scores["f1"]),
+    ]
+    assert "unseen in training" in text
     named_txt = tmp_path / "parsed.txt"
     named_txt.write_text(parsed.read_text())
     assert json.loads(run("evaluate", named_txt, gold, "--task", "amr", "--json").stdout)["f1"] == scores["f1"]
@@ -159,6 +165,41 @@ def test_trace(run, amr, files):
     assert tsv.startswith("action\tgraph\n")
 
 
+def test_trace_of_the_expert(run, files):
+    """Without a model: the figures 4.3 to 4.9 of the thesis show such steps."""
+    gold, trees = files / "gold.amr", files / "trees.conllu"
+    traced = json.loads(run("trace", gold, "--trees", trees, "-n", "a.3", "-f", "json").stdout)
+    actions = [step["candidates"][step["chosen"]]["action"] for step in traced["steps"] if step["candidates"]]
+    assert [action for action in actions if "(" not in action and action != "Done"] == [
+        "Delete",
+        "NextNode",
+        "Delete",
+        "NextNode",
+        "NextEdge",
+        "NextEdge",
+        "NextNode",
+        "Reentrance",
+    ]
+    assert traced["steps"][-1]["measures"] == {"loss": 0.0}
+    slides = run("trace", gold, "--trees", trees, "-n", "a.2", "--style", "graphs").stdout
+    assert "~nummod (n0 / Two)" in slides
+    assert ":quant (n0 / 2)" in slides
+    assert re.search("leave out --system", run("trace", gold, "--trees", trees, "-s", "arc-eager", code=2).stderr)
+
+
+def test_expert(run, files, tmp_path):
+    gold, trees, out = files / "gold.amr", files / "trees.conllu", tmp_path / "expert.amr"
+    scores = json.loads(run("expert", gold, "--trees", trees, "--out", out, "--json").stdout)
+    assert scores["f1"] == 1.0
+    assert scores["settings"]["insert"] == "word"
+    assert json.loads(run("evaluate", out, gold, "--json").stdout)["f1"] == 1.0
+    tree = json.loads(run("expert", gold, "--trees", trees, "--no-reentrance", "--json").stdout)
+    assert tree["total_gold"] - tree["total_matched"] == 1  # the boy goes
+    assert "Smatch F1" in run("expert", gold, "--trees", trees).stdout
+    assert re.search(r"gold\.amr:3: .*dependency tree", run("expert", gold, code=2).stderr)
+    assert "strict, thesis, node" in run("expert", gold, "--trees", trees, "--swap", "x", code=2).stderr
+
+
 @pytest.fixture(scope="module")
 def tree_parser(tmp_path_factory, run, files):
     path = tmp_path_factory.mktemp("parser") / "parser.tw"
@@ -186,6 +227,37 @@ def test_from_words(run, amr, files, taggers, tree_parser):
     tags = [line.split("\t")[4] for line in tagged.stdout.splitlines() if line]
     assert len(tags) == 3
     assert set(tags) <= {"CD", "NNS", "VBP", "DT", "NN", "VBZ", "RB", "VB", ".", "TO"}  # those of training; no "_"
+
+
+def test_training_without_trees(run, files, taggers, tree_parser, tmp_path):
+    """Taggers and a parser make the trees, and the model has them with it."""
+    gold, out = files / "gold.amr", tmp_path / "amr.tw"
+    row = ("--tagger", taggers / "upos.tw", "--tagger", taggers / "xpos.tw", "--parser", tree_parser)
+    run("train", "amr", gold, "--dev", gold, *row, "-o", out, *QUICK)
+    values = json.loads(run("parse", out, "-", "-f", "json", input="Two dogs bark\n").stdout)
+    assert all({"lemma", "upos", "xpos", "head"} <= token.keys() for token in values["tokens"])
+    assert json.loads(run("evaluate", out, gold, "--json").stdout)["sentences"] == 3
+    said = run("train", "amr", gold, "--treebank", files / "trees.conllu", *row, "-o", out, code=2).stderr
+    assert "leave out --tagger" in said
+    said = run("train", "amr", gold, "--tagger", taggers / "upos.tw", "-o", out, code=2).stderr
+    assert "--parser" in said
+
+
+@pytest.mark.jit
+def test_training_with_a_treebank(run, files, tmp_path):
+    gold, out = files / "gold.amr", tmp_path / "amr.tw"
+    run("train", "amr", gold, "--treebank", files / "trees.conllu", "-o", out, *QUICK)
+    assert json.loads(run("evaluate", out, gold, "--json").stdout)["f1"] > 0.5
+    assert "σ" in run("trace", "--model", out, "--text", "Two dogs bark").stdout
+
+
+@pytest.mark.jit
+@pytest.mark.slow
+def test_training_without_anything_but_graphs(run, files, tmp_path):
+    gold, out = files / "gold.amr", tmp_path / "amr.tw"
+    with pytest.warns(UserWarning, match=r"built-in corpus.*--treebank"):
+        run("train", "amr", gold, "-o", out, *QUICK)
+    assert json.loads(run("parse", out, "-", "-f", "json", input="Two dogs bark\n").stdout)["nodes"]
 
 
 def test_compare_from_words(run, amr, files, taggers, tree_parser):
@@ -319,7 +391,6 @@ def test_trees_that_do_not_match(run, amr, files, tmp_path, change, message):
 
 
 def test_no_trees_and_no_gold(run, amr, files, tmp_path):
-    assert "add --trees" in run("train", "amr", files / "gold.amr", "-o", tmp_path / "x.tw", code=2).stderr
     said = run("parse", amr, "-", input="Two dogs bark\n", code=2).stderr
     assert re.search("<stdin>:1: .*dependency tree", said)
     assert "--trees" in said
@@ -403,7 +474,7 @@ def test_a_long_sentence(run, amr, tmp_path):
 def test_options_of_other_tasks(run, amr, files):
     trees = files / "trees.conllu"
     assert "leave them out" in run("trace", "--model", amr, trees, "--style", "edges", code=2).stderr
-    assert "are for AMR parsers; add --model" in run("trace", trees, "--style", "graphs", code=2).stderr
+    assert "not a graph" in run("trace", trees, "--style", "graphs", code=2).stderr
     assert "--k-best has no meaning for amr" in run("parse", amr, trees, "--k-best", 2, code=2).stderr
     assert "are for models, which parse" in run("compare", trees, trees, trees, "--trees", trees, code=2).stderr
 
@@ -411,4 +482,4 @@ def test_options_of_other_tasks(run, amr, files):
 def test_a_graph_alone_cannot_be_followed(run, files):
     said = run("trace", files / "gold.amr", code=2).stderr
     assert "gold.amr:3: this is a meaning graph" in said
-    assert "add --model with an AMR parser" in said
+    assert "add --trees" in said

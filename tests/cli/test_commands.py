@@ -14,7 +14,8 @@ import treewright
 from treewright.bundled import bundled_models
 from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
-from treewright.learners import irl_table, rl_table, table
+from treewright.learners import LEARNERS, irl_table, rl_table, table
+from treewright.learners.measured import measurements
 
 VERBS = ["demo", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
          "train latent", "tune-speed",
@@ -51,9 +52,14 @@ def test_usage_errors(run, args):
     assert "Traceback" not in run(*args, code=2).stderr
 
 
+NAMED = {name for name in LEARNERS if name != "imitation"}
+ZERO = {"gain": 0.0, "interval": 0.0, "times": 1.0, "pays": False}
+
+
 def test_learners(run):
-    tables = json.loads(run("learners", "--json").stdout)
-    assert tables == {
+    found = json.loads(run("learners", "--json").stdout)
+    evidence = {row["learner"]: (row.pop("needs"), row.pop("measured")) for rows in found.values() for row in rows}
+    assert found == {
         "imitation": table(),
         "beam": [
             {"learner": "early-update", "violation": "early", "source": "Collins & Roark 2004"},
@@ -63,8 +69,15 @@ def test_learners(run):
         "reinforcement": rl_table(),
         "counting": [{"learner": "maximum-likelihood", "source": "relative frequencies"}],
     }
+    assert all(set(measured) == {"tagging", "dependency"} for name, (_, measured) in evidence.items() if name in NAMED)
+    assert "--focus" in evidence["lols"][0]
+    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency"), ZERO))
+    assert "--beam" in evidence["max-violation"][0]
+    assert evidence["D+"][1] == {}
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
+    row = next(line for line in text.partition("When it pays")[2].splitlines() if line.startswith("lols"))
+    assert str(measurements("lols")["dependency"]) in row
 
 
 def test_info(run, model):

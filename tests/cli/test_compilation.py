@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from numba import njit
 
 from treewright.cli import console
 from treewright.cli.compilation import Compilation, watching
+from treewright.search import kernel
 
 
 @pytest.fixture
@@ -22,20 +22,22 @@ def said(monkeypatch):
 
 
 def compile_until(said, compilation):
-    compilation.on_start(None)
+    compilation(True)
     for _ in range(1000):
         if said:
             break
         time.sleep(0.01)
-    compilation.on_end(None)
+    compilation(False)
 
 
 @pytest.mark.jit
-def test_numba_tells():
+def test_the_compiler_tells(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+    @kernel
     def double(n):
         return n + n
 
-    double = njit(double)
     with watching() as compilation:
         assert (compilation.goes_on, compilation.seconds) == (False, 0.0)
         double(2)
@@ -47,11 +49,11 @@ def test_numba_tells():
 
 def test_functions_inside_functions_count_once():
     compilation = Compilation()
-    compilation.on_start(None)
-    compilation.on_start(None)
-    compilation.on_end(None)
+    compilation(True)
+    compilation(True)
+    compilation(False)
     assert compilation.goes_on
-    compilation.on_end(None)
+    compilation(False)
     assert not compilation.goes_on
 
 

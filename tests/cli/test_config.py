@@ -32,11 +32,15 @@ def test_the_options_of_a_task_are_the_settings_that_the_library_declares(task):
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_every_option_of_a_task_has_a_name_and_a_key_of_its_own(task):
+    """A setting of learners and of updates is one option, and has a key in both tables."""
     options = [*RUNNING, *task.options]
-    for names in ([option.parameter for option in options], [option.key for option in options]):
+    keys = [option.key for option in options]
+    assert len(keys) == len(set(keys))
+    shared = {option.parameter for option in task.table("learner")} & {o.parameter for o in task.table("update")}
+    once = [option for option in options if option.table != "update" or option.parameter not in shared]
+    flags = [flag for option in once for flags in option.setting.option_flags for flag in flags.split("/")]
+    for names in ([option.parameter for option in once], flags):
         assert len(names) == len(set(names))
-    flags = [flag for option in options for flags in option.setting.option_flags for flag in flags.split("/")]
-    assert len(flags) == len(set(flags))
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ class TestTraining:
             "grammar": {"vertical": 1, "horizontal": 2, "direction": "left", "tag_parents": True}, "lexicon": "word",
             "tags": "gold", "trained": "binary", "loss": "rules", "decoder": "max-rule", "prune": 1e-5,
             "max_gap": 30.0, "max_length": 8, "memory": 0.5, "seed": 3, "search": "cky", "tradeoff": None,
+            "shrink": True, "time": "pops", "priority_learner": "on-policy",
         }  # fmt: skip
         assert learner == {
             "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,
@@ -756,3 +757,33 @@ class TestTrace:
     def test_trees_without_a_model(self, run, data):
         message = run("trace", data / "test.ptb", code=2).stderr
         assert f"{data / 'test.ptb'}:1: this is a constituency tree" in message
+
+
+def test_the_setting_of_the_paper_is_what_the_page_says(run):
+    """The commands of docs/constituency.md resolve to Neu & Szepesvári's grammar, temperature and lists of trees."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "constituency.md").read_text(encoding="utf-8")
+    commands = [line for line in page.replace("\\\n", " ").splitlines() if "--out paper" in line]
+    configs = []
+    for command in commands:
+        words = command.removeprefix("$ treewright ").split()
+        configs.append(tomllib.loads(run(*words, "--print-config").stdout))
+    learners = [config["learner"] for config in configs]
+    assert [each["name"] for each in learners] == ["policy-matching", "maxent"]
+    assert learners[0]["temperature"] == 0.1
+    assert learners[1]["n_best"] == 50
+    for config, learner in zip(configs, learners, strict=True):
+        assert (config["grammar"], config["trained"], config["max_length"]) == ("v2h0", "binary", 15)
+        assert (config["shrink"], learner["averaged"], learner["normalise"]) == (False, False, True)
+        assert (learner["batch"], learner["l2"], learner["passes"], learner["step"]) == (0, 0.0, 100, "1/sqrt(k)")
+
+
+@pytest.mark.jit
+def test_a_user_is_told_when_a_latent_grammar_would_serve_better(run, data, tmp_path):
+    command = ("train", "constituency", data / "train.ptb", "--dev", data / "dev.ptb", "--out", tmp_path / "model.tw")
+    little = ("--passes", 1, "--step-size", 1e-6)  # learns nothing
+    said = run(*command, *little)
+    assert "train latent" in said.stderr
+    assert "0 %" in said.stderr
+    assert "dev F1 of counting" in said.stdout
+    assert "train latent" not in run(*command, *little, "--quiet").stderr
+    assert "train latent" not in run(*command, "-l", "maximum-likelihood").stderr

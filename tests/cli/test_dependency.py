@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.trees import SMALL, conllu
-from treewright.corpora import load_corpus
+from treewright.corpora import builtin_corpus, load_corpus, write_conllu
 from treewright.dependency import DependencyParser, score_dependencies
 
 # Each is a file, the line to blame, and what is said.
@@ -391,3 +391,24 @@ def test_learners_are_the_same(run):
     text = run("train", "dependency", "--help").stdout
     assert "--learner" in text
     assert "treewright train dependency" in text
+
+
+@pytest.mark.jit
+def test_learners_by_reinforcement(run, tmp_path):
+    write_conllu(builtin_corpus(train=30, dev=3, test=3).train, tmp_path / "train.conllu")
+    choices = ("--learner", "policy-gradient", "--passes", 2, "--trajectories", 1, "--step-size", 0.5, "--averaged")
+    command = ("train", "dependency", tmp_path / "train.conllu", "--features", "basic", "--bits", 10)
+    config = tomllib.loads(run(*command, *choices, "--print-config").stdout)
+    assert config["learner"]["name"] == "policy-gradient"
+    assert (config["learner"]["step_size"], config["learner"]["averaged"]) == (0.5, True)
+    assert "update" not in config["learner"]
+    run(*command, *choices, "--out", tmp_path / "model.tw")
+    assert "policy-gradient" in run("info", tmp_path / "model.tw").stdout
+
+
+def test_a_setting_of_learners_and_of_updates_goes_where_it_belongs(run):
+    config = tomllib.loads(run("train", "dependency", "--no-averaged", "--print-config").stdout)
+    assert config["learner"]["update"]["averaged"] is False
+    assert "averaged" not in config["learner"]
+    config = tomllib.loads(run("train", "dependency", "-l", "i+", "--averaged", "--print-config").stdout)
+    assert config["learner"]["averaged"] is True

@@ -238,7 +238,7 @@ class TestOutput:
         ((LECTURES, "-n", "1", "--moves", "LEFTARC"), "move 1, LEFTARC, is not possible there"),
         ((LECTURES, "-n", "1", "--moves", "JUMP"), "there is no move 'JUMP'"),
         ((LECTURES, "--gold"), "--gold is for models"),
-        ((LECTURES, "--style", "graphs"), "are for AMR parsers; add --model with one"),
+        ((LECTURES, "--style", "graphs"), "not a graph in PENMAN notation"),
         (("nix.conllu",), "nix.conllu"),
     ],
 )

@@ -21,6 +21,7 @@ EVERYTHING = """
 --column xpos --bits 11 --beam 2 --min-count 2 --seed 5
 --learner imitation --roll-in learned --roll-out expert --cost loss --data all --passes 1 --epochs 2
 --samples 2 --focus 1 --small-first 1 --alpha 3 --beta decay:0.1 -k 2 -p 0.2
+--expert-accuracy 0.9 --expert-errors systematic
 --update log-linear --margin 0.5 --step-size 0.2 --averaged
 """
 
@@ -156,7 +157,7 @@ def test_every_setting_reaches_the_model(run, data, tmp_path):
     assert params["learner"] == {
         "name": "imitation", "roll_in": "learned", "roll_out": "expert", "cost": "loss", "data": "all",
         "passes": 1, "epochs": 2, "samples": 2, "focus": 1, "small_first": 1, "alpha": 3, "beta": "decay:0.1",
-        "k": 2, "p": 0.2, "interpolation": 0.0,
+        "k": 2, "p": 0.2, "interpolation": 0.0, "expert_accuracy": 0.9, "expert_errors": "systematic",
         "update": {"name": "log-linear", "margin": 0.5, "step_size": 0.2, "averaged": True},
     }  # fmt: skip
 

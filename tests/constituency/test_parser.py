@@ -83,7 +83,7 @@ def test_it_learns_the_built_in_corpus(parser, corpus):
     scores = parser.evaluate(corpus[2])
     assert scores.f1 > 0.6
     assert parser.evaluate(corpus[0]).f1 > 0.9
-    assert parser.card_["scores"]["dev F1"] == max(p.score for p in parser.history_)
+    assert parser.card_["scores"]["dev F1"] >= max(p.score for p in parser.history_)
     assert parser.card_["scores"]["dev F1"] == pytest.approx(parser.evaluate(corpus[1]).f1)
     assert set(parser.card_["corpora"]) == {"train", "dev"}
     assert_trees(corpus[2], parser.parse(corpus[2]))
@@ -100,13 +100,27 @@ def test_relative_frequencies_are_what_all_learners_begin_with(counted, parser, 
     assert with_dev.card_["scores"]["dev F1"] == pytest.approx(counted.evaluate(corpus[1]).f1)
 
 
+def test_with_development_data_learned_weights_are_no_worse_there_than_counting(counted, corpus):
+    """Steps that are far too large spoil the weights: then some or all of the way back to counting is best."""
+    train, dev, _ = corpus
+    learner = {"name": "max-margin", "passes": 1, "step_size": 50.0}
+    spoiled, kept = (ConstituencyParser(learner=learner, shrink=shrink).fit(train, dev=dev) for shrink in (False, True))
+    before = counted.evaluate(dev).f1
+    assert spoiled.evaluate(dev).f1 < before <= kept.evaluate(dev).f1
+    assert spoiled.card_["scores"] == {"dev F1": spoiled.history_[0].score, "dev F1 of counting": before}
+    assert kept.card_["scores"] == {"dev F1": kept.evaluate(dev).f1, "dev F1 of counting": before}
+    share, far = kept.card_["strength"], spoiled.grammar_.weights - counted.grammar_.weights
+    assert share < 1.0
+    np.testing.assert_allclose(kept.grammar_.weights, counted.grammar_.weights + share * far)
+
+
 @pytest.mark.jit
 @pytest.mark.parametrize("trained", ["binary", "all"])
 @pytest.mark.parametrize("learner", [*IRL, "exact"])
 def test_every_method_learns(corpus, learner, trained):
     """Of its dissimilarity less is left; the Projection method's is of a mixture of trees, so its best pass counts."""
     settings = {"name": "maxent", "n_best": 0} if learner == "exact" else {"name": learner}
-    parser = ConstituencyParser("v1h0", learner={**settings, "passes": 6}, trained=trained)
+    parser = ConstituencyParser("v1h0", learner={**settings, "passes": 6}, trained=trained, shrink=False)
     parser.fit(corpus[0], dev=corpus[1])
     assert len(parser.history_) == 6
     assert parser.evaluate(corpus[1]).f1 == pytest.approx(max(p.score for p in parser.history_))

@@ -16,6 +16,7 @@ from numba import config as numba_config
 from tests.dependency import naive
 from tests.dependency.helpers import SYSTEMS, make_task, pack_trees
 from treewright.dependency.configuration import DEPTH, FRONT, WRONG_HEADS, WRONG_LABELS
+from treewright.dependency.systems import find_system
 from treewright.search import decode, interpreted, kernel, trajectory
 
 EXACT = [system for system in SYSTEMS if system.costs is not None]
@@ -190,6 +191,19 @@ def test_swap_builds_every_tree_of_five_words():
     packed = pack_trees(task, trees)
     for i, tree in enumerate(trees):
         assert tuple(gold_episode(task, packed, i).states[-1].heads[1:6].tolist()) == tree
+
+
+@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.jit)])
+def test_the_move_that_swap_estimates_to_cost_least_is_nearly_always_right(n):
+    """In all configurations of all trees; the test above says that it is always right on the way of the expert."""
+    swap, right = find_system("swap"), []
+    for (costs, _), (_, wanted) in compared(swap, n):
+        for k, moves in enumerate(configurations(swap, n).moves):
+            if moves:
+                chosen = costs[:, k, list(moves)].argmin(axis=1)
+                true_costs = np.array([wanted[k][move] for move in moves])
+                right += (true_costs[chosen, np.arange(len(costs))] == 0).tolist()
+    assert np.mean(right) > 0.97
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=by_name)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from tests.dependency.helpers import SMALL, sentence
 from treewright import load
 from treewright.corpora import Sentence, builtin_corpus
 from treewright.dependency import DependencyParser, check_trees, system_names
+from treewright.dependency.systems import find_system
 from treewright.errors import ConfigError, CorpusError
 from treewright.learners import LEARNERS, DAgger, Exploration
 
@@ -105,6 +109,34 @@ def test_crossing_arcs_are_learned_and_found_again():
     for system in ("arc-hybrid", "arc-eager", "arc-standard", "swap"):
         parser = make_parser(system=system, learner={**QUICK, "passes": 8}).fit(treebank)
         assert parser.evaluate(treebank).las == 1.0, system
+
+
+class Reached(Exception):
+    """Training would begin."""
+
+
+def test_a_learner_that_leaves_the_path_of_a_static_oracle_gets_a_warning(corpus, monkeypatch):
+    """And no other does: swap has an estimate, and exploration that follows only moves without cost stays on it."""
+
+    def reached(*arguments, **settings):
+        raise Reached
+
+    def begin(learner, **settings):
+        with pytest.raises(Reached):
+            make_parser(learner=learner, **settings).fit(corpus[0][:10])
+
+    monkeypatch.setattr("treewright.dependency.parser.train", reached)
+    with pytest.warns(UserWarning, match=r"'exploration' leaves: choose learner 'supervised', or oracle 'dynamic'"):
+        begin("exploration", oracle="static")
+    alone = replace(find_system("arc-hybrid"), name="alone", costs=None, least_loss=None)
+    for learner in ("dagger", "aggravate"):
+        with pytest.warns(UserWarning, match="or another system"):
+            begin(learner, system=alone)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        begin("exploration", system="swap")
+        begin({"name": "exploration", "p": 1.0}, oracle="static")
+        begin("supervised", oracle="static")
 
 
 def test_rare_liftings_keep_the_plain_label():

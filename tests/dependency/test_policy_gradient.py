@@ -80,3 +80,17 @@ def test_gradients_lie_where_scores_look_for_weights():
         assert kinds == {False, True}
     assert v[rolled.gradient.at] @ rolled.gradient.amount == pytest.approx(expected, rel=1e-4)
     assert rolled.accuracy.tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("learner", "least"), [("apprenticeship", 0.6), ("I+", 0.6), ("D-", 0.55)])
+def test_a_parser_learns_by_reinforcement(learner, least, tmp_path):
+    train, dev, test = builtin_corpus(train=150, dev=40, test=40)
+    parser = DependencyParser(learner={"name": learner, "passes": 3}, features="basic", bits=13).fit(train, dev=dev)
+    scores = parser.evaluate(test)
+    assert scores.las > least
+    assert [row.iteration for row in parser.history_] == [1, 2, 3]
+    assert parser.card_["scores"]["dev LAS"] == max(row.score for row in parser.history_)
+    loaded = DependencyParser.load(parser.save(tmp_path / "model.tw"))
+    assert loaded.evaluate(test).las == scores.las
+    assert loaded.resolved_config()["learner"]["name"] == learner

@@ -17,7 +17,7 @@ from treewright.learners.passes import (
     new_space,
 )
 from treewright.search import Packed
-from treewright.search.engine import MIX_PER_STEP, RollOut, Shard
+from treewright.search.engine import LEARNED, MIX_PER_STEP, RollOut, Shard
 from treewright.search.examples import Examples, new_log
 from treewright.search.running import as_policy, check_steps, kernel_for, prepare, sentences_of
 
@@ -62,7 +62,7 @@ def naive_imitate(
         while not episode.is_final():
             actions = episode.actions()
             if len(actions) > 1:
-                if t > 0 and roll_in == MIX_PER_STEP:
+                if t > 0 and roll_in in (LEARNED, MIX_PER_STEP):
                     actor = dice.actor(mixture, roll_in)
                 if roll_out is None:
                     costs = naive_costs(episode.expert_costs(), cost)

@@ -75,6 +75,21 @@ def test_with_a_score_the_first_of_the_best_is_kept():
     assert best_score(history) == 6.0
 
 
+@pytest.mark.parametrize(("patience", "made"), [(1, 3), (2, 4), (3, 9), (None, 9)])
+def test_patience_ends_training_after_passes_that_are_no_better(patience, made):
+    judged = iter([1.0, 2.0, 2.0, 1.0, 3.0, 3.0, 3.0, 4.0, 0.0])
+    assert len(passes(Sum(), 9, evaluate=lambda value: next(judged), patience=patience)) == made
+
+
+def test_patience_counts_the_passes_before_an_interruption(tmp_path):
+    judge = Judge({1: 1.0, 3: 2.0, 6: 2.0, 10: 2.0, 15: 9.0}.get, "dev")
+    whole = passes(Sum(), 5, evaluate=judge, patience=2)
+    passes(Sum(), 3, evaluate=judge, patience=2, checkpoint=tmp_path)
+    resumed = passes(Sum(), 5, evaluate=judge, patience=2, checkpoint=tmp_path, resume=True)
+    assert len(whole) == 4
+    assert without_time(resumed) == without_time(whole)
+
+
 def test_no_passes():
     learnable = Sum()
     assert passes(learnable, 0) == []

@@ -7,7 +7,7 @@ import pytest
 
 from tests.learners.naive import imitate, naive_imitate
 from tests.search.naive import Dice
-from tests.toys import CUE, FORK, Picking, Token, Track, random_picking, random_track
+from tests.toys import CUE, FORK, FREE, Picking, Token, Track, random_picking, random_track
 from treewright.errors import TaskError
 from treewright.learners.passes import (
     COST_OF_ACTION,
@@ -15,10 +15,10 @@ from treewright.learners.passes import (
     COST_OF_ORACLE,
     choose_next,
 )
-from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_ROLL, MIX_PER_STEP
+from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_ROLL, MIX_PER_STATE, MIX_PER_STEP
 
 WHO = {"expert": EXPERT, "learned": LEARNED, "mixed-per-step": MIX_PER_STEP, "mixed-per-roll": MIX_PER_ROLL}
-ROLL_OUTS = {**WHO, "both": BOTH, "none": None}
+ROLL_OUTS = {**WHO, "mixed-per-state": MIX_PER_STATE, "both": BOTH, "none": None}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_examples_equal_the_twin_for_each_roll_in_and_roll_out(corpora, corpus, 
         assert_same(seen, naive_imitate(packed, weights, [β, 1.0], *choices, seed=3, iteration=2))
 
 
-@pytest.mark.parametrize("roll_out", [MIX_PER_STEP, MIX_PER_ROLL, LEARNED, BOTH])
+@pytest.mark.parametrize("roll_out", [MIX_PER_STEP, MIX_PER_ROLL, MIX_PER_STATE, LEARNED, BOTH])
 def test_examples_equal_the_twin_for_a_mixture_of_many_policies_and_several_samples(corpora, roll_out):
     packed, mixture = corpora["track"], [0.2, 0.5, 1.0]
     weights = random_weights(packed, policies=2)
@@ -75,7 +75,9 @@ def test_without_roll_out_costs_come_from_the_oracle(corpora, cost):
         assert all(example.costs.count(0.0) == 1 for example in seen)
 
 
-@pytest.mark.parametrize("roll_out", ["expert", "learned", "mixed-per-step", "mixed-per-roll", "both"])
+@pytest.mark.parametrize(
+    "roll_out", ["expert", "learned", "mixed-per-step", "mixed-per-roll", "mixed-per-state", "both"]
+)
 @pytest.mark.parametrize("corpus", ["track", "track without partial loss"])
 @pytest.mark.parametrize("cut", [1, 2, 10])
 def test_focused_costing_equals_the_twin_with_and_without_partial_losses(corpora, corpus, roll_out, cut):
@@ -127,6 +129,18 @@ def test_mixed_roll_outs_cost_what_the_mixture_loses_on_average():
     assert per_roll == pytest.approx([0.0, 2.0, 2.0], abs=0.1)  # 1 or 3
     # 1, then: with ½ back on the track for good; else another error, and once more with ½
     assert per_step == pytest.approx([0.0, 1.75, 1.75], abs=0.1)
+
+
+def test_a_draw_for_all_actions_of_a_state_compares_like_with_like():
+    """A policy that errs at the last token whatever is done first: only if actions draw apart do their costs differ."""
+    packed = Track().pack([[Token(FREE, 0), Token(CUE, 1)]])
+    weights = np.zeros((1, 256, 4), np.float32)
+    weights[0, :, 0] = 1.0
+    for seed in range(40):
+        costs = imitate(packed, weights, [0.5, 1.0], EXPERT, MIX_PER_STATE, seed=seed)[0].costs
+        assert costs[:2] == [0.0, 0.0]
+    apart = [imitate(packed, weights, [0.5, 1.0], EXPERT, MIX_PER_ROLL, seed=seed)[0].costs for seed in range(40)]
+    assert {costs[0] for costs in apart} == {0.0, 1.0}
 
 
 def test_roll_ins_of_the_expert_never_leave_the_track_and_learned_ones_do(corpora):

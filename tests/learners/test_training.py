@@ -15,7 +15,9 @@ from treewright.learners import SEARN, DAgger, DetLOLS, Imitation, Supervised, V
 from treewright.learners.checkpoints import Judge
 from treewright.policies.linear import LinearTrainer
 from treewright.policies.updates import final_weights, learn_pass, make_update, new_model
+from treewright.search import decode
 from treewright.search.examples import Examples
+from treewright.search.weak_expert import weaken_expert
 
 BITS = 10
 
@@ -76,6 +78,28 @@ def test_small_sentences_come_first():
     short = Track().pack([track for n in (1, 2) for track in random_track(np.random.default_rng(n), 1, n)])
     assert lengths[:2] == short.lengths.tolist()
     assert history[0].decisions == train(Imitation(passes=1), short, bits=BITS).history[0].decisions
+
+
+def test_supervised_learning_with_small_sentences_first_ends_with_all_of_them(tmp_path):
+    """Each sentence is visited once, in the first pass that takes it; nothing is left out for good."""
+    sizes = [5, 1, 4, 2, 3, 6]
+    packed = Track().pack([track for n in sizes for track in random_track(np.random.default_rng(n), 1, n)])
+    learner = Supervised(passes=5, small_first=3)
+    trained = train(learner, packed, bits=BITS, checkpoint=tmp_path / "whole")
+    full = train(Supervised(passes=1), packed, bits=BITS).history[0].decisions
+    assert [row.examples for row in trained.history] == np.cumsum([row.decisions for row in trained.history]).tolist()
+    assert [row.decisions > 0 for row in trained.history] == [True] * 4 + [False]
+    assert trained.history[-1].examples == full
+    train(replace(learner, passes=4), packed, bits=BITS, checkpoint=tmp_path / "part")
+    assert_same_training(train(learner, packed, bits=BITS, checkpoint=tmp_path / "part", resume=True), trained)
+
+
+def test_first_visits_are_the_experts_in_later_passes_too(packed):
+    """As in the first pass: no learned policy decides what the data of the ``first`` visits is."""
+    settings = {"data": "first", "passes": 4, "small_first": 3}
+    one = train(Imitation(**settings), packed, bits=BITS)
+    other = train(Imitation(roll_in="learned", **settings), packed, bits=BITS)
+    assert_same_training(one, other)
 
 
 def test_mistakes_are_counted_for_each_example():
@@ -200,6 +224,19 @@ def test_the_first_iteration_follows_the_expert_where_nothing_is_learned_yet(pac
     policies = [train(learner, packed, bits=BITS).policy for learner in learners]
     for policy in policies[1:]:
         np.testing.assert_array_equal(policy.weights, policies[0].weights)
+
+
+@pytest.mark.parametrize("update", ["regression", "perceptron"])
+@pytest.mark.parametrize("roll_out", ["learned", "mixed-per-step", "mixed-per-roll", "mixed-per-state", "both"])
+def test_online_too_the_expert_stands_in_for_the_policy_in_the_first_pass(update, roll_out):
+    """Algorithm 3 of Goodman has π̂₀ = π*: no policy of zeros rolls in or out."""
+    packed = Track().pack(treacherous_track(np.random.default_rng(53), 12, 4))
+    lols = make_learner({"name": "lols", "passes": 1, "roll_out": roll_out, "update": update})
+    expert = Imitation(roll_out="expert", cost="loss", data="online", passes=1, update=update)
+    one, other = (train(learner, packed, bits=BITS) for learner in (lols, expert))
+    np.testing.assert_array_equal(one.policy.weights, other.policy.weights)
+    longer = (train(replace(learner, passes=2), packed, bits=BITS).policy.weights for learner in (lols, expert))
+    assert not np.array_equal(*longer)
 
 
 def test_det_lols_with_beta_1_is_aggravate_with_learned_roll_ins(packed):
@@ -347,3 +384,19 @@ def test_training_anew_forgets_its_checkpoint_but_touches_nothing_else_in_the_fo
 def test_a_checkpoint_holds_no_half_written_file(packed, tmp_path):
     train(DAgger(passes=2), packed, bits=BITS, checkpoint=tmp_path)
     assert not [*tmp_path.glob("*.tmp")]
+
+
+# ---- experts that err
+
+
+def test_roll_outs_learn_more_than_a_weak_expert_knows_and_supervised_learning_does_not():
+    """Errors wherever the first feature is the same: what imitates the expert learns them, losses show them."""
+    packed = Track().pack(random_track(np.random.default_rng(8), 40, 5))
+    weak = {"expert_accuracy": 0.5, "expert_errors": "systematic", "passes": 6}
+    expert = decode(weaken_expert(packed, 0.5, systematic=True), None).losses.sum()
+    losses = {
+        name: train({"name": name, **weak, **more}, packed, bits=BITS).policy.decode(packed).losses.sum()
+        for name, more in (("supervised", {}), ("lols", {"roll_out": "learned"}))
+    }
+    assert losses["lols"] < 0.5 * expert
+    assert losses["lols"] < 0.5 * losses["supervised"]

@@ -150,3 +150,12 @@ def test_threads_and_pieces_change_nothing(whole):
     assert whole(text, jobs=3).to_conllu() == alone
     pieces = Pipeline(whole.components).stream(iter(text))
     assert "".join(map(treewright.corpora.format_conllu, pieces)) == alone
+
+
+def test_models_can_be_kept_by_another_model(taggers, parser):
+    row = Pipeline(taggers, parser, {})
+    again = Pipeline.from_models(row.models(), {})
+    assert again.annotate(WORDS) == row.annotate(WORDS)
+    assert [type(each) for each in again.taggers] == [Tagger, Tagger]
+    assert type(again.parser) is DependencyParser
+    assert Pipeline.from_models(Pipeline(taggers).models()).parser is None

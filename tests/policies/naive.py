@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.policies import AROW, LogLinear, PassiveAggressive, Perceptron, Update
+from treewright.policies import AROW, LogLinear, PassiveAggressive, Perceptron, Regression, Update
 from treewright.policies.updates import Model, learn_pass
 from treewright.search import mix
 from treewright.search.examples import Examples
@@ -109,10 +109,26 @@ def naive_log_loss(w: Vector, vectors: list[Vector], costs: list[float], margin:
     return float(-np.log(p[np.array(costs) == min(costs)].sum()))
 
 
+def naive_regression(
+    update: Regression, w: Vector, spread: Vector, vectors: list[Vector], costs: list[float]
+) -> tuple[Vector, Vector]:
+    """One regression after the other: of the cost of each action, less the mean cost."""
+    capped = np.minimum(np.array(costs) - min(costs), update.cap)
+    for φ, target in zip(vectors, capped.mean() - capped, strict=True):
+        error = φ @ w - target
+        if abs(error) >= 0.001:
+            spread = spread + (error * φ) ** 2
+            steps = np.divide(update.step_size, np.sqrt(spread), out=np.zeros_like(w), where=φ > 0.0)
+            w = w - error * steps * (1.0 - np.exp(-steps.sum())) / steps.sum()
+    return w, spread
+
+
 def naive_update(
     update: Update, w: Vector, spread: Vector, vectors: list[Vector], costs: list[float]
 ) -> tuple[Vector, Vector]:
     """The weights and their spread after one example."""
+    if isinstance(update, Regression):
+        return naive_regression(update, w, spread, vectors, costs)
     scores = np.array([φ @ w for φ in vectors])
     found = naive_pair(update, scores, costs)
     if found is None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.policies.naive import Example, learn, naive_log_loss, naive_pair, naive_update
 from treewright.errors import ConfigError
-from treewright.policies import AROW, UPDATES, LogLinear, PassiveAggressive, Perceptron, make_update
+from treewright.policies import AROW, UPDATES, LogLinear, PassiveAggressive, Perceptron, Regression, make_update
 from treewright.policies.updates import Update, final_weights, new_model
 from treewright.search import mix
 
@@ -17,21 +17,20 @@ ROWS, WIDTH = 16, 5  # a fixed set of actions
 HASHED = 1024  # rows where actions carry structure, and there is one column
 COSTS = (0.0, 0.25, 1.0, 2.0, 3.0, 4.0)
 
-every_update = pytest.mark.parametrize(
-    "update",
-    [
-        Perceptron(),
-        Perceptron(margin=1.0),
-        Perceptron(margin=0.3),
-        PassiveAggressive(C=0.05),
-        PassiveAggressive(C=100.0),
-        AROW(),
-        AROW(r=0.5),
-        LogLinear(),
-        LogLinear(step_size=0.5, margin=0.0),
-    ],
-    ids=repr,
-)
+COMPARING = [  # those that compare actions
+    Perceptron(),
+    Perceptron(margin=1.0),
+    Perceptron(margin=0.3),
+    PassiveAggressive(C=0.05),
+    PassiveAggressive(C=100.0),
+    AROW(),
+    AROW(r=0.5),
+    LogLinear(),
+    LogLinear(step_size=0.5, margin=0.0),
+]
+REGRESSIONS = [Regression(), Regression(step_size=0.01, cap=2.5), Regression(averaged=False)]
+comparing_updates = pytest.mark.parametrize("update", COMPARING, ids=repr)
+every_update = pytest.mark.parametrize("update", [*COMPARING, *REGRESSIONS], ids=repr)
 fast = settings(max_examples=40, deadline=None)
 
 
@@ -119,7 +118,7 @@ def test_update_equals_its_twin_where_actions_have_features_of_their_own(update,
     check_against_twin(update, example, HASHED, 1, seed)
 
 
-@every_update
+@comparing_updates
 @given(example=fixed_examples(), cost=st.sampled_from(COSTS), seed=st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_nothing_is_learned_where_all_actions_cost_the_same(update, example, cost, seed):
@@ -183,7 +182,14 @@ def test_perceptron_converges_on_separable_data():
         scores = truth[features].sum(axis=0)
         if np.diff(np.sort(scores)[-2:])[0] > 0.5:
             examples.append(Example(features, list(range(WIDTH)), (scores < scores.max()).astype(float).tolist()))
-    updates = (Perceptron(), Perceptron(margin=1.0), PassiveAggressive(C=1.0), AROW(r=0.1), LogLinear(step_size=1.0))
+    updates = (
+        Perceptron(),
+        Perceptron(margin=1.0),
+        PassiveAggressive(C=1.0),
+        AROW(r=0.1),
+        LogLinear(step_size=1.0),
+        Regression(averaged=False),
+    )
     for update in updates:
         model = new_model(update, ROWS, WIDTH)
         mistakes = [learn(update, model, examples) for _ in range(60)]
@@ -345,6 +351,64 @@ def test_log_linear_survives_scores_that_would_overflow():
         assert (model.weights[3, 1] > -1e6) == (costs[1] == 0.0)
 
 
+# ---- regression
+
+
+@given(fixed_examples(2), st.sampled_from([0.5, 1.0, 4.0]), st.integers(0, 1000))
+@fast
+def test_regression_moves_each_score_towards_its_target_and_not_beyond_it(example, cap, seed):
+    update = Regression(cap=cap)
+    model = random_model(update, ROWS, WIDTH, seed)
+    vectors = example.vectors(ROWS, WIDTH)  # no two of them share a weight
+    capped = np.minimum(np.array(example.costs) - min(example.costs), cap)
+    before = np.array([φ @ dense(model.weights) for φ in vectors])
+    learn(update, model, [example])
+    after = np.array([φ @ dense(model.weights) for φ in vectors])
+    for old, new, target in zip(before, after, capped.mean() - capped, strict=True):
+        if abs(old - target) < 0.001:
+            assert new == old
+        else:
+            assert abs(new - target) < abs(old - target)
+            assert (new - target) * (old - target) >= -1e-6
+
+
+def test_a_regression_step_is_the_same_as_many_small_ones():
+    """The importance-aware step is the limit of gradient descent with the same steps for each weight."""
+    rate, squares, start, target = 0.3, np.array([4.0, 1.0, 9.0]), np.array([0.5, -0.25, 1.0]), -0.5
+    update = Regression(step_size=rate, cap=10.0)
+    model = new_model(update, ROWS, WIDTH)
+    model.weights[:3, 0], model.spread[:3, 0] = start, squares
+    learn(update, model, [Example([0, 1, 2], [0, 1], [1.0, 0.0])])
+    w, steps = start.copy(), rate / np.sqrt(squares + (start.sum() - target) ** 2)
+    for _ in range(100_000):
+        w -= steps * (w.sum() - target) / 100_000
+    np.testing.assert_allclose(model.weights[:3, 0], w, atol=1e-4)
+
+
+def test_regression_averages_noise_out_where_margins_take_the_smallest_cost_for_the_truth():
+    """Action 0 costs 0.5 always, action 1 nothing in two of three cases and 2 in the others: action 0 is better."""
+    rng = np.random.default_rng(3)
+    examples = [two_actions([0.5, 2.0 if rng.random() < 1 / 3 else 0.0]) for _ in range(3000)]
+    preferred = {}
+    for update in (Regression(cap=2.0), AROW()):
+        model = new_model(update, ROWS, WIDTH)
+        learn(update, model, examples)
+        weights = final_weights(model, update)
+        preferred[update.name] = int(np.argmax(weights[3, :2] + weights[4, :2]))
+        if update.name == "regression":
+            # E[c] is 0.5 and 2/3, and the target is their mean less each of them
+            assert (2 * weights[3, :2]).tolist() == pytest.approx([1 / 12, -1 / 12], abs=0.05)
+    assert preferred == {"regression": 0, "arow": 1}
+
+
+def test_regression_learns_that_nothing_matters_where_all_actions_cost_the_same():
+    model = new_model(Regression(), ROWS, WIDTH)
+    model.weights[[3, 4]] = 0.5
+    assert learn(Regression(), model, [two_actions([1.0, 1.0])] * 100) == 0.0
+    assert np.abs(model.weights[3, :2]).max() < 0.01
+    assert (model.weights[3, 2:] == 0.5).all()
+
+
 # ---- averaging
 
 
@@ -421,6 +485,7 @@ def test_settings_are_known_by_their_old_names():
         {"name": "log-linear", "step_size": 0.0},
         {"name": "log-linear", "step_size": float("nan")},
         {"name": "perceptron", "margin": -0.1},
+        {"name": "regression", "cap": 0.0},
     ],
 )
 def test_settings_without_sense_are_refused(settings):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treewright.search import Packed, mix
-from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_STEP
+from treewright.search.engine import BOTH, EXPERT, LEARNED, MIX_PER_ROLL, MIX_PER_STATE
 from treewright.search.hashing import seed_random, uniform
 
 THE_EXPERT = -1
@@ -92,6 +92,9 @@ class Episode:
     def loss(self) -> float:
         return float(self.task.loss(self.x, self.state))
 
+    def is_whole(self) -> bool:
+        return bool(self.task.is_whole(self.x, self.state))
+
     def partial_loss(self) -> float:
         return float(self.task.partial_loss(self.x, self.state))
 
@@ -127,17 +130,19 @@ class Dice:
 def naive_finish(
     episode: Episode, weights: Any, mixture: list[float], who: int, dice: Dice, cut: int = 0
 ) -> tuple[Episode, int]:
-    """Run an episode to its end (or its cut); the episode then, and the steps taken."""
+    """Run an episode to its end (or its cut, in whole actions); the episode then, and the steps taken."""
     actor, steps = dice.actor(mixture, who), 0
+    taken = 0 if episode.is_whole() else -1
     while not episode.is_final():
-        if cut and steps >= cut:
+        if cut and taken >= cut:
             if episode.partial_loss() >= 0.0:
                 break
             actor = THE_EXPERT
-        elif steps and who == MIX_PER_STEP:
+        elif steps and who != MIX_PER_ROLL:
             actor = dice.actor(mixture, who)
         episode = episode.after(episode.decision(weights, actor))
         steps += 1
+        taken += episode.is_whole()
     return episode, steps
 
 
@@ -159,6 +164,13 @@ def naive_deviation_costs(
     episode: Episode, weights: Any, mixture: list[float], who: int, dice: Dice, samples: int = 1, cut: int = 0
 ) -> list[float]:
     """The mean loss after each action, less the lowest."""
+    if who == MIX_PER_STATE:
+        totals = np.zeros(len(episode.actions()))
+        for _ in range(samples):
+            actor = EXPERT if dice.actor(mixture, MIX_PER_STATE) == THE_EXPERT else LEARNED
+            afters = [episode.after(action) for action in episode.actions()]
+            totals += [naive_rollout(after, weights, mixture, actor, dice, cut) for after in afters]
+        return ((totals - totals.min()) / samples).tolist()
     means = []
     for action in episode.actions():
         after, β = episode.after(action), mixture[0]

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import pickle
-
-import numba
 import numpy as np
 import pytest
-from numba.core.caching import IndexDataCacheFile
 
 from tests.toys import Picking, Track, random_picking, random_track
-from treewright.search import compiled, interpreted, mix, numba_internals
+from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
-from treewright.search.compiling import kernel
-from treewright.search.decoding import decode_pass
+from treewright.search.compiling import is_disabled, kernel
 
 
 @compiled
@@ -96,7 +91,7 @@ def test_plain_functions_are_their_own_twins_in_effect():
 
 @pytest.mark.jit
 def test_helpers_are_compiled_unless_the_compiler_is_off():
-    assert not numba.config.DISABLE_JIT
+    assert not is_disabled()
     assert is_compiled(triple)
     assert is_compiled(entry)
 
@@ -118,41 +113,3 @@ def test_a_plain_task_has_the_same_data_and_interpreted_functions(task, corpus):
     assert plain.features(packed.instance(0), state, twin) == n
     assert out.tolist() == twin.tolist()
     assert not is_compiled(plain.features.__globals__["cross2"])
-
-
-@pytest.mark.jit
-def test_no_two_compiled_variants_share_a_file():
-    """Else two processes that compile at once could put one's code in the place of the other's."""
-    files = decode_pass._cache._cache_file
-    assert files._data_name(1) != files._data_name(1)
-    assert files._data_name(1).endswith(".nbc")
-
-
-@pytest.mark.parametrize("trouble", [AttributeError, ImportError, EOFError, ValueError, pickle.UnpicklingError])
-@pytest.mark.parametrize("what", ["_load_index", "_load_data"])
-def test_compiled_code_that_cannot_be_read_counts_as_absent(trouble, what, tmp_path, monkeypatch):
-    def fail(*arguments):
-        raise trouble("no such thing any more")
-
-    files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
-    files.save("key", "data")
-    assert files.load("key") == "data"
-    monkeypatch.setattr(IndexDataCacheFile, what, fail)
-    assert files.load("key") is None
-
-
-def test_variants_of_older_code_are_removed(tmp_path):
-    files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
-    for key in (("int64", "old"), ("float64", "old"), ("int64", "new")):
-        files.save(key, "data")
-    assert files.load(("int64", "old")) is None
-    assert files.load(("int64", "new")) == "data"
-    assert len(list(tmp_path.glob("*.nbc"))) == 1
-
-
-def test_variants_of_several_functions_of_one_name_are_kept(tmp_path):
-    files = numba_internals.KernelFiles(str(tmp_path), "kernel", "stamp")
-    files.one_function = False
-    for key in (("int64", "one"), ("int64", "two")):
-        files.save(key, "data")
-    assert files.load(("int64", "one")) == files.load(("int64", "two")) == "data"

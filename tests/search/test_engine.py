@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.search.naive import Episode, every_episode, naive_beam, naive_decode
-from tests.toys import Picking, Track, random_picking, random_track
+from tests.toys import CUE, Picking, Token, Track, random_picking, random_track
 from treewright.errors import TaskError
 from treewright.search import Task, decode, trajectory
 from treewright.search.beams import beam_pass, new_beam
@@ -100,6 +100,21 @@ def test_policies_act_as_often_as_their_shares_say():
     said = np.array([learned.state(i).labels[0] - 1 for i in range(n)])[choosy]
     assert np.mean(said == 1) == pytest.approx(0.2, abs=0.04)  # 0.1 of the 0.5 that is left
     assert np.mean(said == 2) == pytest.approx(0.8, abs=0.04)
+
+
+def test_a_mixture_draws_a_member_for_every_decision_and_not_once_a_sentence():
+    """As SEARN's docstring says: with two members that always disagree, one sentence has labels of both."""
+    n, sentences = 12, 200
+    packed = Track().pack([[Token(CUE, 0)] * n] * sentences)
+    weights = np.zeros((2, 256, 4), np.float32)
+    weights[0, :, 1], weights[1, :, 2] = 1.0, 1.0
+    for labels in (
+        decode(packed, weights, mixture=(0.0, 0.3, 1.0), seed=3).field("labels")[0].reshape(sentences, n) - 1,
+        np.array([trajectory(packed, i, weights, mixture=(0.0, 0.3, 1.0)).actions for i in range(sentences)]),
+    ):
+        assert np.mean(labels == 1) == pytest.approx(0.3, abs=0.04)
+        # independent draws: neighbours are the same with probability .3² + .7², not 1
+        assert np.mean(labels[:, 1:] == labels[:, :-1]) == pytest.approx(0.58, abs=0.04)
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from numba import typeof
 
 from treewright.search.compiling import compiled, kernel
 from treewright.search.kinds import Kind
@@ -66,8 +67,9 @@ def test_types_differ_where_functions_do():
             for i in range(values.shape[0]):
                 values[i] = twice(values[i]) + values[i]
 
-    assert len({Doubling()._numba_type(), Sorting()._numba_type(), Tripling()._numba_type()}) == 3
-    assert Doubling()._numba_type() == Doubling._numba_type()
+    assert len({kind().static_key() for kind in (Doubling, Sorting, Tripling)}) == 3
+    assert len({typeof(kind()) for kind in (Doubling, Sorting, Tripling)}) == 3
+    assert typeof(Doubling()) == typeof(Doubling())
 
 
 @pytest.mark.jit

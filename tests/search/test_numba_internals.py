@@ -66,18 +66,18 @@ def test_this_version_of_numba_has_the_private_parts_that_are_used():
 
 def test_helpers_become_no_machine_code_and_literals_no_variants():
     assert outer(5) == 50
-    [result] = outer.overloads.values()
+    [result] = outer.dispatcher.overloads.values()
     assert isinstance(result.library, KernelLibrary)
     for helper in (scaled, sums):
-        assert not helper.overloads
-        [part] = helper.part.overloads.values()
+        assert not helper.dispatcher.overloads
+        [part] = helper.dispatcher.part.overloads.values()
         assert isinstance(part.library, PartLibrary)
         assert part.library.get_pointer_to_function(part.fndesc.llvm_func_name) == 0
 
 
 def test_only_the_kernel_can_be_seen_from_outside():
     outer(5)
-    [result] = outer.overloads.values()
+    [result] = outer.dispatcher.overloads.values()
     seen = [f.name for f in result.library.get_defined_functions() if f.linkage.name != "internal"]
     assert seen == [result.fndesc.llvm_cpython_wrapper_name]
     assert code_digest(outer.py_func) in result.fndesc.llvm_func_name
@@ -109,7 +109,7 @@ def test_inlined_helpers_leave_no_call():
         return total
 
     assert halves(9) == sum(k + (9 - k) // 2 + k // 2 for k in range(9))
-    [result] = halves.overloads.values()
+    [result] = halves.dispatcher.overloads.values()
     assert not [f.name for f in result.library.get_defined_functions() if "middle" in f.name]
 
 
@@ -167,15 +167,15 @@ sys.modules["treewright.search.numba_internals"] = None  # as if Numba had chang
 import warnings
 warnings.simplefilter("error")
 import numpy as np
+from treewright.search import Task, compiled, inlined, kernel
+from treewright.search.compiling import numba_internals
+
 try:
-    import treewright.search
+    numba_internals()
 except UserWarning as warning:
     print(warning)
 warnings.simplefilter("ignore")
-from treewright.search import Task, compiled, inlined, kernel
-from treewright.search.compiling import internals
-
-assert internals is None
+assert numba_internals() is None
 
 @inlined
 def middle(a, b):

@@ -81,7 +81,7 @@ def test_the_expert_pays_nothing(packed):
     assert state.errors[0] == 0
 
 
-def test_of_a_mixture_one_policy_is_drawn_as_in_decoding():
+def test_of_a_mixture_a_policy_is_drawn_for_each_decision_as_in_decoding():
     packed, mixture = TRACKS[0], [0.0, 0.5, 1.0]
     weights = weights_of(packed, 7, policies=2)
     finals = set()
@@ -90,7 +90,7 @@ def test_of_a_mixture_one_policy_is_drawn_as_in_decoding():
         [(last, _)] = naive_decode(packed, weights, mixture, seed=seed)
         np.testing.assert_array_equal(state.labels, packed.task.state_view(last.buffer, len(state.labels)).labels)
         finals.add(tuple(state.labels))
-    assert len(finals) == 2
+    assert len(finals) > 2
 
 
 class Endless(Task):

@@ -8,18 +8,18 @@ import threading
 import time
 
 import pytest
-from numba.core.event import trigger_event
 
+from treewright.search.compiling import compilations
 from treewright.search.threads import is_compiling, thread_pool
 
 COMPILES_FOR_A_MINUTE = """
 import sys, threading, time
-from numba.core.event import trigger_event
 from treewright.cli import main
+from treewright.search.compiling import compilations
 from treewright.search.threads import is_compiling
 
 def compile():
-    with trigger_event("numba:compile"):
+    with compilations.recorded():
         time.sleep(60)
 
 def interrupted(**_):
@@ -49,7 +49,7 @@ def test_an_interruption_does_not_wait_for_the_compiler():
     started, compiled = threading.Event(), threading.Event()
 
     def compile():
-        with trigger_event("numba:compile"):
+        with compilations.recorded():
             started.set()
             compiled.wait(30)
 

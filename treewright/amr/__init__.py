@@ -18,6 +18,7 @@ from treewright.amr.parser import AMRParser
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import PartScore, SmatchScores, compare_smatch, score_smatch
 from treewright.amr.smatch import PACKAGE, VANILLA, HillClimbing, Matches, match
+from treewright.amr.unseen import UnseenScore
 from treewright.amr.wording import read_verbalisations
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PartScore",
     "RuleAligner",
     "SmatchScores",
+    "UnseenScore",
     "collapse_ops",
     "compare_smatch",
     "join_trees",

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from treewright.amr.concepts import FORMS, Forms, clean_concept, is_constant
 from treewright.amr.graphs import number_ops
+from treewright.amr.losses import coded_graph, label_codes, role_codes
 from treewright.amr.preparation import GoldTree, Word
-from treewright.amr.task import GraphParsing, edge_hash, node_hash
+from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
     DELETED,
     EXTRA,
@@ -43,7 +44,7 @@ from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
 from treewright.models import pack_strings, unpack_strings
 from treewright.search import Packed, Trajectory, string_hash
 
-__all__ = ["Encoder", "Example", "Parameters"]
+__all__ = ["Encoder", "Example", "Parameters", "lemma_of"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -110,8 +111,8 @@ class Encoder:
         for example in examples:
             gold = example.gold
             for word in example.words:
-                self.lemma_counts[_lemma(word)] += 1
-                self.keys.setdefault(_lemma(word), len(self.keys))
+                self.lemma_counts[lemma_of(word)] += 1
+                self.keys.setdefault(lemma_of(word), len(self.keys))
             if gold is None:
                 continue
             for label in gold.labels:
@@ -239,6 +240,8 @@ class Encoder:
         sorts = [1 if _SENSE.search(label) else 2 if is_constant(label) else 0 for label in self.labels]
         tables["concept_sorts"] = np.array(sorts, np.int32)
         tables["concept_classes"] = np.searchsorted([1, 2, 5, 20], counts, side="right").astype(np.int32)
+        tables["label_codes"] = np.array(label_codes([*self.labels]), np.int32)
+        tables["role_codes"] = np.array(role_codes([*self.roles]), np.int32)
         return tables
 
     def pack(self, examples: Sequence[Example], options: Sequence[int]) -> tuple[Packed, list[list[str]]]:
@@ -278,29 +281,31 @@ class Encoder:
             realised += map(label_number, concepts)
             candidates += self._candidates(word, concepts, names)
             firsts.append(len(candidates))
+        gold = self._gold_arrays(example, label_number)
         return {
             "heads": [word.head for word in words],
             "order": _children_first([word.head for word in words]),
-            "lemmas": [string_hash(_lemma(word)) for word in words],
+            "lemmas": [string_hash(lemma_of(word)) for word in words],
             "words": [string_hash(word.form.lower()) for word in words],
             "tags": [string_hash(word.xpos if word.xpos != "_" else word.upos) for word in words],
             "relations": [string_hash(word.relation) for word in words],
             "entities": [string_hash(word.entity or _shape(word.form)) for word in words],
             "suffixes": [string_hash(word.lemma[-3:]) for word in words],
-            "keys": [self.keys.get(_lemma(word), _UNSEEN) for word in words],
+            "keys": [self.keys.get(lemma_of(word), _UNSEEN) for word in words],
             "sentence": [example.signs, example.number],
             "candidates": candidates,
             "candidate_edges": firsts,
             "realised": realised,
             "known_forms": known,
-            **self._gold_arrays(example, label_number),
+            **gold,
+            "own_codes": label_codes([*local]),
         }
 
     def _candidates(self, word: Word, concepts: Sequence[str | None], names: Sequence[str]) -> list[int]:
         """The forms to offer: those of the lemma, and the usual ones if the lemma is rare; each concept once."""
-        key = self.keys.get(_lemma(word), _UNSEEN)
+        key = self.keys.get(lemma_of(word), _UNSEEN)
         seen = [form for form, _ in self.parameters.forms.get(key, Counter()).most_common()]
-        rare = self.lemma_counts[_lemma(word)] < _RARE
+        rare = self.lemma_counts[lemma_of(word)] < _RARE or bool(word.stand_in)
         found: dict[str, int] = {}
         for form in [*seen, *(self.forms.usual(word, concepts) if rare else [LEMMA])]:
             concept = concepts[form] if form < len(FORMS) else names[form - len(FORMS)]
@@ -312,27 +317,27 @@ class Encoder:
         gold = example.gold
         if gold is None or example.gold_of is None:
             empty: list[int] = []
-            names = ("gold_label", "gold_parent", "gold_role", "gold_edges", "gold_entries")
-            return {"gold_of": [-1] * len(example.words), **dict.fromkeys(names, empty)}
+            names = [name for name in GraphParsing.instance if name.startswith("gold_")]
+            return {**dict.fromkeys(names, empty), "gold_of": [-1] * len(example.words)}
         labels = [label_number(label) for label in gold.labels]
         roles = [self.role_number(role) for role in gold.roles]
         edges: list[int] = []
-        entries = [int(node_hash(label)) for label in labels]
         for node, (parent, role) in enumerate(zip(gold.parents, roles, strict=True)):
             if parent >= 0:
                 edges += [parent, role, node, node, role ^ 1 if role >= 0 else role, parent]
-                entries.append(int(edge_hash(labels[parent], role, labels[node])))
         for source, name, target in gold.further:
             role = self.role_number(name)
             edges += [source, role, target, target, role ^ 1 if role >= 0 else role, source]
-            entries.append(int(edge_hash(labels[source], role, labels[target])))
+        coded = coded_graph(gold.graph)
         return {
             "gold_of": example.gold_of,
             "gold_label": labels,
             "gold_parent": gold.parents,
             "gold_role": roles,
             "gold_edges": edges,
-            "gold_entries": sorted(entries),
+            "gold_entries": coded.entries,
+            "gold_labels": coded.labels,
+            "gold_links": coded.links,
         }
 
     # ---- graphs out of states
@@ -380,8 +385,9 @@ class Encoder:
         )
 
 
-def _lemma(word: Word) -> str:
-    return "#" if word.number is not None and word.upos == "NUM" else word.lemma
+def lemma_of(word: Word) -> str:
+    """The lemma that features and tables know: one for all numbers, and the stand-in of an unseen one (§4.8)."""
+    return "#" if word.number is not None and word.upos == "NUM" else word.stand_in or word.lemma
 
 
 def _inserted(label: str) -> str:

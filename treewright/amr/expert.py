@@ -23,6 +23,7 @@ from treewright.amr.transitions import (
     HAS_ABOVE,
     INSERT,
     INSERT_LEAF,
+    JOINT,
     KAPPA,
     KEEP,
     LABELLING,
@@ -40,14 +41,16 @@ from treewright.amr.transitions import (
     REENTRANCE,
     REPLACE_HEAD,
     SWAP,
-    SWAPPED,
     TARGET,
     action_of,
     beta,
     child_count,
     concept_of,
+    has_parameter,
     is_target,
     may_insert,
+    may_insert_leaf,
+    may_swap,
     sigma,
     standing_for,
 )
@@ -106,7 +109,7 @@ def _edge_kind(x: Any, state: Any, top: int, child: int) -> int:
         return np.int64(REPLACE_HEAD)
     if gold < 0 or below < 0 or x.gold_parent[below] == gold:
         return np.int64(NEXT_EDGE)
-    if x.gold_parent[gold] == below and not state.flags[top] & SWAPPED:
+    if x.gold_parent[gold] == below and may_swap(x, state, top, child):
         return np.int64(SWAP)
     above = np.int64(x.gold_parent[below])
     if above >= 0 and standing_for(state, above) >= 0 and _right_parent(x, state, child) >= 0:
@@ -149,7 +152,7 @@ def _leaf(x: Any, state: Any, top: int) -> int:
     for below in range(x.gold_parent.shape[0]):
         if x.gold_parent[below] != gold or _has_words(x, state, np.int64(below)):
             continue
-        if may_insert(x, state, top, np.int64(x.gold_label[below])):
+        if may_insert_leaf(x, state, top, np.int64(x.gold_label[below])):
             for pair in range(x.leaf_pairs.shape[0] // 2):
                 if x.leaf_pairs[2 * pair] == x.gold_role[below] and x.leaf_pairs[2 * pair + 1] == x.gold_label[below]:
                     return np.int64(pair)
@@ -200,23 +203,26 @@ def expert_kind(x: Any, state: Any) -> int:
 
 
 @lean
-def expert_parameter(x: Any, state: Any) -> int:
-    """The expert's parameter for the chosen action, which need not be the expert's; −1: any parameter is as good."""
-    top, pending = sigma(state), state.registers[PENDING] - 1
-    if pending + 1 == LABELLING:
+def expert_parameter(x: Any, state: Any, kind: int) -> int:
+    """The expert's parameter for an action, which need not be the expert's; −1: any parameter is as good.
+
+    ``kind`` is the kind of the action, or ``LABELLING − 1`` for the role of an edge of the second phase.
+    """
+    top = sigma(state)
+    if kind == LABELLING - 1:
         return _role(x, state, top, np.int64(state.registers[KAPPA]))
-    if pending == NEXT_EDGE:
+    if kind == NEXT_EDGE:
         return _role(x, state, top, beta(state))
-    if pending == NEXT_NODE:
+    if kind == NEXT_NODE:
         if state.concept[top] >= 0:
             return np.int64(KEEP)
         return _form_of(x, top, np.int64(x.gold_label[state.gold[top]])) if state.gold[top] >= 0 else np.int64(LEMMA)
-    if pending == REATTACH:
+    if kind == REATTACH:
         child = beta(state)
         return _right_parent(x, state, child) if state.gold[child] >= 0 else np.int64(NOTHING)
-    if pending == INSERT:
+    if kind == INSERT:
         return _above(x, state, top)
-    if pending == INSERT_LEAF:
+    if kind == INSERT_LEAF:
         return _leaf(x, state, top)
     return _reentrant(x, state, top)
 
@@ -224,15 +230,17 @@ def expert_parameter(x: Any, state: Any) -> int:
 @lean
 def expert_action(x: Any, state: Any) -> int:
     """The expert's action in a state; −1: any parameter is as good."""
-    pending = np.int64(state.registers[PENDING])
+    pending, joint = np.int64(state.registers[PENDING]), x.options[JOINT] != 0
+    kind: Any = pending - np.int64(1)
     if pending == 0:
-        return action_of(expert_kind(x, state), 0)
-    param = expert_parameter(x, state)
+        kind = expert_kind(x, state)
+        if not joint or not has_parameter(kind):
+            return action_of(kind, 0)
+    param = expert_parameter(x, state, kind)
     if param < 0:
         return np.int64(NOTHING)
-    kind = pending - np.int64(1)
     if pending == LABELLING:
         kind = np.int64(NEXT_EDGE)
-    elif kind in (REATTACH, REENTRANCE):
+    elif kind in (REATTACH, REENTRANCE) and not joint:
         kind = np.int64(TARGET)
     return action_of(kind, param + np.int64(1))

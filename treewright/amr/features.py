@@ -2,6 +2,9 @@
 
 A feature is a number, hashed from the number of its template and its values. The attributes of words are hashes of
 strings; the lemma of an inserted node is its concept, and its other attributes mark it as inserted.
+
+Some features belong to a *group* (:data:`GROUP_NAMES`), which can be left out. If an action and its parameter are one
+choice, all features are those of actions: a node κ is described by its own features, because its number has no meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import numpy as np
 from treewright.amr.transitions import (
     DELETED,
     FORMS,
+    GROUPS,
     INSERTED,
+    JOINT,
     KAPPA,
     KEEP,
     LABELLING,
@@ -26,19 +31,40 @@ from treewright.amr.transitions import (
     REATTACH,
     REENTRANCE,
     STEPS,
+    TARGET,
     beta,
     concept_of,
     is_above,
+    kind_of,
     param_of,
     sigma,
     tree_distance,
 )
 from treewright.search import cross2, cross3
 from treewright.search.compiling import lean
+from treewright.search.hashing import mix
 
-__all__ = ["MOST_FEATURES", "action_features", "state_features"]
+__all__ = ["GROUP_NAMES", "MOST_FEATURES", "action_features", "state_features"]
 
-MOST_FEATURES = 160
+MOST_FEATURES = 280  # of a state and of a node κ together
+GROUP_NAMES = {
+    "actions": "the last four actions",
+    "words": "words, where they are not their lemmas",
+    "merged": "nodes that ReplaceHead merged into another one",
+    "deleted": "nodes that were deleted below another one",
+    "children": "the other children, and their roles",
+    "paths": "paths and distances between two nodes",
+    "entities": "named entities, or the shapes of words",
+    "concepts": "concepts that nodes have already",
+    "signs": "whether the sentence has a question mark, an exclamation mark, quotes",
+    "suffixes": "the last letters of the lemma",
+    "neighbours": "the lemmas before and after",
+}
+"""The groups of features that can be left out. The last four are added here; the others are in Table 4.2."""
+
+(_ACTIONS, _WORDS, _MERGED_NODES, _DELETED_NODES, _CHILDREN, _PATHS, _ENTITIES, _CONCEPTS, _SIGNS, _SUFFIXES, _NEAR) = (
+    2**k for k in range(len(GROUP_NAMES))
+)
 _INSERTED = 7
 _NOBODY = 11
 _MOST_OTHERS = 6  # children, and deleted nodes, of which features tell
@@ -123,18 +149,27 @@ def _sort_of(x: Any, state: Any, node: int) -> int:
 
 
 @lean
+def _has(x: Any, group: int) -> bool:
+    """Whether a group of features is used."""
+    return (np.int64(x.options[GROUPS]) & np.int64(group)) == 0
+
+
+@lean
 def _plain_node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
     """A node by itself: lemma, dl, ner, POS, each alone; its word, if that is not its lemma."""
     lemma = lemma_of(x, state, node)
     out[n] = cross2(t, 0, lemma)
     out[n + 1] = cross2(t, 1, pos_of(x, node))
     out[n + 2] = cross2(t, 2, relation_of(x, node))
-    out[n + 3] = cross2(t, 3, entity_of(x, node))
+    n += 3
+    if _has(x, _ENTITIES):
+        out[n] = cross2(t, 3, entity_of(x, node))
+        n += 1
     word = _attribute(x, x.words, node)
-    if word == lemma or node >= x.n:
-        return n + 4
-    out[n + 4] = cross2(t, 4, word)
-    return n + 5
+    if word == lemma or node >= x.n or not _has(x, _WORDS):
+        return n
+    out[n] = cross2(t, 4, word)
+    return n + 1
 
 
 @lean
@@ -145,6 +180,8 @@ def _node(x: Any, state: Any, node: int, t: int, out: Any, n: int) -> int:
     out[n] = cross3(t, 5, pos, relation)
     out[n + 1] = cross3(t, 6, lemma, relation)
     out[n + 2] = cross3(t, 7, lemma, pos)
+    if not _has(x, _CONCEPTS):
+        return n + 3
     out[n + 3] = cross2(t, 8, state.concept[node] if node >= 0 else -2)
     return n + 4
 
@@ -177,7 +214,17 @@ def _pair(x: Any, state: Any, one: int, two: int, t: int, out: Any, n: int) -> i
     out[n + 18] = cross3(t, 18, sort, lemma)
     out[n + 19] = cross3(t, 19, sort, pos)
     out[n + 20] = cross3(t, 20, entity_of(x, one), entity_of(x, two))
-    return n + 21
+    if x.options[GROUPS] == 0:
+        return n + 21
+    kept = np.int64(0)
+    for k in range(21):
+        is_path, is_concept = k in (7, 8, 9, 10, 11, 12, 14, 15, 17), k in (13, 16, 17, 18, 19)
+        out[n + kept] = out[n + k]
+        left_out = is_path and not _has(x, _PATHS)
+        left_out = left_out or (is_concept and not _has(x, _CONCEPTS)) or (k == 20 and not _has(x, _ENTITIES))
+        if not left_out:
+            kept += np.int64(1)
+    return n + kept
 
 
 @lean
@@ -193,7 +240,7 @@ def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any
             continue
         lemma = lemma_of(x, state, np.int64(other))
         if state.flags[other] & DELETED:
-            if gone < _MOST_OTHERS:
+            if gone < _MOST_OTHERS and _has(x, _MERGED_NODES if state.flags[other] & MERGED else _DELETED_NODES):
                 kind = np.int64((state.flags[other] & MERGED) > 0)
                 out[n] = cross3(t, 0 + kind, lemma, relation_of(x, np.int64(other)))
                 out[n + 1] = cross3(t, 2 + kind, lemma, relation)
@@ -201,13 +248,15 @@ def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any
                 n += 3
             gone += np.int64(1)
         else:
-            if count < _MOST_OTHERS:
+            if count < _MOST_OTHERS and _has(x, _CHILDREN):
                 role = np.int64(state.role[other])
                 out[n] = cross2(t, 4, role)
                 out[n + 1] = cross3(t, 5, lemma, role)
                 out[n + 2] = cross3(t, 6, relation_of(x, np.int64(other)), pos_of(x, np.int64(other)))
                 n += 3
             count += np.int64(1)
+    if not _has(x, _CHILDREN):
+        return n
     out[n] = cross2(t, 7, min(count, np.int64(4)))
     out[n + 1] = cross3(t, 8, min(count, np.int64(2)), relation)
     return n + 2
@@ -217,8 +266,15 @@ def _family(x: Any, state: Any, node: int, but: int, head: int, t: int, out: Any
 def state_features(x: Any, state: Any, out: Any) -> int:
     """The features of a state; none where a node κ is chosen, because its number has no meaning."""
     pending = np.int64(state.registers[PENDING])
-    if pending in (REATTACH + 1, REENTRANCE + 1):
+    if pending in (REATTACH + 1, REENTRANCE + 1) or x.options[JOINT] != 0:
         return 0
+    return _situation(x, state, out)
+
+
+@lean
+def _situation(x: Any, state: Any, out: Any) -> int:
+    """The features of a state."""
+    pending = np.int64(state.registers[PENDING])
     top = sigma(state)
     other: Any = beta(state)
     if pending == LABELLING:
@@ -228,15 +284,20 @@ def state_features(x: Any, state: Any, out: Any) -> int:
     situation = pending * np.int64(4) + np.int64(state.registers[PHASE]) * np.int64(2) + np.int64(other >= 0)
     t = np.int64(100) * (np.int64(1) + situation)
     out[0] = cross2(t, 0, 0)
-    out[1] = cross2(t, 1, history % 16)
-    out[2] = cross2(t, 2, history // 16 % 16)
-    out[3] = cross2(t, 3, history // 256 % 16)
-    out[4] = cross2(t, 4, history // 4096)
-    out[5] = cross2(t, 5, history % 256)
-    out[6] = cross2(t, 6, history % 4096)
-    out[7] = cross2(t, 7, x.sentence[0])
-    out[8] = cross3(t, 8, x.sentence[0], relation_of(x, top))
-    n = _node(x, state, top, t + 10, out, 9)
+    n: Any = np.int64(1)
+    if _has(x, _ACTIONS):
+        out[1] = cross2(t, 1, history % 16)
+        out[2] = cross2(t, 2, history // 16 % 16)
+        out[3] = cross2(t, 3, history // 256 % 16)
+        out[4] = cross2(t, 4, history // 4096)
+        out[5] = cross2(t, 5, history % 256)
+        out[6] = cross2(t, 6, history % 4096)
+        n += np.int64(6)
+    if _has(x, _SIGNS):
+        out[n] = cross2(t, 7, x.sentence[0])
+        out[n + 1] = cross3(t, 8, x.sentence[0], relation_of(x, top))
+        n += np.int64(2)
+    n = _node(x, state, top, t + 10, out, n)
     lemma, pos, relation = lemma_of(x, state, top), pos_of(x, top), relation_of(x, top)
     n = _family(x, state, top, other, lemma, t + 20, out, n)
     n = _plain_node(x, state, parent, t + 80, out, n)
@@ -248,16 +309,21 @@ def state_features(x: Any, state: Any, out: Any) -> int:
     out[n + 4] = cross3(t, 34, cross2(0, pos, pos_above), relation)
     out[n + 5] = cross3(t, 35, lemma, pos_above)
     out[n + 6] = cross3(t, 36, pos, above)
-    out[n + 7] = cross3(t, 37, entity_of(x, top), entity_of(x, parent))
-    out[n + 8] = cross2(t, 38, state.role[top])
-    out[n + 9] = cross2(t, 39, _attribute(x, x.suffixes, top))
-    out[n + 10] = cross3(t, 40, _attribute(x, x.suffixes, top), pos)
-    n += 11
+    n += 7
+    if _has(x, _ENTITIES):
+        out[n] = cross3(t, 37, entity_of(x, top), entity_of(x, parent))
+        n += 1
+    out[n] = cross2(t, 38, state.role[top])
+    n += 1
+    if _has(x, _SUFFIXES):
+        out[n] = cross2(t, 39, _attribute(x, x.suffixes, top))
+        out[n + 1] = cross3(t, 40, _attribute(x, x.suffixes, top), pos)
+        n += 2
     if other >= 0:
         n = _node(x, state, other, t + 40, out, n)
         n = _pair(x, state, top, other, t + 50, out, n)
         n = _family(x, state, other, np.int64(-1), lemma, t + 70, out, n)
-    elif top < x.n:
+    elif top < x.n and _has(x, _NEAR):
         out[n] = cross3(t, 41, lemma, _attribute(x, x.lemmas, top - 1))
         out[n + 1] = cross3(t, 42, lemma, _attribute(x, x.lemmas, top + 1 if top + 1 < x.n else -1))
         n += 2
@@ -269,31 +335,47 @@ def state_features(x: Any, state: Any, out: Any) -> int:
 
 @lean
 def action_features(x: Any, state: Any, action: int, out: Any) -> int:
-    """The features of an action that its number does not determine: those of κ, and those of a concept."""
-    pending = np.int64(state.registers[PENDING])
-    param = param_of(action) - np.int64(1)
+    """The features of an action that its number does not determine: those of κ, and those of a concept.
+
+    If choices are joint, they follow those of the state, combined with the action, or with its kind if it has a κ.
+    """
+    kind, param = kind_of(action), param_of(action) - np.int64(1)
+    is_target = param >= 0 and kind in (TARGET, REATTACH, REENTRANCE)
+    n = np.int64(0)
+    if x.options[JOINT] != 0:
+        n = np.int64(_situation(x, state, out))
+        for k in range(n):
+            out[k] = mix(out[k], kind if is_target else action)
+    return _parameter(x, state, kind, param, is_target, out, n)
+
+
+@lean
+def _parameter(x: Any, state: Any, kind: int, param: int, is_target: bool, out: Any, n: int) -> int:
+    """The features of a node κ, or of the form of a concept."""
     top = sigma(state)
-    if pending in (REATTACH + 1, REENTRANCE + 1):
-        return _target(x, state, top, param, np.int64(10000) + np.int64(100) * pending, out)
-    if pending == NEXT_NODE + 1 and top < x.n and param != KEEP:
+    if is_target:
+        pending = np.int64(state.registers[PENDING])
+        situation = pending if pending != 0 else kind + np.int64(1)
+        return _target(x, state, top, param, np.int64(10000) + np.int64(100) * situation, out, n)
+    if kind == NEXT_NODE and param >= 0 and top < x.n and param != KEEP:
         forms = np.int64(x.options[FORMS])
         concept = concept_of(x, top, param)
         seen = np.int64(x.concept_classes[concept]) if concept < x.concept_classes.shape[0] else np.int64(0)
         known = np.int64(x.known_forms[top * forms + param]) if param < forms else np.int64(3)
         form = param if param < forms else forms
         pos = pos_of(x, top)
-        out[0] = cross3(90, form, seen, known)
-        out[1] = cross3(91, seen, known, pos)
-        out[2] = cross3(92, cross2(0, seen, known), form, pos)
-        return 3
-    return 0
+        out[n] = cross3(90, form, seen, known)
+        out[n + 1] = cross3(91, seen, known, pos)
+        out[n + 2] = cross3(92, cross2(0, seen, known), form, pos)
+        return n + 3
+    return n
 
 
 @lean
-def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
+def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any, n: int) -> int:
     """The features of κ, alone and with σ₀ and β₀, and its position: above σ₀, below it, beside it, the distance."""
     child = beta(state)
-    n = _node(x, state, kappa, t, out, 0)
+    n = _node(x, state, kappa, t, out, n)
     n = _pair(x, state, top, kappa, t + 10, out, n)
     place = np.int64(0)
     if state.parent[top] == kappa:
@@ -321,7 +403,8 @@ def _target(x: Any, state: Any, top: int, kappa: int, t: int, out: Any) -> int:
     n += 8
     if child >= 0:
         n = _pair(x, state, kappa, child, t + 30, out, n)
-        out[n] = cross2(t, 68, state.concept[child])
-        out[n + 1] = cross3(t, 69, place, state.concept[child])
-        n += 2
+        if _has(x, _CONCEPTS):
+            out[n] = cross2(t, 68, state.concept[child])
+            out[n + 1] = cross3(t, 69, place, state.concept[child])
+            n += 2
     return n

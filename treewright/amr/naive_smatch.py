@@ -1,14 +1,15 @@
 """Naive Smatch: an approximation that needs no mapping of variables, as a loss for training (§5.2.1 of Goodman 2015).
 
 A graph becomes a list of *entries*: the label of each node, and for each edge the labels of its ends around its role,
-as ``leave-01 :ARG0 room``; an attribute is an edge to its constant. Two lists are compared directly, as multisets. A
-wrong concept therefore costs more than in Smatch, one more for each edge at its node, and nodes with equal labels are
-not distinguished.
+as ``leave-01 :ARG0 room``. An attribute is an edge to its constant, which is no node: so it is one entry, as it is one
+triple in Smatch. The members of a list have the role ``:op``, without their number. Two lists of entries are compared
+directly, as multisets. A wrong concept therefore costs more than in Smatch, one more for each edge at its node, and
+nodes with equal labels are not distinguished. The loss of a parser (:mod:`treewright.amr.losses`) counts the same.
 
 There are three losses of the number of entries in common (or of matched triples, for Smatch itself): 1 − F (``naive``);
 the number of mistakes, not scaled to the size of the graph (``absolute``, §5.2.2); and that number plus a fifth of the
 number of actions, so that of two paths to the same graph the shorter one is better (``penalty``, §5.2.3; equation 5.3
-subtracts T/5, which would reward long trajectories).
+subtracts T/5, which would reward long trajectories). An action counts once with its parameter.
 
 >>> from treewright.corpora import Graph
 >>> gold = Graph.from_penman("(l / leave-01 :ARG0 (b / boy) :ARG1 (r / room))")
@@ -144,7 +145,8 @@ def naive_smatch(gold: Iterable[Meaning], predicted: Iterable[Meaning]) -> Naive
     if len(right) != len(guessed):
         raise CorpusError(f"{len(right)} gold graphs and {len(guessed)} predicted ones: give one for each")
     packer = Packer()
-    return naive_packed(packer.pack(right, tops=False), packer.pack(guessed, tops=False))
+    gold_packed, predicted_packed = packer.pack(right, tops=False), packer.pack(guessed, tops=False)
+    return naive_packed(packer.without_list_numbers(gold_packed), packer.without_list_numbers(predicted_packed))
 
 
 def naive_packed(gold: PackedGraphs, predicted: PackedGraphs) -> NaiveCounts:
@@ -158,7 +160,7 @@ def naive_packed(gold: PackedGraphs, predicted: PackedGraphs) -> NaiveCounts:
 
 
 def naive_loss(gold: Meaning, predicted: Meaning, kind: str = "naive", *, steps: int = 0) -> float:
-    """The loss of one predicted graph that was made in ``steps`` steps; ``kind`` is one of :data:`KINDS`."""
+    """The loss of one predicted graph that was made in ``steps`` actions; ``kind`` is one of :data:`KINDS`."""
     if kind not in KINDS:
         raise ConfigError(f"there is no loss {kind!r}; choose one of {', '.join(KINDS)}")
     matched, of_gold, of_predicted = (int(count[0]) for count in naive_smatch([gold], [predicted]))

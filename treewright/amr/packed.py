@@ -16,13 +16,33 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.amr.graphs import listed
 from treewright.corpora.graphs import Graph
 from treewright.errors import CorpusError
 
-__all__ = ["PackedGraphs", "Packer"]
+__all__ = ["PackedGraphs", "Packer", "normal_label", "normal_role"]
 
 Ints = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+
+
+def normal_label(label: str) -> str:
+    """A concept or a constant without the differences that do not count.
+
+    >>> normal_label('"Tom"'), normal_label("tom")
+    ('tom', 'tom')
+    """
+    return label.strip('"').lower()
+
+
+def normal_role(role: str) -> tuple[str, bool]:
+    """The name under which the edges of a role are compared, and whether their direction is reversed.
+
+    >>> normal_role(":ARG0"), normal_role(":mod")
+    ((':arg0', False), (':domain', True))
+    """
+    role = role.lower()
+    return (":domain", True) if role == ":mod" else (role, False)
 
 
 class PackedGraphs(NamedTuple):
@@ -62,20 +82,31 @@ class Packer:
         roles: dict[str, int] = {}
 
         def concept_number(concept: str) -> int:
-            return numbers.setdefault(("", concept.strip('"').lower()), len(numbers))
+            return numbers.setdefault(("", normal_label(concept)), len(numbers))
 
         def attribute_number(attribute: tuple[str, str]) -> int:
             role, constant = attribute
-            return numbers.setdefault((role.lower(), constant.strip('"').lower()), len(numbers))
+            return numbers.setdefault((role.lower(), normal_label(constant)), len(numbers))
 
         def role_number(role: str) -> tuple[int, bool]:
-            role = role.lower()
-            inverse = role == ":mod"
-            return roles.setdefault(":domain" if inverse else role, len(roles)), inverse
+            name, is_reversed = normal_role(role)
+            return roles.setdefault(name, len(roles)), is_reversed
+
+        self._numbers, self._names = numbers, roles
 
         self._concepts = _Remembered(concept_number)
         self._attributes = _Remembered(attribute_number)
         self._roles = _Remembered(role_number)
+
+    def without_list_numbers(self, packed: PackedGraphs) -> PackedGraphs:
+        """The same graphs with one role for the members of a list: ``:op`` for ``:op1``, ``:op2``, ….
+
+        A triple that occurs twice then stays: a list may have a member twice.
+        """
+        labels = [self._numbers.setdefault((listed(role), text), len(self._numbers)) for role, text in [*self._numbers]]
+        roles = [self._names.setdefault(listed(role), len(self._names)) for role in [*self._names]]
+        tables = np.array(labels, np.int32), np.array(roles, np.int32)
+        return packed._replace(label=tables[0][packed.label], role=tables[1][packed.role])
 
     def pack(self, graphs: Iterable[Graph], *, tops: bool = True) -> PackedGraphs:
         """The arrays of graphs, with or without a triple for the top. Edges must connect variables of their graph."""

@@ -6,17 +6,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
-from treewright.amr.encoding import Encoder, Example
+from treewright.amr.encoding import Encoder, Example, lemma_of
+from treewright.amr.features import GROUP_NAMES
 from treewright.amr.improved_aligner import ImprovedAligner
-from treewright.amr.naive_smatch import KINDS as LOSSES
+from treewright.amr.losses import LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
+from treewright.amr.replacement import learn_replacements, with_replacements
 from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import SmatchScores, compare_smatch, score_smatch
-from treewright.amr.trace import trace_graph
+from treewright.amr.trace import trace_expert, trace_graph
+from treewright.amr.unseen import UnseenScore, bins_of, unseen_share
 from treewright.corpora import corpus_hash
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
@@ -27,21 +30,25 @@ from treewright.estimators.settings import BITS, SEED
 from treewright.learners import Imitation, Learner, train
 from treewright.learners.checkpoints import Judge
 from treewright.metrics import Comparison
-from treewright.models import pack_strings, unpack_strings
+from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
-from treewright.settings import Choice, File, Flag, Setting, Whole
+from treewright.settings import Choice, File, Flag, Like, Setting, Whole, one_of
 from treewright.tracing import Trace
 
 __all__ = ["AMRParser"]
 
 
-#: the settings of all learners where nothing is said of them
+#: the settings of most learners where nothing is said of them
 USUAL: dict[str, Any] = {"update": {"name": "arow", "averaged": True}}
+
+_OWN_UPDATE = ("lols",)  # it regresses costs, which are noisy
 
 ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
 
 _REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
+_SWAP_RULES = {"node": 1, "thesis": 2, "strict": 3}  # bits of treewright.amr.transitions.SWAPS
+_COMPANION = "companion."
 _NO_WORDS = Graph("a", (("a", "amr-empty"),))
 
 ALIGNER = Setting(
@@ -51,8 +58,67 @@ ALIGNER = Setting(
 )
 LOSS = Setting(
     "loss",
-    Choice({"naive": "1 − F of naive Smatch", "absolute": "mistakes", "penalty": "mistakes, and a fifth of the steps"}),
+    Choice(
+        {
+            "naive": "1 − F of naive Smatch",
+            "absolute": "mistakes",
+            "penalty": "mistakes, and a fifth of the actions",
+            "smatch": "the same three of Smatch itself",
+            "smatch-absolute": "",
+            "smatch-penalty": "",
+        }
+    ),
     "What counts as wrong in learning",
+)
+JOINT = Setting("joint", Flag(), "Choose an action and its parameter at once, not one after the other")
+SWAP = Setting(
+    "swap",
+    Choice(
+        {
+            "strict": "an edge is swapped once, and a node moved down once",
+            "thesis": "an edge is swapped once",
+            "node": "a node is moved down once, as in models of Treewright before this setting",
+        }
+    ),
+    "When Swap is allowed",
+)
+INSERT = Setting(
+    "insert",
+    Choice(
+        {
+            "word": "a concept once for a word",
+            "thesis": "no concept that a parent, child, grandparent or grandchild has",
+        }
+    ),
+    "When Insert is allowed",
+)
+PUNCTUATION = Setting("punctuation", Flag(), "Keep punctuation in the dependency trees")
+
+
+def _group_list(value: Any) -> str:
+    """The names of groups of features as one text, in the order in which they are declared."""
+    if not isinstance(value, str):
+        raise ValueError
+    names = {name.strip() for name in value.split(",")} - {""}
+    for name in names:
+        if name not in GROUP_NAMES:
+            raise ConfigError(one_of(name, GROUP_NAMES))
+    return ",".join(name for name in GROUP_NAMES if name in names)
+
+
+WITHOUT = Setting(
+    "without",
+    Like(_group_list, f"some of {', '.join(GROUP_NAMES)}, separated by commas"),
+    "Groups of features to leave out",
+    metavar="GROUPS",
+)
+SIMILAR = Setting(
+    "similar",
+    File(),
+    "A file with vectors of words, or a list of words with similar ones, to replace lemmas that training has not seen; "
+    "what is needed of it becomes part of the model",
+    none="lemmas are not replaced",
+    metavar="FILE",
 )
 REENTRANCE = Setting("reentrance", Flag(), "Add edges to the tree in a second phase")
 REACH = Setting("reach", Whole(0, 2**30), "How many edges away a node may be reattached; 0: anywhere")
@@ -76,11 +142,22 @@ class AMRParser(Estimator[SmatchScores]):
         aligner: how gold graphs are aligned with words for the expert: ``rules``, ``improved``, or ``given``, the
             alignments that the graphs have.
         loss: of naive Smatch: ``naive`` (1 − F), ``absolute`` (mistakes) or ``penalty`` (mistakes, and a fifth of the
-            steps); what learners with roll-outs minimise.
+            actions); or of Smatch itself, by hill climbing: ``smatch``, ``smatch-absolute``, ``smatch-penalty``. What
+            learners with roll-outs minimise.
         reentrance: add edges to the tree in a second phase.
         reach: how many edges away a node may be reattached; 0 for any distance.
+        joint: choose an action together with its parameter, as in the thesis; otherwise first the action.
+        swap: ``strict``: an edge is swapped once, and a node is moved down once; ``thesis``: only the first of these
+            (§4.3.6); ``node``: only the second.
+        insert: ``word``: a concept is inserted once for a word; ``thesis``: no concept that a parent, child,
+            grandparent or grandchild of the node has (§4.3.6).
+        punctuation: keep punctuation in the dependency trees.
+        without: names of groups of features to leave out, separated by commas: ``words,children``.
         shenanigans: give each state of the training data a feature of its own, a kind of regularisation (§4.5).
         dictionaries: a folder with the frames of PropBank and with verbalisations; they become part of the model.
+        similar: a file with vectors of words (each line a word and its numbers, as GloVe's), or a list of words (each
+            line a word and similar ones, the best first). A lemma that training has not seen is replaced by the most
+            similar one that it has seen; concepts are still made from the word itself (§4.8).
         bits: the size of the table of hashed features, 2^bits.
         seed: the same seed gives the same model.
     """
@@ -93,8 +170,14 @@ class AMRParser(Estimator[SmatchScores]):
         LOSS,
         REENTRANCE,
         REACH,
+        JOINT,
+        SWAP,
+        INSERT,
+        PUNCTUATION,
+        WITHOUT,
         SHENANIGANS,
         DICTIONARIES,
+        SIMILAR,
         BITS,
         SEED,
     )
@@ -108,8 +191,14 @@ class AMRParser(Estimator[SmatchScores]):
         loss: str = "naive",
         reentrance: bool = True,
         reach: int = _REACH,
+        joint: bool = False,
+        swap: str = "strict",
+        insert: str = "word",
+        punctuation: bool = False,
+        without: str = "",
         shenanigans: bool = False,
         dictionaries: str | os.PathLike[str] | None = None,
+        similar: str | os.PathLike[str] | None = None,
         bits: int = 20,
         seed: int = 0,
     ) -> None:
@@ -118,13 +207,23 @@ class AMRParser(Estimator[SmatchScores]):
         self.loss = loss
         self.reentrance = reentrance
         self.reach = reach
+        self.joint = joint
+        self.swap = swap
+        self.insert = insert
+        self.punctuation = punctuation
+        self.without = without
         self.shenanigans = shenanigans
         self.dictionaries = dictionaries
+        self.similar = similar
         self.bits = bits
         self.seed = seed
 
     encoder_: Encoder
     lemmas_: dict[str, str]
+    replacements_: dict[str, str]
+    companions_: list[ModelFile]
+    """The models that tag words and make their trees, if this parser was trained with theirs: they are saved with it,
+    and :class:`~treewright.pipeline.Pipeline` runs them."""
     policy_: LinearPolicy
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
@@ -132,6 +231,9 @@ class AMRParser(Estimator[SmatchScores]):
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}
         self.lemmas_, self.encoder_, examples = self._encoded(sentences)
+        self.replacements_, self.companions_ = {}, []
+        if self.similar is not None:
+            self.replacements_ = learn_replacements(self.similar, self.encoder_.lemma_counts)
         self._collect(examples)
         if self.shenanigans:
             examples = [example._replace(number=number) for number, example in enumerate(examples, 1)]
@@ -147,6 +249,15 @@ class AMRParser(Estimator[SmatchScores]):
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         return trace_graph(self, sentence, gold, follow)
+
+    def trace_expert(self, sentence: Sentence) -> Trace:
+        """Return the actions of the expert from the dependency tree of a sentence to its gold graph.
+
+        No model is needed: the expert is that of this parser's settings.
+        """
+        self._check_settings()
+        [gold] = _graphbank([sentence])
+        return trace_expert(self, gold)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
         """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
@@ -180,12 +291,23 @@ class AMRParser(Estimator[SmatchScores]):
         self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
     def _options(self, *, open_to_gold: bool = False) -> list[int]:
-        reach = self.reach or 2**30
-        return [len(FORMS), LOSSES.index(self.loss), open_to_gold, self.reentrance, reach, _RANGE]
+        left_out = _group_list(self.without).split(",")
+        return [
+            len(FORMS),
+            LOSSES.index(self.loss),
+            open_to_gold,
+            self.reentrance,
+            self.reach or 2**30,
+            _RANGE,
+            _SWAP_RULES[self.swap],
+            self.insert == "thesis",
+            self.joint,
+            sum(2**k for k, name in enumerate(GROUP_NAMES) if name in left_out),
+        ]
 
     def _example(self, sentence: Sentence, forms: Forms) -> Example:
         """The words, and where there is a gold graph that too, and which words stand for which nodes of it."""
-        words = tree_words(sentence)
+        words = tree_words(sentence, punctuation=self.punctuation)
         if sentence.graph is None:
             return Example(words, signs=signs_of(sentence))
         try:
@@ -216,7 +338,12 @@ class AMRParser(Estimator[SmatchScores]):
     def _unknown(self, sentences: Iterable[Sentence]) -> list[Example]:
         """Sentences to parse, whose graphs, if they have any, are not looked at."""
         ready = (replace(with_lemmas(sentence, self.lemmas_), graph=None) for sentence in sentences)
-        return [self._example(sentence, self.encoder_.forms) for sentence in ready]
+        return [self._asked(sentence) for sentence in ready]
+
+    def _asked(self, sentence: Sentence) -> Example:
+        """A sentence with lemmas, as the parser is asked about it: unseen lemmas have stand-ins."""
+        example = self._example(sentence, self.encoder_.forms)
+        return example._replace(words=with_replacements(example.words, self.replacements_))
 
     def _graphs(self, decoded: Decoded, examples: Sequence[Example], own: Sequence[Sequence[str]]) -> list[Graph]:
         return [
@@ -241,8 +368,22 @@ class AMRParser(Estimator[SmatchScores]):
     def _gold(self, corpus: Corpus) -> list[Sentence]:
         return _graphbank(corpus)
 
+    def score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> SmatchScores:
+        """Score what this parser predicted, as :meth:`evaluate` does; it knows what training has not seen."""
+        return self._score(gold, predicted)
+
     def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> SmatchScores:
-        return score_smatch(gold, predicted, breakdown=True, seed=self.seed, **options)
+        scores = score_smatch(gold, predicted, breakdown=True, seed=self.seed, **options)
+        return replace(scores, unseen=self._by_unseen(gold, predicted, scores))
+
+    def _by_unseen(
+        self, gold: Sequence[Sentence], predicted: Sequence[Sentence], scores: SmatchScores
+    ) -> tuple[UnseenScore, ...]:
+        """Smatch by the share of words, and of concepts of the gold graph, that training has not seen (§7.2.1)."""
+        lemmas, concepts = self.encoder_.lemma_counts, self.encoder_.label_counts
+        words = [unseen_share(map(lemma_of, tree_words(with_lemmas(one, self.lemmas_))), lemmas) for one in predicted]
+        labels = [unseen_share((concept for _, concept in graph_of(one).instances), concepts) for one in gold]
+        return (*bins_of("words", words, scores), *bins_of("concepts", labels, scores))
 
     def _compare(
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
@@ -252,14 +393,18 @@ class AMRParser(Estimator[SmatchScores]):
     # ---- settings
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        return USUAL
+        return {} if learner["name"] in _OWN_UPDATE else USUAL
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
-        folder = None if self.dictionaries is None else Path(self.dictionaries).name
-        return {**super().resolved_config(), "dictionaries": folder}
+        files = {name: getattr(self, name) for name in ("dictionaries", "similar")}
+        names = {name: None if path is None else Path(path).name for name, path in files.items()}
+        return {**super().resolved_config(), **names}
 
     def _check_together(self) -> None:
+        if self.similar is not None and not Path(self.similar).is_file():
+            similar = os.fspath(self.similar)
+            raise ConfigError(f"cannot be read: there is no file {similar!r}", setting="similar", value=similar)
         if self.dictionaries is None:
             return
         folder = os.fspath(self.dictionaries)
@@ -273,13 +418,38 @@ class AMRParser(Estimator[SmatchScores]):
     # ---- the model file
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        lemmas = pack_strings([f"{key}\t\t{lemma}" for key, lemma in self.lemmas_.items()], "lemmas")
-        return {}, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **lemmas}
+        tables = {"lemmas": self.lemmas_} | ({"replacements": self.replacements_} if self.replacements_ else {})
+        arrays: dict[str, Any] = {}
+        for name, table in tables.items():
+            arrays |= pack_strings([f"{key}\t\t{lemma}" for key, lemma in table.items()], name)
+        companions = []
+        for number, model in enumerate(self.companions_):
+            companions.append({"task": model.task, "config": model.config, "card": model.card})
+            arrays |= {f"{_COMPANION}{number}.{name}": array for name, array in model.arrays.items()}
+        learned = {"companions": companions} if companions else {}
+        return learned, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **arrays}
+
+    @classmethod
+    def from_model(cls, model: ModelFile) -> Self:
+        """Return the parser that a model file holds; one from before ``swap`` was a setting has its old rule."""
+        params = model.config.get("params")
+        if isinstance(params, dict):
+            model = replace(model, config={**model.config, "params": {"swap": "node", **params}})
+        return super().from_model(model)
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.encoder_ = Encoder.from_arrays(arrays)
         self.policy_ = LinearPolicy.from_arrays(arrays)
         self.lemmas_ = dict(text.split("\t\t") for text in unpack_strings(arrays, "lemmas"))
+        self.companions_ = []
+        for number, about in enumerate(settings.get("companions", [])):
+            prefix = f"{_COMPANION}{number}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            self.companions_.append(new_model_file(about["task"], about["config"], own, about["card"]))
+        has_table = any(name.startswith("replacements") for name in arrays)
+        self.replacements_ = (
+            dict(text.split("\t\t") for text in unpack_strings(arrays, "replacements")) if has_table else {}
+        )
 
 
 def _check_sentence(sentence: Sentence | Sequence[str]) -> Sentence:

@@ -49,7 +49,8 @@ _SPOKEN = "%&@#§"  # Unicode calls them punctuation, but they are read aloud
 class Word(NamedTuple):
     """A node of the initial tree; ``head`` is the index of its parent (−1: the root).
 
-    ``number`` is the value of a number; ``entity`` is the kind of named entity, if the file has it (``NER=…``).
+    ``number`` is the value of a number; ``entity`` is the kind of named entity, if the file has it (``NER=…``);
+    ``stand_in`` is a similar lemma that training has seen, for a lemma that it has not.
     """
 
     form: str
@@ -61,10 +62,11 @@ class Word(NamedTuple):
     positions: tuple[int, ...]
     number: str | None = None
     entity: str = ""
+    stand_in: str = ""
 
 
-def tree_words(sentence: Sentence) -> list[Word]:
-    """The nodes of the initial tree of a sentence with a dependency tree."""
+def tree_words(sentence: Sentence, *, punctuation: bool = False) -> list[Word]:
+    """The nodes of the initial tree of a sentence with a dependency tree; ``punctuation`` is kept or not."""
     tokens = sentence.tokens
     heads = heads_of(sentence)
     spans = _spans(tokens, heads)
@@ -72,9 +74,9 @@ def tree_words(sentence: Sentence) -> list[Word]:
     for span in spans:
         inner = [k for k in span if heads[k] not in span]
         kept.append((span, inner[0] if inner else span[0]))
-    punctuation = {head for span, head in kept if _is_punctuation(tokens[head])}
-    if len(punctuation) < len(kept):
-        kept = [(span, head) for span, head in kept if head not in punctuation]
+    words_only = [(span, head) for span, head in kept if not _is_punctuation(tokens[head])]
+    if words_only and not punctuation:
+        kept = words_only
     place = {k: number for number, (span, _) in enumerate(kept) for k in span}
     words: list[Word] = []
     for number, (span, head) in enumerate(kept):
@@ -169,7 +171,7 @@ def _with_dates(words: list[Word]) -> list[Word]:
 class GoldTree:
     """A gold graph for the transitions: variables and constants are nodes, and each except the top has a parent.
 
-    ``further`` are the edges outside the tree, in their normal direction.
+    ``further`` are the edges outside the tree, in their normal direction; ``graph`` is the graph itself.
     """
 
     nodes: list[Node]
@@ -177,6 +179,7 @@ class GoldTree:
     parents: list[int]
     roles: list[str]
     further: list[tuple[int, str, int]]
+    graph: Graph
 
 
 def inverse(role: str) -> str:
@@ -221,7 +224,7 @@ def gold_tree(graph: Graph) -> GoldTree:
             labels.append(triple[2])
             parents.append(number[triple[0]])
             roles.append(listed(triple[1]))
-    return GoldTree(nodes, labels, parents, roles, further)
+    return GoldTree(nodes, labels, parents, roles, further, graph)
 
 
 def map_words(words: Sequence[Word], gold: GoldTree, alignment: Alignment, graph: Graph) -> list[int]:

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from treewright.amr.packed import Packer
 from treewright.amr.smatch import HillClimbing, Meaning, graphs_of, match_packed
+from treewright.amr.unseen import UnseenScore
 from treewright.corpora import Graph
 from treewright.corpora.graphs import Triple
 from treewright.errors import CorpusError
@@ -70,7 +71,7 @@ class SmatchScores:
 
     ``exact`` is the share of sentences without a mistake. ``proved`` is the share of pairs whose mapping is known to be
     the best, or None without a proof. ``matched``, ``gold`` and ``predicted`` are the numbers of triples of each
-    sentence.
+    sentence. ``unseen`` are the scores by the share of unseen words and concepts, where a parser was evaluated.
     """
 
     precision: float
@@ -87,6 +88,7 @@ class SmatchScores:
     matched: tuple[int, ...] = field(repr=False)
     gold: tuple[int, ...] = field(repr=False)
     predicted: tuple[int, ...] = field(repr=False)
+    unseen: tuple[UnseenScore, ...] = ()
 
     def by_sentence(self) -> list[tuple[float, float, float]]:
         """Precision, recall and F of each sentence."""
@@ -106,7 +108,8 @@ class SmatchScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as plain values, without the numbers of each sentence."""
-        return {name: value for name, value in asdict(self).items() if name not in ("matched", "gold", "predicted")}
+        left_out = {"matched", "gold", "predicted", *(() if self.unseen else ("unseen",))}
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
 
 def score_smatch(

@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from treewright.amr.expert import expert_action
+from treewright.amr.expert import expert_action, expert_kind
 from treewright.amr.features import MOST_FEATURES, action_features, state_features
-from treewright.amr.naive_smatch import common_entries, smatch_loss
+from treewright.amr.losses import state_loss
 from treewright.amr.transitions import (
     ALIVE,
     BOUND,
     DELETE,
-    DELETED,
     DONE,
     EXTRA,
     GIVEN,
     HAS_ABOVE,
     INSERT,
     INSERT_LEAF,
+    JOINT,
     KAPPA,
     KEEP,
     LABELLING,
     LEAVES,
-    LOSS,
     MOST_EXTRA,
     MOST_LEAVES,
     MOST_REENTRANCES,
@@ -40,26 +39,27 @@ from treewright.amr.transitions import (
     REENTRANT,
     REPLACE_HEAD,
     STATE,
-    STEPS,
     SWAP,
-    SWAPPED,
     TARGET,
     act,
     action_of,
     begin,
     beta,
     child_count,
+    has_parameter,
     has_target,
     is_target,
     kind_of,
     may_insert,
+    may_insert_leaf,
+    may_swap,
     param_of,
     sigma,
 )
-from treewright.search import Task, compiled, cross3
+from treewright.search import Task
 from treewright.search.compiling import lean
 
-__all__ = ["MOST_ACTIONS", "GraphParsing", "edge_hash", "node_hash"]
+__all__ = ["MOST_ACTIONS", "GraphParsing"]
 
 MOST_ACTIONS = 256  # of more targets in a very long sentence, the first ones are offered
 NO_PARAMETER = -1
@@ -104,9 +104,8 @@ def _offer_roles(x: Any, state: Any, source: int, target: int, forward: bool, ou
 
 
 @lean
-def _offer_concepts(x: Any, state: Any, top: int, out: Any) -> int:
+def _offer_concepts(x: Any, state: Any, top: int, out: Any, n: int) -> int:
     """The forms of NextNode."""
-    n = 0
     if state.concept[top] >= 0:
         return _offer(out, n, NEXT_NODE, KEEP)
     for k in range(x.candidate_edges[top], x.candidate_edges[top + 1]):
@@ -115,9 +114,8 @@ def _offer_concepts(x: Any, state: Any, top: int, out: Any) -> int:
 
 
 @lean
-def _offer_inserts(x: Any, state: Any, top: int, out: Any) -> int:
+def _offer_inserts(x: Any, state: Any, top: int, out: Any, n: int) -> int:
     """The concepts of Insert: those that occur above this lemma, and the most common ones."""
-    n = 0
     key = _key_of(x, state, top)
     for k in range(x.inserts_at[key], x.inserts_at[key + 1]):
         if may_insert(x, state, top, np.int64(x.inserts[k])):
@@ -129,71 +127,94 @@ def _offer_inserts(x: Any, state: Any, top: int, out: Any) -> int:
 
 
 @lean
-def _offer_leaves(x: Any, state: Any, top: int, out: Any) -> int:
+def _offer_leaves(x: Any, state: Any, top: int, out: Any, n: int) -> int:
     """The leaves of InsertLeaf: those that occur below this lemma, and the most common ones."""
-    n = 0
     key = _key_of(x, state, top)
     for k in range(x.leaves_at[key], x.leaves_at[key + 1]):
-        if may_insert(x, state, top, np.int64(x.leaf_pairs[2 * x.leaves[k] + 1])):
+        if may_insert_leaf(x, state, top, np.int64(x.leaf_pairs[2 * x.leaves[k] + 1])):
             n = _offer(out, n, INSERT_LEAF, x.leaves[k])
     for k in range(x.common_leaves.shape[0]):
-        if may_insert(x, state, top, np.int64(x.leaf_pairs[2 * x.common_leaves[k] + 1])):
+        if may_insert_leaf(x, state, top, np.int64(x.leaf_pairs[2 * x.common_leaves[k] + 1])):
             n = _offer(out, n, INSERT_LEAF, x.common_leaves[k])
     return n
 
 
 @lean
-def _offer_targets(x: Any, state: Any, out: Any) -> int:
+def _offer_targets(x: Any, state: Any, kind: int, out: Any, n: int) -> int:
     """The nodes κ."""
-    n = 0
     for node in range(state.registers[NODES]):
         if is_target(x, state, np.int64(node)):
-            n = _offer(out, n, TARGET, node)
+            n = _offer(out, n, kind, node)
     return n
 
 
 @lean
-def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
-    """The admissible actions; ``out`` is used to find out whether they would have a parameter."""
-    if state.registers[PHASE] != 0:
-        n = _offer(out, 0, DONE, NO_PARAMETER)
-        room = state.registers[GIVEN] < MOST_REENTRANCES and state.registers[EXTRA] < MOST_EXTRA
-        room = room and 3 * state.registers[EXTRA] + 3 <= state.extra.shape[0]
-        return _offer(out, n, REENTRANCE, NO_PARAMETER) if room and has_target(x, state) else n
-    if child >= 0:
-        n = _offer(out, 0, NEXT_EDGE, NO_PARAMETER)
-        if not state.flags[top] & SWAPPED:
-            n = _offer(out, n, SWAP, NO_PARAMETER)
-        if state.concept[top] < 0:
-            n = _offer(out, n, REPLACE_HEAD, NO_PARAMETER)
-        if not state.flags[child] & REATTACHED and has_target(x, state):
-            n = _offer(out, n, REATTACH, NO_PARAMETER)
+def _offer_parameters(x: Any, state: Any, kind: int, top: int, child: int, out: Any, n: int) -> int:
+    """The parameters of an action, and in training data that of the expert, so that parameters can be collected."""
+    if kind == LABELLING - 1:
+        n = _offer_roles(x, state, top, np.int64(state.registers[KAPPA]), True, out, n)
+    elif kind == NEXT_EDGE:
+        n = _offer_roles(x, state, top, child, False, out, n)
+    elif kind == NEXT_NODE:
+        n = _offer_concepts(x, state, top, out, n)
+    elif kind == INSERT:
+        n = _offer_inserts(x, state, top, out, n)
+    elif kind == INSERT_LEAF:
+        n = _offer_leaves(x, state, top, out, n)
+    else:
+        n = _offer_targets(x, state, kind if x.options[JOINT] != 0 else TARGET, out, n)
+    if x.options[OPEN] == 0 or kind in (REATTACH, REENTRANCE):
         return n
-    open_to_gold = x.options[OPEN] != 0
-    room = state.registers[NODES] < state.parent.shape[0]
-    above = room and not state.flags[top] & HAS_ABOVE
-    above = above and (open_to_gold or _offer_inserts(x, state, top, out) > 0)
-    below = room and state.flags[top] // LEAVES < MOST_LEAVES
-    below = below and (open_to_gold or _offer_leaves(x, state, top, out) > 0)
-    n = _offer(out, 0, NEXT_NODE, NO_PARAMETER)
-    if state.concept[top] < 0 and state.registers[ALIVE] > 1 and child_count(state, top) == 0:
-        n = _offer(out, n, DELETE, NO_PARAMETER)
-    if above:
-        n = _offer(out, n, INSERT, NO_PARAMETER)
-    return _offer(out, n, INSERT_LEAF, NO_PARAMETER) if below else n
+    wanted = expert_action(x, state)
+    of_kind = kind_of(wanted) == (NEXT_EDGE if kind == LABELLING - 1 else kind)
+    return _offer(out, n, kind_of(wanted), param_of(wanted) - np.int64(1)) if wanted >= 0 and of_kind else n
 
 
 @lean
-def _offer_gold(x: Any, state: Any, out: Any, n: int) -> int:
-    """Add the expert's parameter, so that parameters can be collected from gold graphs."""
-    wanted = expert_action(x, state)
-    if wanted < 0 or kind_of(wanted) == TARGET:
+def _offer_kind(x: Any, state: Any, kind: int, top: int, child: int, out: Any, n: int) -> int:
+    """An action, if it is without a parameter or would have one; with all its parameters if choices are joint."""
+    if not has_parameter(kind):
+        return _offer(out, n, kind, NO_PARAMETER)
+    if x.options[JOINT] != 0:
+        return _offer_parameters(x, state, kind, top, child, out, n)
+    if kind in (REATTACH, REENTRANCE):
+        return _offer(out, n, kind, NO_PARAMETER) if has_target(x, state) else n
+    is_limited = kind in (INSERT, INSERT_LEAF) and x.options[OPEN] == 0
+    if is_limited and _offer_parameters(x, state, kind, top, child, out, n) == n:
         return n
-    return _offer(out, n, kind_of(wanted), param_of(wanted) - np.int64(1))
+    return _offer(out, n, kind, NO_PARAMETER)
+
+
+@lean
+def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
+    """The admissible actions."""
+    if state.registers[PHASE] != 0:
+        n = _offer_kind(x, state, DONE, top, child, out, 0)
+        room = state.registers[GIVEN] < MOST_REENTRANCES and state.registers[EXTRA] < MOST_EXTRA
+        room = room and 3 * state.registers[EXTRA] + 3 <= state.extra.shape[0]
+        return _offer_kind(x, state, REENTRANCE, top, child, out, n) if room else n
+    if child >= 0:
+        n = _offer_kind(x, state, NEXT_EDGE, top, child, out, 0)
+        if may_swap(x, state, top, child):
+            n = _offer_kind(x, state, SWAP, top, child, out, n)
+        if state.concept[top] < 0:
+            n = _offer_kind(x, state, REPLACE_HEAD, top, child, out, n)
+        if not state.flags[child] & REATTACHED:
+            n = _offer_kind(x, state, REATTACH, top, child, out, n)
+        return n
+    room = state.registers[NODES] < state.parent.shape[0]
+    n = _offer_kind(x, state, NEXT_NODE, top, child, out, 0)
+    if state.concept[top] < 0 and state.registers[ALIVE] > 1 and child_count(state, top) == 0:
+        n = _offer_kind(x, state, DELETE, top, child, out, n)
+    if room and not state.flags[top] & HAS_ABOVE:
+        n = _offer_kind(x, state, INSERT, top, child, out, n)
+    if room and state.flags[top] // LEAVES < MOST_LEAVES:
+        n = _offer_kind(x, state, INSERT_LEAF, top, child, out, n)
+    return n
 
 
 class GraphParsing(Task):
-    """AMR parsing with a loss of naive Smatch: 1 − F, mistakes, or mistakes and steps."""
+    """AMR parsing with a loss of Smatch or naive Smatch: 1 − F, mistakes, or mistakes and actions."""
 
     name = "amr"
     structured = True
@@ -219,6 +240,9 @@ class GraphParsing(Task):
         "gold_role",
         "gold_edges",
         "gold_entries",
+        "gold_labels",
+        "gold_links",
+        "own_codes",
     )
     shared = (
         "options",
@@ -237,11 +261,13 @@ class GraphParsing(Task):
         "concept_keys",
         "concept_classes",
         "concept_sorts",
+        "label_codes",
+        "role_codes",
     )
     n_actions = MOST_ACTIONS
     max_steps = BOUND
     max_features = MOST_FEATURES
-    lean = ("initial", "is_final", "actions", "step", "features", "action_features", "expert_costs")
+    lean = ("initial", "is_final", "is_whole", "actions", "step", "features", "action_features", "expert_costs")
     oracle = "static"
 
     def __init__(self, tables: dict[str, Any]) -> None:
@@ -258,25 +284,18 @@ class GraphParsing(Task):
         return state.registers[PHASE] != 0 and (x.options[REENTRANT] == 0 or sigma(state) < 0)
 
     @staticmethod
+    def is_whole(x: Any, state: Any) -> bool:
+        """Whether no action waits for its parameter."""
+        return state.registers[PENDING] == 0
+
+    @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
         """The actions that §4.3.5 and §4.3.6 allow."""
         top, child = sigma(state), beta(state)
-        pending = state.registers[PENDING]
+        pending = np.int64(state.registers[PENDING])
         if pending == 0:
             return _offer_kinds(x, state, top, child, out)
-        if pending == LABELLING:
-            n = _offer_roles(x, state, top, np.int64(state.registers[KAPPA]), True, out, 0)
-        elif pending == NEXT_EDGE + 1:
-            n = _offer_roles(x, state, top, child, False, out, 0)
-        elif pending == NEXT_NODE + 1:
-            n = _offer_concepts(x, state, top, out)
-        elif pending == INSERT + 1:
-            n = _offer_inserts(x, state, top, out)
-        elif pending == INSERT_LEAF + 1:
-            n = _offer_leaves(x, state, top, out)
-        else:
-            n = _offer_targets(x, state, out)
-        return _offer_gold(x, state, out, n) if x.options[OPEN] != 0 else n
+        return _offer_parameters(x, state, pending - np.int64(1), top, child, out, 0)
 
     @staticmethod
     def step(x: Any, state: Any, action: int) -> None:
@@ -295,61 +314,24 @@ class GraphParsing(Task):
 
     @staticmethod
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
-        """0 for the expert's action and 1 for all others; if it is not offered, 0 for the first."""
+        """0 for the expert's action and 1 for all others; if it is not offered, 0 for the first one of its kind."""
         wanted = expert_action(x, state)
-        best = 0
+        joint = x.options[JOINT] != 0 and state.registers[PENDING] == 0
+        kind = expert_kind(x, state) if joint else np.int64(-1)
+        best, similar = -1, -1
         for k in range(n):
             out[k] = 1.0
             if actions[k] == wanted:
                 best = k
-        out[best] = 0.0
+            elif similar < 0 and kind_of(actions[k]) == kind:
+                similar = k
+        out[max(best if best >= 0 else similar, 0)] = 0.0
 
     @staticmethod
     def loss(x: Any, state: Any) -> float:
-        """Naive Smatch of the graph, in one of its kinds."""
-        entries = np.empty(2 * state.parent.shape[0] + state.extra.shape[0], np.int32)
-        n = _entries(state, entries)
-        found = common_entries(entries[:n], x.gold_entries)
-        return smatch_loss(
-            np.int64(x.options[LOSS]), found, np.int64(x.gold_entries.shape[0]), n, np.int64(state.registers[STEPS])
-        )
+        """Smatch or naive Smatch of the graph, in one of its kinds."""
+        return state_loss(x, state)
 
     def shared_arrays(self) -> dict[str, Any]:
         """The tables of parameters and the options."""
         return self._tables
-
-
-@compiled
-def _entries(state: Any, out: Any) -> int:
-    """The entries of naive Smatch, sorted: one for each node, and one for each edge with the concepts of its ends."""
-    n = 0
-    for node in range(state.registers[NODES]):
-        if state.flags[node] & DELETED:
-            continue
-        out[n] = node_hash(state.concept[node])
-        n += 1
-        parent = state.parent[node]
-        if parent >= 0:
-            out[n] = edge_hash(state.concept[parent], np.int64(state.role[node]), state.concept[node])
-            n += 1
-    for at in range(0, 3 * state.registers[EXTRA], 3):
-        out[n] = edge_hash(
-            state.concept[state.extra[at]], np.int64(state.extra[at + 1]), state.concept[state.extra[at + 2]]
-        )
-        n += 1
-    out[:n].sort()
-    return n
-
-
-@compiled
-def node_hash(label: int) -> int:
-    """The entry of a node."""
-    return cross3(1, label, 0, 0)
-
-
-@compiled
-def edge_hash(source: int, role: int, target: int) -> int:
-    """The entry of an edge in its normal direction: an odd role is the inverse of the even one before it."""
-    if role & 1:
-        return cross3(2, target, role >> 1, source)
-    return cross3(2, source, role >> 1, target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
-from treewright.amr.expert import expert_action
+from treewright.amr.expert import expert_action, expert_kind
 from treewright.amr.preparation import Word
 from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
@@ -17,6 +17,7 @@ from treewright.amr.transitions import (
     EXTRA,
     INSERT,
     INSERT_LEAF,
+    JOINT,
     KEEP,
     KINDS,
     LABELLING,
@@ -31,7 +32,7 @@ from treewright.amr.transitions import (
     param_of,
     sigma,
 )
-from treewright.corpora import Sentence
+from treewright.corpora import Graph, Sentence
 from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import CorpusError
 from treewright.search.compiling import interpreted
@@ -41,12 +42,13 @@ from treewright.tracing import Trace
 if TYPE_CHECKING:
     from treewright.amr.parser import AMRParser
 
-__all__ = ["ANY", "trace_graph"]
+__all__ = ["ANY", "trace_expert", "trace_graph"]
 
 ANY = "any"
 """What the expert is said to do where all actions are equally good, because none can lead to the gold graph."""
 
-_expert_action, _is_final = interpreted(expert_action), interpreted(GraphParsing.is_final)
+_expert_action, _expert_kind = interpreted(expert_action), interpreted(expert_kind)
+_is_final = interpreted(GraphParsing.is_final)
 _loss, _sigma, _beta = interpreted(GraphParsing.loss), interpreted(sigma), interpreted(beta)
 _kind_of, _param_of, _concept_of = interpreted(kind_of), interpreted(param_of), interpreted(concept_of)
 
@@ -60,7 +62,7 @@ def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, fo
     if gold is not None and gold.graph is None:
         raise CorpusError("the gold sentence has no graph", path=gold.path, line=gold.line)
     asked = replace(with_lemmas(sentence, parser.lemmas_), graph=None if gold is None else gold.graph)
-    example = parser._example(asked, parser.encoder_.forms)
+    example = parser._asked(asked)
     packed, [own] = parser.encoder_.pack([example], parser._options())
     steps, state = episode_steps(
         packed,
@@ -71,10 +73,28 @@ def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, fo
         choose=expert_choice if follow == "gold" else None,
     )
     graph = parser.encoder_.graph(state, example.words, own)
-    alignments = {node: list(at) if isinstance(at, tuple) else at for node, at in graph.alignments.items()}
-    result = {"graph": graph.to_penman(), "alignments": alignments}
     about = {"model": type(parser).__name__, "reentrance": parser.reentrance, "follow": follow}
-    return Trace(parser.task, "graph", sentence.forms, steps, result, gold is not None, about)
+    return Trace(parser.task, "graph", sentence.forms, steps, _result(graph), gold is not None, about)
+
+
+def trace_expert(parser: AMRParser, sentence: Sentence) -> Trace:
+    """The actions of the expert from the dependency tree of a sentence to its gold graph, without a model.
+
+    What is offered beside the expert's actions is what the expert does elsewhere in the sentence: there are no training
+    data.
+    """
+    _, encoder, [example] = parser._encoded([sentence])
+    packed, [own] = encoder.pack([example], parser._options(open_to_gold=True))
+    drawing = _Graphs(encoder, example.words, own, gold=True)
+    steps, state = episode_steps(packed, drawing, gold=True, choose=expert_choice)
+    about = {"model": "expert", "reentrance": parser.reentrance, "follow": "gold"}
+    result = _result(encoder.graph(state, example.words, own))
+    return Trace(parser.task, "graph", sentence.forms, steps, result, True, about)
+
+
+def _result(graph: Graph) -> dict[str, Any]:
+    alignments = {node: list(at) if isinstance(at, tuple) else at for node, at in graph.alignments.items()}
+    return {"graph": graph.to_penman(), "alignments": alignments}
 
 
 class _Graphs(Drawing):
@@ -116,6 +136,9 @@ class _Graphs(Drawing):
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
         """What the expert does need not be among the actions, and sometimes anything will do."""
         wanted = int(_expert_action(decision.x, decision.state))
+        if wanted < 0 and decision.x.options[JOINT] and not decision.state.registers[PENDING]:
+            kind = int(_expert_kind(decision.x, decision.state))
+            return [float(_kind_of(action) != kind) for action in decision.actions], (f"{KINDS[kind]}({ANY})",)
         if wanted < 0:
             return [0.0] * len(names), (ANY,)
         costs = [0.0 if action == wanted else 1.0 for action in decision.actions]
@@ -182,4 +205,4 @@ class _Graphs(Drawing):
         if kind == INSERT_LEAF:
             role, concept = self.encoder.leaf_pairs[param]
             return f"InsertLeaf({self.encoder.role_name(role)} {self.labels[concept]})"
-        return f"Target({self.node(state, param)})"
+        return f"{KINDS[kind]}({self.node(state, param)})"  # Target, or Reattach and Reentrance if choices are joint

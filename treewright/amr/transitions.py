@@ -5,16 +5,20 @@ subtrees, until it is an AMR graph. σ is a stack of unvisited nodes, children b
 of σ₀, the node on top of σ, whose edges have no relation yet. In a second phase edges are added to the tree.
 
 If β is empty, a node is offered NextNode, Delete, Insert and InsertLeaf, and otherwise the actions on its edge to β₀:
-NextEdge, Swap, ReplaceHead and Reattach. An action with a parameter takes two decisions: first the action, then its
-parameter, which is a concept, a role or a node κ; Reentrance takes three, because its edge also needs a role. So the
-common properties of an action are learned from all its parameters together.
+NextEdge, Swap, ReplaceHead and Reattach. An action with a parameter takes two decisions (*steps*): first the action,
+then its parameter, which is a concept, a role or a node κ; Reentrance takes three, because its edge also needs a role.
+So the common properties of an action are learned from all its parameters together. If choices are *joint*, as in the
+thesis, an action and its parameter are one decision; only the role of Reentrance still follows. The length of an
+episode (``ACTIONS``) counts whole actions in both cases, and not Done, which the thesis does not have.
 
-Any sequence of actions ends. A tree of n words has at most 3n + 4 nodes, called C below; every node is moved below
-another one by Swap at most once, is reattached at most once, and gets at most one node inserted above it; a node keeps
-its concept, and an edge its role. So in the first phase nodes leave σ at most 4C times: once each, and again after they
-returned by Swap, Reattach or ReplaceHead; C nodes are removed, C are added; and there are at most 3C edges without a
+Any sequence of actions ends. A tree of n words has at most 3n + 4 nodes, called C below; every node is reattached at
+most once, and gets at most one node inserted above it; a node keeps its concept, and an edge its role. Swap reverses an
+edge at most once (§4.3.6), and moves a node below another one at most once, unless the rule of the thesis is chosen,
+which has only the first condition. An edge is new at the beginning, by Insert and by Reattach, so even then there are
+at most 2C Swaps: Swap makes no new edges. So in the first phase nodes leave σ at most 5C times: once each, and again
+after they returned by Swap, Reattach or ReplaceHead; C nodes are removed, C are added; and at most 4C edges need a
 role: initial ones, and those of Insert and Swap. With two steps for actions with a parameter, and the steps of Swap and
-Reattach, this is 20C steps. In the second phase a node takes at most 7 steps. The expert takes about 4 steps per word.
+Reattach, this is 25C steps. In the second phase a node takes at most 7 steps. The expert takes about 4 steps per word.
 """
 
 from __future__ import annotations
@@ -26,18 +30,22 @@ import numpy as np
 from treewright.search.compiling import lean
 
 __all__ = [
+    "ACTIONS",
     "ALIVE",
     "BOUND",
     "DELETE",
     "DELETED",
     "DONE",
     "EXTRA",
+    "FAMILY",
     "FORMS",
     "GIVEN",
+    "GROUPS",
     "HAS_ABOVE",
     "INSERT",
     "INSERTED",
     "INSERT_LEAF",
+    "JOINT",
     "KAPPA",
     "KEEP",
     "KINDS",
@@ -67,6 +75,7 @@ __all__ = [
     "STEPS",
     "SWAP",
     "SWAPPED",
+    "SWAPS",
     "TARGET",
     "act",
     "action_of",
@@ -81,6 +90,8 @@ __all__ = [
     "is_target",
     "kind_of",
     "may_insert",
+    "may_insert_leaf",
+    "may_swap",
     "param_of",
     "sigma",
     "standing_for",
@@ -118,7 +129,7 @@ _KIND_BITS = 4
 
 #: the fields of a state and their sizes
 STATE: dict[str, int | str] = {
-    "registers": 11,
+    "registers": 12,
     "stack": "3*n + 4",
     "parent": "3*n + 4",  # −1: the root
     "role": "3*n + 4",  # of the edge from the parent; −1: none yet
@@ -128,20 +139,25 @@ STATE: dict[str, int | str] = {
     "gold": "3*n + 4",  # the node of the gold graph that a node stands for; −1: none
     "extra": "3*n + 12",  # the edges of the second phase: source, role, target
 }
-BOUND = "81*n + 120"  # 27·(3n + 4), and a few
+BOUND = "96*n + 140"  # 32·(3n + 4), and a few
 
 # The registers: how many nodes are on the stack, have been made, are still there; the phase; which part of an action is
-# to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; κ; and the last
-# four kinds of actions, in base 16.
-DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST = range(11)
+# to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; κ; the last four
+# kinds of actions, in base 16; and how many whole actions have been taken, without Done.
+DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST, ACTIONS = range(12)
 #: what compiled code is told: how many forms depend on the word; the loss; whether the gold action is always offered,
-#: and whether there is a second phase; how far Reattach reaches, and Reentrance
-FORMS, LOSS, OPEN, REENTRANT, REACH, RANGE = range(6)
+#: and whether there is a second phase; how far Reattach reaches, and Reentrance; the rules of Swap, as bits; whether
+#: Insert has the rule of the thesis; whether an action and its parameter are one choice; the groups of features that
+#: are left out, as bits
+FORMS, LOSS, OPEN, REENTRANT, REACH, RANGE, SWAPS, FAMILY, JOINT, GROUPS = range(10)
+#: the bits of SWAPS: a node is moved down once; an edge is swapped once
+_NODE_ONCE, _EDGE_ONCE = 1, 2
 
 LABELLING = 16  # the role of an edge of the second phase is to come; else the kind of the action, and 1
 
-# The flags of a node; LEAVES counts the leaves that were inserted below it.
-ON_STACK, DELETED, INSERTED, SWAPPED, REATTACHED, HAS_ABOVE, MERGED, LEAVES = 1, 2, 4, 8, 16, 32, 64, 128
+# The flags of a node: SWAPPED, it was moved down by Swap; TURNED, the edge from its parent is one that Swap reversed.
+# LEAVES counts the leaves that were inserted below it.
+ON_STACK, DELETED, INSERTED, SWAPPED, REATTACHED, HAS_ABOVE, MERGED, TURNED, LEAVES = (2**k for k in range(9))
 MOST_LEAVES = 3
 MOST_REENTRANCES = 2  # of a node; and of a graph:
 MOST_EXTRA = 60
@@ -319,16 +335,25 @@ def act(x: Any, state: Any, action: int) -> None:
     """Take an action (Table 4.1): choose it, or its parameter. The parameter p is written as p + 1, a choice as 0."""
     kind, param = kind_of(action), param_of(action) - np.int64(1)
     registers = state.registers
+    pending = np.int64(registers[PENDING])
     registers[STEPS] += 1
-    if param < 0:
-        registers[LAST] = (registers[LAST] * 16 + kind + 1) % _HISTORY
-        if has_parameter(kind):
-            registers[PENDING] = kind + 1
-        else:
-            _act_alone(state, kind)
-        return
-    pending = registers[PENDING]
     registers[PENDING] = 0
+    if pending == 0:
+        registers[LAST] = (registers[LAST] * 16 + kind + 1) % _HISTORY
+    if param >= 0:
+        _act_with(x, state, kind, param, pending)
+    elif has_parameter(kind):
+        registers[PENDING] = kind + 1
+    else:
+        _act_alone(state, kind)
+    if registers[PENDING] == 0 and kind != DONE:
+        registers[ACTIONS] += 1
+
+
+@lean
+def _act_with(x: Any, state: Any, kind: int, param: int, pending: int) -> None:
+    """Take an action with its parameter; ``pending`` says which action a node κ is for, unless choices are joint."""
+    registers = state.registers
     top, child = sigma(state), beta(state)
     if kind == NEXT_EDGE:
         if pending == LABELLING:
@@ -342,21 +367,21 @@ def act(x: Any, state: Any, action: int) -> None:
         if state.concept[top] < 0:
             state.concept[top] = concept_of(x, top, param)
         _pop(state)
-    elif kind == TARGET:
-        if pending == REATTACH + 1:
-            state.parent[child] = param
-            state.flags[child] |= REATTACHED
-            _push_below(state, param)
-        else:
-            registers[KAPPA] = param
-            registers[PENDING] = LABELLING
+    elif kind == REATTACH or pending == REATTACH + 1:
+        state.parent[child] = param
+        state.flags[child] = (state.flags[child] | REATTACHED) & ~TURNED
+        _push_below(state, param)
+    elif kind in (TARGET, REENTRANCE):
+        registers[KAPPA] = param
+        registers[PENDING] = LABELLING
     elif kind == INSERT:
         anchor = np.int64(state.anchor[top])
         above = _unmapped_parent(x, state, top, param)
         node = _new_node(state, np.int64(state.parent[top]), np.int64(state.role[top]), param, above, anchor)
+        _pass_on(state, top, node)
         state.parent[top] = node
         state.role[top] = -1
-        state.flags[top] |= HAS_ABOVE
+        state.flags[top] = (state.flags[top] | HAS_ABOVE) & ~TURNED
         _push_below(state, node)
     else:
         role, concept = np.int64(x.leaf_pairs[2 * param]), np.int64(x.leaf_pairs[2 * param + 1])
@@ -371,9 +396,10 @@ def _act_alone(state: Any, kind: int) -> None:
     if kind == SWAP:
         state.parent[child] = state.parent[top]
         state.role[child] = state.role[top]
+        _pass_on(state, top, child)
         state.parent[top] = child
         state.role[top] = -1
-        state.flags[top] |= SWAPPED
+        state.flags[top] |= SWAPPED | TURNED
         _push_below(state, child)
     elif kind == REPLACE_HEAD:
         for node in range(state.registers[NODES]):
@@ -381,6 +407,7 @@ def _act_alone(state: Any, kind: int) -> None:
                 state.parent[node] = child
         state.parent[child] = state.parent[top]
         state.role[child] = state.role[top]
+        _pass_on(state, top, child)
         _remove(state, top)
         state.flags[top] |= MERGED
         state.parent[top] = child
@@ -395,6 +422,12 @@ def _act_alone(state: Any, kind: int) -> None:
         _pop(state)
     else:
         _advance(state)
+
+
+@lean
+def _pass_on(state: Any, top: int, node: int) -> None:
+    """Mark the edge above a node that takes the place of σ₀ as reversed by Swap, if the edge above σ₀ is."""
+    state.flags[node] = (state.flags[node] & ~TURNED) | (state.flags[top] & TURNED)
 
 
 @lean
@@ -441,8 +474,41 @@ def connected(state: Any, one: int, two: int) -> bool:
 
 
 @lean
+def may_swap(x: Any, state: Any, top: int, child: int) -> bool:
+    """Whether the edge from σ₀ to β₀ may be reversed: once (§4.3.6), and no node is moved down twice."""
+    rules = x.options[SWAPS]
+    moved = (rules & _NODE_ONCE) != 0 and (state.flags[top] & SWAPPED) != 0
+    turned = (rules & _EDGE_ONCE) != 0 and (state.flags[child] & TURNED) != 0
+    return not moved and not turned
+
+
+@lean
 def may_insert(x: Any, state: Any, top: int, concept: int) -> bool:
-    """Whether no node with this concept belongs to the same word; this prevents repeated insertions (§4.3.6)."""
+    """Whether a node with this concept may be inserted above σ₀.
+
+    The rule of the thesis (§4.3.6) forbids the concepts of a parent, child, grandparent and grandchild; ours allows a
+    concept once for a word. Either prevents chains of insertions.
+    """
+    return not _in_family(state, top, concept) if x.options[FAMILY] != 0 else may_insert_leaf(x, state, top, concept)
+
+
+@lean
+def _in_family(state: Any, top: int, concept: int) -> bool:
+    """Whether a parent, child, grandparent or grandchild has this concept."""
+    parent = np.int64(state.parent[top])
+    above = np.int64(state.parent[parent]) if parent >= 0 else np.int64(-1)
+    for node in range(state.registers[NODES]):
+        if state.concept[node] != concept or state.flags[node] & DELETED:
+            continue
+        over = np.int64(state.parent[node])
+        if node in (parent, above) or over == top or (over >= 0 and state.parent[over] == top):
+            return True
+    return False
+
+
+@lean
+def may_insert_leaf(x: Any, state: Any, top: int, concept: int) -> bool:
+    """Whether no node with this concept belongs to the same word."""
     if x.options[OPEN] != 0:
         return True
     for node in range(state.registers[NODES]):

@@ -15,9 +15,11 @@ from treewright.cli import (
     align,
     compare,
     corpus,
+    cross_validate,
     demo,
     diff,
     evaluate,
+    expert,
     grammar,
     info,
     learners,
@@ -47,9 +49,11 @@ app.command("tune-speed")(tune_speed.tune_speed)
 app.command("parse")(parse.parse)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("cross-validate")(cross_validate.cross_validate)
 app.command("smatch")(smatch.smatch)
 app.command("diff")(diff.diff)
 app.command("align")(align.align)
+app.command("expert")(expert.expert)
 app.command("trace")(trace.trace)
 app.command("grammar")(grammar.grammar)
 app.command("info")(info.info)

@@ -1,4 +1,4 @@
-"""Whether Numba is compiling: it emits events for compilation, but not for loading code from its cache."""
+"""Whether something is being compiled, and how long that took."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from numba.core.event import Event, Listener, install_listener
+from treewright.search.compiling import compilations
 
 __all__ = ["Compilation", "watching"]
 
 
-class Compilation(Listener):  # type: ignore[misc] # numba has no types
+class Compilation:
     """The time of compilation since this listener was registered."""
 
     def __init__(self) -> None:
         self._spent = self._since = 0.0
         self._depth = 0  # a function is compiled while another one is that calls it
 
-    def on_start(self, event: Event) -> None:
-        """Record that compilation of a function begins."""
-        if self._depth == 0:
+    def __call__(self, begins: bool) -> None:
+        """Record that a compilation begins or ends."""
+        if begins and self._depth == 0:
             self._since = time.monotonic()
-        self._depth += 1
-
-    def on_end(self, event: Event) -> None:
-        """Record that compilation of a function ends."""
-        self._depth -= 1
+        self._depth += 1 if begins else -1
         if self._depth == 0:
             self._spent += time.monotonic() - self._since
 
@@ -44,5 +40,9 @@ class Compilation(Listener):  # type: ignore[misc] # numba has no types
 @contextmanager
 def watching() -> Iterator[Compilation]:
     """Listen while the block runs."""
-    with install_listener("numba:compile", Compilation()) as compilation:
+    compilation = Compilation()
+    compilations.listeners.append(compilation)
+    try:
         yield compilation
+    finally:
+        compilations.listeners.remove(compilation)

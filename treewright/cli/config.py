@@ -73,8 +73,10 @@ def resolve(
             values[option.setting.name] = given[option.parameter]
             origin[option.parameter] = option.flag
     stays = bool(update) and given.get("update") in (None, update.get("name"))
-    learner = _merge("learner", task, learner, given, file, origin, say, "; those of its update stay" if stays else "")
-    update = _merge("update", task, update, given, file, origin, say)
+    of_learner, of_update = _divided(task, given, given.get("learner") or learner.get("name"))
+    and_update = "; those of its update stay" if stays else ""
+    learner = _merge("learner", task, learner, of_learner, file, origin, say, and_update)
+    update = _merge("update", task, update, of_update, file, origin, say)
     try:
         checked = {
             option.setting.name: option.check(task.value(option.setting.name, value))
@@ -89,6 +91,21 @@ def resolve(
     train, dev, out, jobs = (paths.pop(name) for name in ("train", "dev", "out", "jobs"))
     files = {name: path for name, path in paths.items() if path is not None}
     return Config(task.name, resolved, train, dev, out, jobs or 1, files, origin), estimator
+
+
+def _divided(task: Task, given: Mapping[str, Any], learner: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the command line said, for the learner and for its update.
+
+    A setting that both tables have, such as ``averaged``, is the learner's if the learner has it.
+    """
+    from treewright.learners import learner_rows
+
+    rows = learner_rows(*task.estimator().learners)
+    row = next((row for name, row in rows.items() if name.lower() == str(learner).lower()), None)
+    own = {setting.name for setting in row.settings} if row is not None else set()
+    shared = {o.parameter for o in task.table("learner")} & {o.parameter for o in task.table("update")}
+    of_learner = {name: value for name, value in given.items() if name not in shared - own}
+    return of_learner, {name: value for name, value in given.items() if name not in shared & own}
 
 
 def _estimator(task: Task, params: dict[str, Any], learner: dict[str, Any], update: dict[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,19 +29,56 @@ def learners(
     table counts relative frequencies (constituency). Learners of installed packages stand
     in the table of their family.
 
+    Then come the learners that were measured: what each gains over supervised, in points
+    with a 95 % interval, and its training time as a multiple; the tasks on which it pays,
+    that is, gains more than the interval; and what it needs besides its name.
+
     Examples:
       treewright learners
       treewright train tagging train.conllu --learner v-dagger --out model.tw
       treewright train tagging train.conllu -l max-violation --beam 8 -o model.tw
     """
     from treewright.learners import FAMILIES
+    from treewright.learners.measured import measured_conditions
 
     tables = {family.name: family.table() for family in FAMILIES.values()}
     if as_json:
-        print_json(tables, pretty=True)
+        print_json(
+            {name: [{**row, **_plain_evidence(row["learner"])} for row in rows] for name, rows in tables.items()},
+            pretty=True,
+        )
         return
     for name, rows in tables.items():
         columns = list(rows[0])
         stdout().print(f"[bold]{FAMILIES[name].title}\n")
         stdout().print(make_table(None, columns, [list(row.values()) for row in rows], left=len(columns)))
         stdout().print()
+    learners = [row["learner"] for rows in tables.values() for row in rows]
+    shown = [row for row in map(_evidence, learners) if any(row[1:])]
+    stdout().print("[bold]When it pays\n")
+    stdout().print(make_table(None, ["learner", *_TASKS, "pays for", "needs"], shown, left=3 + len(_TASKS)))
+    stdout().print(f"\nMeasured on {measured_conditions()}, against supervised: `python -m benchmarks learners`.")
+
+
+_TASKS = ("tagging", "dependency")
+
+
+def _evidence(learner: str) -> list[str]:
+    """The row of a learner: its name, what it gains on each task, where it pays, and what it needs."""
+    from treewright.learners import learner_rows
+    from treewright.learners.measured import measurements
+
+    found = measurements(learner)
+    pays = ", ".join(task for task in _TASKS if task in found and found[task].pays)
+    gains = [str(found[task]) if task in found else "" for task in _TASKS]
+    where = "the baseline" if learner == "supervised" else pays or "neither"
+    return [learner, *gains, where if found else "", learner_rows()[learner].advice]
+
+
+def _plain_evidence(learner: str) -> dict[str, Any]:
+    """The same as plain values."""
+    from treewright.learners import learner_rows
+    from treewright.learners.measured import measurements
+
+    found = {task: {**row._asdict(), "pays": row.pays} for task, row in measurements(learner).items()}
+    return {"needs": learner_rows()[learner].advice, "measured": found}

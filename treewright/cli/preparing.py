@@ -14,8 +14,9 @@ from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
+    from treewright.pipeline import Pipeline
 
-__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "filled_columns", "preparation"]
+__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "filled_columns", "pipeline_of", "preparation"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
 
@@ -59,7 +60,8 @@ def preparation(
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
     """A function that adds the annotation that the estimator needs; without other models, it changes nothing.
 
-    It warns if the sentences lack tags that the estimator was trained with.
+    A model may have been trained with models that do this, and then it has them with it. The function warns if the
+    sentences lack tags that the estimator was trained with.
     """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
@@ -67,15 +69,26 @@ def preparation(
     expected = getattr(estimator, "card_", {}).get("columns", [])
     if hasattr(estimator, "lemmas_"):  # it can do without those of the words
         expected = [column for column in expected if column != "lemma"]
+    companions = getattr(estimator, "companions_", [])
+    if not taggers and parser is None and companions:
+        from treewright.pipeline import Pipeline
+
+        own = Pipeline.from_models(companions, getattr(estimator, "lemmas_", None))
+        return lambda sentences, jobs: own.annotate(sentences, jobs=jobs)
     if not taggers and parser is None:
         return lambda sentences, jobs: _warn_of_missing(expected, list(sentences), tagged=True)
+    row = pipeline_of(taggers, parser, getattr(estimator, "lemmas_", None))
+    others = [column for column in expected if column not in {model.get_params()["column"] for model in row.taggers}]
+    return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
+
+
+def pipeline_of(taggers: Sequence[Path] | None, parser: Path | None, lemmas: Any) -> Pipeline:
+    """The pipeline of models in files."""
     from treewright.pipeline import Pipeline
 
     models = [_load(path, "tagging", "a tagger") for path in taggers or ()]
     trees = None if parser is None else _load(parser, "dependency", "a dependency parser")
-    row = Pipeline(models if trees is None else [*models, trees], lemmas=getattr(estimator, "lemmas_", None))
-    others = [column for column in expected if column not in {model.column for model in models}]
-    return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
+    return Pipeline(models, trees, lemmas)
 
 
 def filled_columns(sentences: Sequence[Sentence]) -> list[str]:

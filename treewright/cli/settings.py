@@ -199,10 +199,13 @@ def _condition(variant: Mapping[str, str]) -> str:
 
 
 def option_parameters(options: Iterable[Option], panel: str = "") -> list[inspect.Parameter]:
-    """Options as parameters of a command; an old flag that another option has today is that option's."""
+    """Options as parameters of a command; an old flag that another option has today is that option's.
+
+    A setting that learners and updates have is one option, shown with the updates.
+    """
     options = list(options)
     taken = {flag for option in options for flag in option.setting.option_flags}
-    return [parameter for option in options for parameter in option.parameters(panel, taken)]
+    return list({each.name: each for option in options for each in option.parameters(panel, taken)}.values())
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:

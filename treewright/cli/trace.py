@@ -10,7 +10,7 @@ import typer
 
 from treewright.cli.console import make_table, patience_while_compiling, print_json, wide_stdout
 from treewright.cli.outcomes import note
-from treewright.cli.preparing import Parser, Tagger, Trees, preparation
+from treewright.cli.preparing import Parser, Tagger, Trees, pipeline_of, preparation
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.amr import NO_TREES, check_trees
@@ -101,9 +101,8 @@ def trace(
     """Show a parse step by step: stack, buffer, move, and what each move costs.
 
     Without a model, an oracle builds the gold trees. The cost of a move is the number
-    of gold arcs that it makes unreachable; with swap, which has a static oracle, the
-    oracle's move costs 0 and all others 1. Styles print the tables of the lectures:
-    fig-14.8 (UMD), edges and actions (Boyd-Graber).
+    of gold arcs that it makes unreachable, with swap an estimate of it. Styles print the
+    tables of the lectures: fig-14.8 (UMD), edges and actions (Boyd-Graber).
 
     With --model, the decisions of the model are shown and, where the file has gold
     answers, those of the expert. --gold follows the expert, and shows how the model
@@ -118,7 +117,8 @@ def trace(
     An AMR parser makes a graph from a dependency tree: each row has σ (the stack), β (the
     buffer: the children of the top node), the action, and, if there is a gold graph, the
     expert's action, which is "any" if all actions are equally good. --style graphs shows
-    the graph at every step.
+    the graph at every step. Without a model, graphs with --trees (or --tagger and --parser)
+    are built by the expert.
 
     Examples:
       treewright trace docs/lectures.conllu --sentence flight --style fig-14.8
@@ -132,6 +132,7 @@ def trace(
       treewright trace --model trees.tw test.ptb -n 3 --gold
       treewright trace --model amr.tw test.conllu -n 3 --style graphs
       treewright trace --model amr.tw test.amr --trees test.conllu -n 3
+      treewright trace docs/thesis.amr --trees docs/thesis.conllu -n 4.9 --style graphs
     """
     from treewright.reports import STYLES
 
@@ -145,14 +146,20 @@ def trace(
     if model is None:
         if text is not None:
             raise ConfigError("--text has no tree to follow: add --model, or name a file with trees")
-        if trees or tagger or tree_parser or style == "graphs":
-            message = "--trees, --tagger, --parser and --style graphs are for AMR parsers; add --model with one"
-            raise ConfigError(message)
         if gold:
             raise ConfigError("--gold is for models; without one the gold trees are followed anyway: leave it out")
-        sentences = _sentences(file, None, sentence)
-        _check_heads(sentences)
-        follow = _oracle(system or STYLES[style].system, oracle or "static", (moves or "").split(), not unlabelled)
+        if trees or tagger or tree_parser or style == "graphs":
+            if system or oracle or moves or unlabelled or style not in ("steps", "graphs"):
+                raise ConfigError(
+                    "graphs have an expert of their own: leave out --system, --oracle, --moves and --unlabelled, or "
+                    "--trees, --tagger and --parser; the style is steps or graphs"
+                )
+            sentences = _with_trees(_sentences(file, None, sentence, trees, graphs=True), tagger, tree_parser)
+            follow = _expert()
+        else:
+            sentences = _sentences(file, None, sentence)
+            _check_heads(sentences)
+            follow = _oracle(system or STYLES[style].system, oracle or "static", (moves or "").split(), not unlabelled)
     else:
         if system or oracle or moves:
             raise ConfigError(
@@ -226,6 +233,25 @@ def _oracle(system: str, oracle: str, moves: list[str], labelled: bool) -> Calla
     return lambda sentence: trace_gold(sentence, system, oracle=oracle, labelled=labelled, moves=moves)
 
 
+def _expert() -> Callable[[Sentence], Trace]:
+    """Trace gold graphs with the expert of AMR parsing."""
+    from treewright.amr import AMRParser
+
+    return AMRParser().trace_expert
+
+
+def _with_trees(
+    sentences: list[tuple[int, Sentence]], tagger: Sequence[Path] | None, parser: Path | None
+) -> list[tuple[int, Sentence]]:
+    """The sentences with dependency trees, from a file or by models."""
+    found = [one for _, one in sentences]
+    if tagger or parser:
+        found = pipeline_of(tagger, parser, {}).annotate(found)
+    TASKS["amr"].check_gold(found, "")
+    check_trees(found, NO_TREES)
+    return [(number, one) for (number, _), one in zip(sentences, found, strict=True)]
+
+
 def _model(task: Task, estimator: Any, gold: bool, labelled: bool) -> Callable[[Sentence], Trace]:
     """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
     options: dict[str, Any] = {"follow": "gold" if gold else "model"}
@@ -259,7 +285,7 @@ def _check_options(model: str, task: Task, style: str, unlabelled: bool, trees: 
 
 
 def _sentences(
-    file: str | None, text: str | None, wanted: str | None, trees: str | None = None
+    file: str | None, text: str | None, wanted: str | None, trees: str | None = None, *, graphs: bool = False
 ) -> list[tuple[int, Sentence]]:
     """The sentences to trace, with their numbers."""
     from treewright.corpora import Sentence
@@ -271,7 +297,8 @@ def _sentences(
             raise ConfigError('there are no words in the text: try --text "Time flies ."')
         return [(1, Sentence.from_words(text.split()))]
     assert file is not None
-    numbered = list(enumerate(load(file) if trees is None else TASKS["amr"].read(file, trees=trees), 1))
+    has_graphs = graphs or trees is not None
+    numbered = list(enumerate(TASKS["amr"].read(file, trees=trees) if has_graphs else load(file), 1))
     if wanted is None:
         return numbered
     found = [(k, one) for k, one in numbered if sentence_id(one) == wanted]
@@ -294,7 +321,7 @@ def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
             raise CorpusError(message, path=sentence.path, line=sentence.line)
         if sentence.graph is not None:
             message = (
-                "this is a meaning graph, which is made from a dependency tree: add --model with an AMR parser, and "
-                "--trees with the trees in CoNLL-U, or --tagger and --parser with models that make them"
+                "this is a meaning graph, which is made from a dependency tree: add --trees with the trees in CoNLL-U, "
+                "or --tagger and --parser with models that make them"
             )
             raise CorpusError(message, path=sentence.path, line=sentence.line)

@@ -25,7 +25,7 @@ from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.output import check_out
-from treewright.cli.preparing import filled_columns
+from treewright.cli.preparing import Parser, Tagger, filled_columns
 from treewright.cli.settings import RUNNING, Option, given_options, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
@@ -114,6 +114,9 @@ def _command(task: Task) -> Any:
         keyword("as_json", annotation=Json, default=False),
         *option_parameters(task.options),
     ]
+    if "parser" in task.made_from:
+        parameters += [keyword("tagger", annotation=Tagger, default=None)]
+        parameters += [keyword("parser", annotation=Parser, default=None)]
     return _single(task.name, with_parameters(partial(_train, task), parameters), inspect.cleandoc(task.help))
 
 
@@ -132,6 +135,8 @@ def train(
     resume: bool,
     quiet: bool,
     as_json: bool,
+    tagger: list[Path] | None = None,
+    parser: Path | None = None,
     **given: Any,
 ) -> None:
     """Train a model for a task, as the command line and a file say."""
@@ -154,9 +159,12 @@ def train(
     )
     corpus = task.read(str(train_file), column=column, trees=trees, shown=shown)
     dev = None if settings.dev is None else task.read(str(settings.dev), column=column, trees=dev_trees, shown=shown)
-    for part in (corpus, dev):
-        if part is not None:
-            task.check_corpus(part)
+    parts = [corpus] if dev is None else [corpus, dev]
+    models = {"tagger": tagger, "parser": parser}
+    parts, pipeline = task.completed(parts, settings.files, models, settings.jobs, say)
+    for part in parts:
+        task.check_corpus(part)
+    corpus, dev = parts[0], None if dev is None else parts[1]
     with locked(out), Bar(shown=shown) as bar:
         report = PassReport(
             task,
@@ -187,11 +195,16 @@ def train(
             bar.hide()
             note(_how_to_resume(report, checkpoint))
             raise typer.Exit(INTERRUPTED) from None
+        if pipeline is not None:
+            estimator.companions_ = pipeline.models()
+            estimator.lemmas_ = {**(pipeline.lemmas or {}), **estimator.lemmas_}
         estimator.card_ |= task.origin(settings.params)
         if "tagger" in task.made_from:
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
+    if advice := task.advice(estimator):
+        say(advice)
     learned = task.afterwards(estimator, dev)
     _summarise(estimator, learned, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 

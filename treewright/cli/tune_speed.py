@@ -15,6 +15,7 @@ from treewright.cli.outcomes import note
 from treewright.cli.streams import load
 from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
+from treewright.settings import one_of
 
 if TYPE_CHECKING:
     from treewright.constituency import ConstituencyParser, LatentParser
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["tune_speed"]
 
 _LAMBDAS = {"latent": (0.0001, 0.0003, 0.001, 0.003, 0.01), "constituency": (1e-6, 1e-5, 1e-4, 1e-3)}
+_DELTAS = (2.0, 4.0, 6.0, 8.0, 12.0)  # for searches that learn nothing
+_SEARCHES = ("agenda", "ida-star", "ha-star")
 _HELD_OUT = 5  # every fifth sentence is for measuring
 _FEWEST = 10
 _REPEATS = 3
@@ -31,7 +34,7 @@ _LONG_ENOUGH = 0.5  # seconds; with less, the speed is unreliable
 
 
 class Outcome(NamedTuple):
-    """The result of one λ on the sentences to measure on; without a λ, of the original model or of A*₀."""
+    """The result of one λ or Δ on the sentences to measure on; without either, of the original model or of A*₀."""
 
     name: str
     tradeoff: float | None
@@ -60,6 +63,30 @@ def tune_speed(
             show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
         ),
     ] = None,
+    learner: Annotated[
+        str,
+        typer.Option("--learner", "-l", help="How priorities or pruning are learned; see `treewright learners`."),
+    ] = "on-policy",
+    measure_of_time: Annotated[
+        str,
+        typer.Option("--time", help="What λ is the price of: pops, pushes or seconds (constituency)."),
+    ] = "pops",
+    deltas: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--delta",
+            help="Δ: drop constituents that are worse than another one over the same words by more than this "
+            "(constituency). May be repeated.",
+            show_default=f"chosen with the priorities; {' '.join(f'{Δ:g}' for Δ in _DELTAS)} without priorities",
+        ),
+    ] = None,
+    search: Annotated[
+        str,
+        typer.Option(
+            "--search",
+            help="agenda, with learned priorities; ida-star or ha-star, which learn nothing (constituency).",
+        ),
+    ] = "agenda",
     lose: Annotated[float, typer.Option("--lose", help="The largest loss of F1, in points.", min=0.0)] = 0.5,
     test: Annotated[
         Path | None,
@@ -74,6 +101,8 @@ def tune_speed(
     parser gets an agenda with learned priorities: it builds the most promising
     constituents first and stops with the first complete tree.
 
+    With --search ida-star or ha-star nothing is learned: each Δ is tried.
+
     The policy is learned from DEV for each price λ, and measured on every fifth sentence
     of DEV, which is held out, or on --test. The fastest model that loses no more than
     --lose points of F1 is written to --out. It may be the original model, because exact
@@ -83,28 +112,59 @@ def tune_speed(
       treewright tune-speed model.tw dev.ptb --out fast.tw
       treewright tune-speed model.tw train.ptb --test dev.ptb --lose 1 --out fast.tw
       treewright tune-speed model.tw dev.ptb --lambda 0.01 --lambda 0.02
+      treewright tune-speed model.tw dev.ptb --learner I+ --time pushes --delta 8
+      treewright tune-speed model.tw dev.ptb --search ida-star
     """
     for tradeoff in tradeoffs or ():
         if not 0.0 < tradeoff <= 1.0:
             raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
     learn, measure = _sentences(dev, test)
     before = _parser(model)
-    prices = tradeoffs or _LAMBDAS[before.task]
+    trials = _trials(before.task, tradeoffs, deltas, search, learner, measure_of_time)
     with Bar(shown=not as_json) as bar:
-        bar.begin("measuring the model as it is", 1 + len(prices))
+        bar.begin("measuring the model as it is", 1 + len(trials))
         outcomes = [_measured("as it was", None, before, measure)]
         if before.task == "constituency":
             untuned: Any = _parser(model)
-            outcomes.append(_measured("A*₀", None, untuned.tune_speed(learn, None), measure))
-        for k, tradeoff in enumerate(prices, 1):
-            bar.update(f"λ = {tradeoff:g}", k, 1 + len(prices))
-            outcomes.append(_measured(f"{tradeoff:g}", tradeoff, _parser(model).tune_speed(learn, tradeoff), measure))
+            outcomes.append(_measured("A*₀", None, untuned.tune_speed(learn, None, dev=measure), measure))
+        for k, (name, price, options) in enumerate(trials, 1):
+            bar.update(name if search != "agenda" else f"λ = {name}", k, 1 + len(trials))
+            tuned: Any = _parser(model)
+            outcomes.append(_measured(name, price, tuned.tune_speed(learn, price, dev=measure, **options), measure))
     within = [each for each in outcomes if 100.0 * (outcomes[0].f1 - each.f1) <= lose]
     chosen = min(within, key=lambda each: each.seconds)
     if out is not None:
         chosen.parser.save(out)
     _show(outcomes, chosen, len(measure), out, as_json)
     _warn_of_chance(outcomes[0].seconds, len(measure))
+
+
+def _trials(
+    task: str,
+    tradeoffs: Sequence[float] | None,
+    deltas: Sequence[float] | None,
+    search: str,
+    learner: str,
+    time: str,
+) -> list[tuple[str, float | None, dict[str, Any]]]:
+    """What is tried: a name, λ, and the options of ``tune_speed``."""
+    if search not in _SEARCHES:
+        raise ConfigError(f"--search {one_of(search, _SEARCHES)}")
+    if task != "constituency":
+        if deltas or search != "agenda" or time != "pops":
+            raise ConfigError("--delta, --search and --time are for models of `treewright train constituency`")
+        return [(f"{λ:g}", λ, {"learner": learner}) for λ in tradeoffs or _LAMBDAS[task]]
+    if search != "agenda":
+        if tradeoffs or learner != "on-policy" or time != "pops":
+            raise ConfigError(f"--search {search} learns nothing: leave out --lambda, --learner and --time")
+        return [(f"{search}, Δ = {Δ:g}", None, {"search": search, "max_gap": Δ}) for Δ in deltas or _DELTAS]
+    options = {"learner": learner, "time": time}
+    gaps: Sequence[float | None] = deltas or [None]
+    return [
+        (f"{λ:g}" if Δ is None else f"{λ:g}, Δ = {Δ:g}", λ, {**options, "max_gap": Δ})
+        for λ in tradeoffs or _LAMBDAS[task]
+        for Δ in gaps
+    ]
 
 
 def _warn_of_chance(seconds: float, sentences: int) -> None:

@@ -168,8 +168,14 @@ class LatentParser(ConstituencyEstimator):
             scores = {"dev F1": evaluate(self.levels_)}
         self.card_ = self._make_card(corpora, scores)
 
-    def tune_speed(self, corpus: Corpus, tradeoff: float, *, learner: str = "on-policy") -> Self:
-        """Learn pruning for a parser that is there: λ = ``tradeoff``; trees that its grammar lacks are left out."""
+    def tune_speed(
+        self, corpus: Corpus, tradeoff: float, *, learner: str = "on-policy", dev: Corpus | None = None
+    ) -> Self:
+        """Learn pruning for a fitted parser, for λ = ``tradeoff``; trees that its grammar lacks are left out.
+
+        The card of the parser names the corpus and the learner, and its score is the F1 on ``dev``, or on ``corpus`` if
+        there is no ``dev``.
+        """
         self._check_fitted()
         sentences = read_treebank(corpus, self.max_length)
         trees = []
@@ -185,6 +191,11 @@ class LatentParser(ConstituencyEstimator):
             )
         self._learn_pruning(trees, tradeoff, learner)
         self.tradeoff = tradeoff
+        judged = sentences if dev is None else read_treebank(dev, self.max_length)
+        scores = {"dev F1": score_constituents(clean_trees(judged), self._trees(judged, 1), seed=self.seed).f1}
+        corpora = {**self.card_["corpora"], "dev": corpus_hash(judged), "pruning": corpus_hash(sentences)}
+        about = {"learner": learner, "tradeoff": tradeoff, "sentences": len(trees)}
+        self.card_ = {**self.card_, **self._make_card(corpora, scores), "pruning": about}
         return self
 
     def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.environment import AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
+from treewright.constituency.agenda.heuristics import HierarchicalAStar
 from treewright.constituency.agenda.parser import AgendaParser
-from treewright.constituency.agenda.policy import AgendaPolicy
+from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy, make_priority_learner
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.agenda.queue import agenda_bytes
 from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces
@@ -59,14 +60,17 @@ from treewright.learners.irl import InverseRL
 from treewright.learners.irl_training import train_irl
 from treewright.learners.steps import STEPS
 from treewright.search.running import run_shards
-from treewright.settings import Choice, Real, Setting, one_of, whole_number
+from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole_number
 from treewright.tracing import Trace
 
 __all__ = ["ML", "ConstituencyParser", "KBest"]
 
 ML = MaximumLikelihood.name
+COUNTED = "dev F1 of counting"
+"""The score of relative frequencies, in the card of a parser that learned better weights."""
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
-SEARCHES = ("cky", "agenda")
+_GROWTH = 1.5  # of Δ, where IDA* has found no tree
+_FIRST_GAP = 4.0  # Δ of IDA* at first, if it is not given
 _HELD_OUT = 10  # without development data, every tenth sentence is for learning priorities
 _ENOUGH = 100  # sentences to learn priorities from: there are few weights
 
@@ -74,7 +78,7 @@ _ENOUGH = 100  # sentences to learn priorities from: there are few weights
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
     "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
-    "max-margin": {**_STOCHASTIC, "passes": 15, "l2": 1e-5},
+    "max-margin": {**_STOCHASTIC, "passes": 15, "patience": 8, "l2": 1e-5},
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
@@ -108,6 +112,7 @@ LEXICON = Setting(
 )
 TAGS = Setting("tags", Choice({"lexicon": "the parser chooses", "gold": "they are given"}), "Where tags come from")
 TRAINED_RULES = Setting("trained", Choice(*reversed(TRAINED)), "The rules whose weights are learned")
+SHRINK = Setting("shrink", Flag(), "Choose on development data how far to move from counts to learned weights")
 LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
@@ -117,14 +122,36 @@ LOSS = Setting(
 MAX_GAP = Setting(
     "max_gap",
     Real(above=0),
-    "Drop what is worse than the best of its span by more than this, in logarithms",
+    "Δ: drop what is worse than the best of its span by more than this, in logarithms",
+    note="For learned priorities 0 means that Δ is chosen with them",
     none="nothing",
     none_written=0,
+    flags="--max-gap --delta",
 )
 SEARCH = Setting(
     "search",
-    Choice({"cky": "everything", "agenda": "what has the highest priority first"}),
+    Choice(
+        {
+            "cky": "everything",
+            "agenda": "what has the highest priority first",
+            "ida-star": "that, of what is no worse than Δ, which grows until there is a tree",
+            "ha-star": "A*, guided by a coarser grammar",
+        }
+    ),
     "What is built, until there is a tree",
+)
+TIME = Setting("time", Choice(*TIMES), "What λ is the price of, where priorities of an agenda are learned")
+
+
+def _plain_learner(learner: Any) -> Any:
+    make_priority_learner(learner)
+    return learner
+
+
+PRIORITY_LEARNER = Setting(
+    "priority_learner",
+    Like(_plain_learner, "a name, or its settings with its name"),
+    f"How priorities of an agenda are learned: {', '.join(LEARNERS)}",
 )
 
 
@@ -141,17 +168,24 @@ class ConstituencyParser(ConstituencyEstimator):
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
         trained: whose weights are learned: those of ``binary`` rules, as in the paper, or of ``all`` rules.
+        shrink: with development data, whether to choose on it how far to go from relative frequencies to the weights of
+            the best pass: all the way, ¾, ½, ¼, or not at all. So what is learned is no worse there than counting.
         loss: what Max-Margin counts as wrong: ``rules`` (Algorithm 4) or ``constituents``.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
         prune: constituents less probable than this under a coarser grammar are not looked at; 0 is exact.
-        max_gap: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
-            None is exact.
-        search: ``cky``, which builds everything; or ``agenda``, which builds what has the highest priority first and
-            stops with the first complete tree (:mod:`treewright.constituency.agenda.search`).
-        tradeoff: with an agenda, the price λ of a pop: priorities are learned such that as many constituents as
-            possible are right, less λ for each pop, on a hundred sentences of the development data; without such data,
-            on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
+        max_gap: Δ: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
+            None is exact, and with learned priorities it chooses Δ together with them.
+        search: ``cky``, which builds everything; ``agenda``, which builds what has the highest priority first and
+            stops with the first complete tree (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an agenda
+            by inside scores that tries again with a larger Δ where there was no tree; ``ha-star``, A* with the outside
+            scores of a coarser grammar for a heuristic (:mod:`treewright.constituency.agenda.heuristics`).
+        tradeoff: with an agenda, the price λ of a unit of time: priorities are learned such that as many constituents
+            as possible are right, less λ for each pop, on a hundred sentences of the development data; without such
+            data, on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
             priorities are inside scores.
+        time: what λ is the price of: ``pops``, ``pushes`` or ``seconds``.
+        priority_learner: how priorities are learned, one of
+            :data:`~treewright.constituency.agenda.policy.LEARNERS`, by name or as settings with its name.
         max_length: longer sentences are left out of training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.
         seed: the same seed gives the same model.
@@ -175,12 +209,15 @@ class ConstituencyParser(ConstituencyEstimator):
         LEXICON,
         TAGS,
         TRAINED_RULES,
+        SHRINK,
         LOSS,
         replace(DECODER, values=Choice({"viterbi": "the best tree", "max-rule": "the most probable rules together"})),
         PRUNE,
         MAX_GAP,
         SEARCH,
         TRADEOFF,
+        TIME,
+        PRIORITY_LEARNER,
         MAX_LENGTH,
         MEMORY,
         SEED,
@@ -195,12 +232,15 @@ class ConstituencyParser(ConstituencyEstimator):
         lexicon: str = "ratio",
         tags: str = "lexicon",
         trained: str = "all",
+        shrink: bool = True,
         loss: str = "rules",
         decoder: str = "viterbi",
         prune: float = 0.0,
         max_gap: float | None = None,
         search: str = "cky",
         tradeoff: float | None = None,
+        time: str = "pops",
+        priority_learner: str | dict[str, Any] = "on-policy",
         max_length: int | None = None,
         memory: float = 2.0,
         seed: int = 0,
@@ -210,12 +250,15 @@ class ConstituencyParser(ConstituencyEstimator):
         self.lexicon = lexicon
         self.tags = tags
         self.trained = trained
+        self.shrink = shrink
         self.loss = loss
         self.decoder = decoder
         self.prune = prune
         self.max_gap = max_gap
         self.search = search
         self.tradeoff = tradeoff
+        self.time = time
+        self.priority_learner = priority_learner
         self.max_length = max_length
         self.memory = memory
         self.seed = seed
@@ -223,12 +266,13 @@ class ConstituencyParser(ConstituencyEstimator):
     lexicon_: Lexicon
     priority_: AgendaPolicy | None = None
     """Of an agenda: the priorities, and the threshold by which constituents are pruned."""
+    _hierarchy: HierarchicalAStar | None = None
 
     # ---- learning
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()
-        self.priority_ = None
+        self.priority_, self._hierarchy = None, None
         corpus, held_out = self._for_priorities(corpus, dev)
         treebank = learn_treebank(corpus, self._markovisation(), self.max_length)
         sentences, trees, binary, self.top_, self.cover_ = treebank
@@ -245,6 +289,8 @@ class ConstituencyParser(ConstituencyEstimator):
         self._restored()
         self.history_ = []
         scores: dict[str, Any] = {}
+        about: dict[str, Any] = {}
+        counted = self.grammar_.weights
         evaluate, dev_sentences = None, list[Sentence]()
         if dev is not None:
             dev_sentences = read_treebank(dev, self.max_length)
@@ -260,16 +306,22 @@ class ConstituencyParser(ConstituencyEstimator):
                 **running,
             )
             self.history_ = trained.history
-            self._use(planner.weights(trained.weights))
+            learned = planner.weights(trained.weights)
+            self._use(learned)
             scores = self._dev_score("dev F1")
+            if evaluate is not None:
+                scores |= {COUNTED: evaluate(counted)}
+                if self.shrink:
+                    about["strength"], scores["dev F1"] = _strongest(counted, learned, scores, evaluate)
+                self._use(counted + about.get("strength", 1.0) * (learned - counted))
         elif evaluate is not None:
             scores = {"dev F1": evaluate(self.grammar_.weights)}
-        if self.search == "agenda":
+        if self.search != "cky":
             features = self._features_of(binary, sentences)
-            self._learn_priorities(features, dev_sentences or held_out, running["jobs"], running["progress"])
+            about |= self._order_search(features, dev_sentences or held_out, running["jobs"], running["progress"])
             if evaluate is not None:
-                scores = {"dev F1": evaluate(self.grammar_.weights)}
-        self.card_ = self._make_card(corpora, scores)
+                scores |= {"dev F1": evaluate(self.grammar_.weights)}
+        self.card_ = {**self._make_card(corpora, scores), **about}
 
     def tune_speed(
         self,
@@ -278,27 +330,38 @@ class ConstituencyParser(ConstituencyEstimator):
         *,
         time: str = "pops",
         learner: str | dict[str, Any] = "on-policy",
+        max_gap: float | None = None,
+        search: str = "agenda",
+        dev: Corpus | None = None,
         jobs: int = 1,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Self:
-        """Learn priorities for a parser that is there, from a treebank that is new to it; from now on it has an agenda.
+        """Learn priorities for a fitted parser, from a treebank that is new to it; from now on it has an agenda.
 
         ``tradeoff`` is λ, the price of a unit of ``time``, which is ``pops``, ``pushes`` or ``seconds``; with None
         nothing is learned, and priorities are inside scores. ``learner`` is one of
-        :data:`~treewright.constituency.agenda.policy.LEARNERS`.
+        :data:`~treewright.constituency.agenda.policy.LEARNERS`. ``max_gap`` is Δ; None chooses it if priorities are
+        learned. ``search`` may be ``ida-star`` or ``ha-star``, which learn nothing.
+
+        The settings of the parser are these from now on. Its card names the corpus, the learner and the measure of
+        time, and its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
         """
         self._check_fitted()
-        before = self.search, self.tradeoff
-        self.search, self.tradeoff = "agenda", tradeoff
+        before = self.get_params()
+        self.set_params(search=search, tradeoff=tradeoff, time=time, priority_learner=learner, max_gap=max_gap)
         try:
             self._check_settings()
         except ConfigError:
-            self.search, self.tradeoff = before
+            self.set_params(**before)
             raise
         sentences = read_treebank(corpus, self.max_length)
         binary = binarised(self._markovisation(), clean_trees(sentences), sentences)
         features = self._features_of(binary, sentences)
-        self._learn_priorities(features, sentences, jobs, progress, time=time, learner=learner)
+        about = self._order_search(features, sentences, jobs, progress)
+        judged = sentences if dev is None else read_treebank(dev, self.max_length)
+        scores = {"dev F1": score_constituents(clean_trees(judged), self._trees(judged, jobs), seed=self.seed).f1}
+        corpora = {**self.card_["corpora"], "dev": corpus_hash(judged), "priorities": corpus_hash(sentences)}
+        self.card_ = {**self.card_, **self._make_card(corpora, scores), **about}
         return self
 
     def _for_priorities(self, corpus: Corpus, dev: Corpus | None) -> tuple[Corpus, list[Sentence]]:
@@ -328,31 +391,51 @@ class ConstituencyParser(ConstituencyEstimator):
             raise CorpusError("the grammar can derive no tree of this treebank, to learn priorities from")
         return Priorities.learn(self.grammar_, derivations, words, rows=rows, lexical=self._lexical)
 
-    def _learn_priorities(
+    def _order_search(
         self,
         features: Priorities,
         sentences: Sequence[Sentence],
         jobs: int,
         progress: Callable[[str, int, int], None] | None,
-        *,
-        time: str = "pops",
-        learner: str | dict[str, Any] = "on-policy",
-    ) -> None:
-        """Priorities for λ = ``tradeoff``, or those of A*₀ without it."""
+    ) -> dict[str, Any]:
+        """Prepare a search that is not CKY; returns what the card says of it."""
+        self.priority_, self._hierarchy = None, None
+        about: dict[str, Any] = {"search": self.search, "max_gap": self.max_gap}
+        if self.search == "ha-star":
+            self._make_hierarchy()
+            return {"priorities": about}
         self._agenda = AgendaParser(self.grammar_, self._lexical, features)
         if self.tradeoff is None:
-            self.priority_ = AgendaPolicy.a_star(self._agenda)
-            return
+            usual = _FIRST_GAP if self.search == "ida-star" else np.inf
+            self.priority_ = AgendaPolicy.a_star(self._agenda, usual if self.max_gap is None else float(self.max_gap))
+            return {"priorities": about}
         sentences = sentences[:: -(-len(sentences) // _ENOUGH)]
         trees = clean_trees(sentences)
         words = [list(sentence.forms) for sentence in sentences]
         rows = [self._rows(each, tree.tags()) for each, tree in zip(words, trees, strict=True)]
         environment = AgendaEnvironment(self._agenda, words, rows, trees, tradeoff=float(self.tradeoff))
-        if time != "pops":
-            costs = seconds_per_step(environment, np.arange(len(words))) if time == "seconds" else None
-            environment = environment.but(time=time, seconds=costs)
-        learned = AgendaPolicy.learn(environment, learner=learner, seed=self.seed, jobs=jobs, progress=progress)
+        if self.time != "pops":
+            costs = seconds_per_step(environment, np.arange(len(words))) if self.time == "seconds" else None
+            environment = environment.but(time=self.time, seconds=costs)
+        learned = AgendaPolicy.learn(
+            environment,
+            learner=self.priority_learner,
+            max_gap=self.max_gap,
+            seed=self.seed,
+            jobs=jobs,
+            progress=progress,
+        )
         self.priority_ = learned.policy
+        learner, on_policy = make_priority_learner(self.priority_learner)
+        about |= {"learner": {**learner.params(), **({"name": "on-policy"} if on_policy else {})}, **learned.as_dict()}
+        about |= {"tradeoff": float(self.tradeoff), "time": self.time, "seconds": environment.seconds}
+        return {"priorities": {**about, "sentences": len(sentences)}}
+
+    def _make_hierarchy(self) -> None:
+        """HA*: the grammar, and above it the one that has forgotten parents and siblings."""
+        _, of = self.grammar_.projected()
+        gap = np.inf if self.max_gap is None else float(self.max_gap)
+        self._hierarchy = HierarchicalAStar(self.grammar_, self._lexical, [of], max_gap=gap)
 
     def _planner(self, binary: Sequence[Tree], trees: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
         """The corpus as the learner sees it; trees that a given grammar lacks rules for are left out."""
@@ -405,15 +488,23 @@ class ConstituencyParser(ConstituencyEstimator):
         return memory_of(self.grammar) if isinstance(self.grammar, Grammar) else grammar_settings(self.grammar)
 
     def _check_together(self) -> None:
-        if self.search == "agenda" and (self.decoder != "viterbi" or self.max_gap is not None or self.prune > 0):
+        if self.search != "cky" and (self.decoder != "viterbi" or self.prune > 0):
             raise ConfigError(
-                "'agenda' goes with decoder 'viterbi', and learns for itself what to drop: leave out prune and max_gap",
+                f"{self.search!r} goes with decoder 'viterbi' and without prune, which needs a chart of everything: "
+                "set max_gap instead",
                 setting="search",
                 value=self.search,
             )
         if self.search != "agenda" and self.tradeoff is not None:
             raise ConfigError(
                 "is about an agenda: set search to 'agenda', or leave it out", setting="tradeoff", value=self.tradeoff
+            )
+        if self.tradeoff is None and (self.time != "pops" or self.priority_learner != "on-policy"):
+            setting = "time" if self.time != "pops" else "priority_learner"
+            raise ConfigError(
+                "is about learned priorities: set tradeoff, or leave it out",
+                setting=setting,
+                value=getattr(self, setting),
             )
 
     # ---- parsing
@@ -471,9 +562,15 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
         if self.priority_ is not None:
-            parses = self.priority_.parse(self._agenda, self._agenda.pack(pieces.words, pieces.each_rows), jobs=jobs)
+            packed, growth = self._agenda.pack(pieces.words, pieces.each_rows), self._growth
+            parses = self.priority_.parse(self._agenda, packed, growth=growth, jobs=jobs)
             counts = parses.pops.tolist(), parses.pushes.tolist()
             yield from map(Derivation, parses.derivations, (not is_whole for is_whole in parses.whole), *counts)
+            return
+        if self._hierarchy is not None:
+            found = self._hierarchy.parse(pieces.each_rows, jobs=jobs)
+            counts = found.pops.sum(axis=0).tolist(), found.pushes.sum(axis=0).tolist()
+            yield from map(Derivation, found.derivations, (not is_whole for is_whole in found.whole), *counts)
             return
         beam = np.inf if self.max_gap is None else float(self.max_gap)
         decoding = Decoding(DECODERS[self.decoder], beam, float(self.prune))
@@ -497,10 +594,20 @@ class ConstituencyParser(ConstituencyEstimator):
         lengths = range(20, 2_010, 10)
 
         def taken(n: int) -> int:
-            return agenda_bytes(symbols, n) if self.priority_ is not None else chart_bytes(symbols, n, each)
+            return agenda_bytes(symbols, n) if self._pops else chart_bytes(symbols, n, each)
 
         fitting = bisect_right(lengths, self.memory * 1e9, key=taken)
         return 10 + 10 * fitting
+
+    @property
+    def _growth(self) -> float:
+        """By how much Δ grows where there is no tree; 0 where that is not tried again."""
+        return _GROWTH if self.search == "ida-star" else 0.0
+
+    @property
+    def _pops(self) -> bool:
+        """Whether the parser has an agenda."""
+        return self.priority_ is not None or self._hierarchy is not None
 
     # ---- what follows from what is learned
 
@@ -544,6 +651,21 @@ class ConstituencyParser(ConstituencyEstimator):
         if parts["priority"]:
             self.priority_ = AgendaPolicy.from_arrays(parts["priority"])
             self._agenda = AgendaParser(self.grammar_, self._lexical, self.priority_.priorities)
+        elif self.search == "ha-star":
+            self._make_hierarchy()
+
+
+def _strongest(
+    counted: npt.NDArray[np.float64],
+    learned: npt.NDArray[np.float64],
+    scores: Mapping[str, float],
+    evaluate: Callable[[npt.NDArray[np.float64]], float],
+) -> tuple[float, float]:
+    """The share of the way from counted to learned weights that is best, and its score; of equal ones the largest."""
+    found = {1.0: scores["dev F1"], 0.0: scores[COUNTED]}
+    found |= {share: evaluate(counted + share * (learned - counted)) for share in (0.75, 0.5, 0.25)}
+    best = max(sorted(found, reverse=True), key=lambda share: found[share])
+    return best, found[best]
 
 
 def _without_missing(lexical: Lexical, tags: npt.NDArray[np.int32]) -> Lexical:

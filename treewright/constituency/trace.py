@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["expert_actions", "trace_derivation", "trace_pops"]
 
 _TIE = 1e-9  # the chart adds in another order
+_ALL_GAPS = 1e4  # no scores of a span differ by more
 _MOST_POPS = 1_000_000  # in a trace
 
 
@@ -89,9 +90,14 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
         raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
     agenda, words = parser._agenda, list(sentence.forms)
     packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
-    order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
     weights, max_gap = parser.priority_.weights, parser.priority_.max_gap
-    [nodes] = agenda.parse(packed, weights, max_gap=max_gap, order=order).derivations
+    while True:  # iterative deepening: the last attempt is shown
+        order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
+        parses = agenda.parse(packed, weights, max_gap=max_gap, order=order)
+        if parses.whole[0] or not parser._growth or np.isinf(max_gap):
+            break
+        max_gap = max_gap * parser._growth if max_gap < _ALL_GAPS else np.inf
+    [nodes] = parses.derivations
     pops = [agenda.pop(*row) for row in order[order[:, 0] >= 0.0].tolist()]
     symbols, tops = parser.grammar_.symbols, parser.grammar_.unary
     built = {(symbols[node[0]], node[3], node[4]) for node in nodes.tolist()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -31,8 +32,10 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Structured, learner_rows, train
+from treewright.learners import Imitation, Learner, Pass, Structured, learner_rows, make_learner, train
 from treewright.learners.checkpoints import Judge
+from treewright.learners.rl import PolicyGradient
+from treewright.learners.rl_training import train_rl
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
@@ -52,6 +55,16 @@ UPDATES: dict[str, dict[str, Any]] = {
     "fast": {"name": "perceptron", "margin": 50.0},
 }
 EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
+
+#: the same for learners by reinforcement: a step's reward is about 1 / (number of transitions)
+REINFORCED: dict[str, dict[str, Any]] = {
+    "policy-gradient": {"passes": 10, "step_size": 1.0, "baseline": True},
+    "apprenticeship": {"passes": 10, "step_size": 0.3},
+    "D-": {"passes": 10, "step_size": 1.0},
+    "D+": {"passes": 10, "step_size": 1.0},
+    "I-": {"passes": 10, "step_size": 10.0},
+    "I+": {"passes": 10, "step_size": 10.0},
+}
 
 
 def _check_features(features: Any) -> Any:
@@ -140,7 +153,7 @@ class DependencyParser(DependencyEstimator):
         LABEL_WEIGHT,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
+    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured, PolicyGradient)
 
     def __init__(
         self,
@@ -179,23 +192,54 @@ class DependencyParser(DependencyEstimator):
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
         self._learn_words(sentences)
+        self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
         evaluate = None
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._las_on(dev_sentences, running["jobs"]), corpora["dev"])
         del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
-        trained = train(
-            learner,
-            packed,
-            bits=self._bits,
-            beam=self.beam,
-            seed=self.seed,
-            evaluate=evaluate,
-            **running,
-        )
-        self.policy_, self.history_ = trained.policy.compressed(MOST_WEIGHTS[self.mode]), trained.history
+        if isinstance(learner, PolicyGradient):
+            policy, self.history_ = self._reinforced(learner, packed, evaluate, running)
+        else:
+            trained = train(
+                learner,
+                packed,
+                bits=self._bits,
+                beam=self.beam,
+                seed=self.seed,
+                evaluate=evaluate,
+                **running,
+            )
+            policy, self.history_ = trained.policy, trained.history
+        self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def _warn_of_path(self, learner: Learner) -> None:
+        """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
+        has_costs = self._system.costs is not None or self._system.estimate is not None
+        if isinstance(learner, Imitation) and learner.leaves_path and not (has_costs and self.oracle == "dynamic"):
+            cure = "oracle 'dynamic'" if has_costs else "another system"
+            warnings.warn(
+                f"the static oracle is right on its own path only, which the learner {learner.name!r} leaves: choose "
+                f"learner 'supervised', or {cure}",
+                stacklevel=2,
+            )
+
+    def _reinforced(
+        self, learner: PolicyGradient, packed: Packed, evaluate: Judge[LinearPolicy] | None, running: Running
+    ) -> tuple[LinearPolicy, list[Pass]]:
+        """Learn from rewards: the share of words that are right."""
+        environment = TransitionEnvironment(packed, bits=self._bits)
+
+        def policy(θ: npt.NDArray[np.float64]) -> LinearPolicy:
+            return LinearPolicy(environment.policy_weights(θ))
+
+        judge: Judge[npt.NDArray[np.float64]] | None = None
+        if evaluate is not None:
+            judge = Judge(lambda θ: evaluate(policy(θ)), evaluate.by)
+        trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
+        return policy(trained.weights), list(trained.history)
 
     def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
@@ -227,9 +271,13 @@ class DependencyParser(DependencyEstimator):
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        if learner["name"] in REINFORCED:
+            return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
             return {}
-        return {"update": UPDATES[self.mode], **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
+        own = make_learner(learner["name"], Imitation).update != Imitation().update  # lols regresses costs
+        update = {} if own else {"update": UPDATES[self.mode]}
+        return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""

@@ -54,6 +54,15 @@ def move(x: Any, state: Any, action: int) -> None:
     pop(state, 0 if action == RIGHT else 1)
 
 
+@inlined
+def wants_swap(x: Any, state: Any, s0: int, s1: int) -> bool:
+    """Say whether s0 and s1 are in the wrong order and b0 is not of the same component as s0."""
+    front = state.registers[FRONT]
+    return x.prepared[s1] > x.prepared[s0] and (
+        front >= x.n or x.prepared[x.n + 1 + state.buffer[front]] != x.prepared[x.n + 1 + s0]
+    )
+
+
 @compiled
 def static(x: Any, state: Any) -> int:
     """The lazy oracle (Nivre, Kuhlmann & Hall 2009): an arc if it is gold and its dependent complete, Swap if s0 and s1
@@ -66,11 +75,50 @@ def static(x: Any, state: Any) -> int:
         return LEFT
     if x.gold_heads[s0] == s1 and is_complete(x, state, s0):
         return RIGHT
-    if s1 > 0 and x.prepared[s1] > x.prepared[s0]:
-        front = state.registers[FRONT]
-        if front >= x.n or x.prepared[x.n + 1 + state.buffer[front]] != x.prepared[x.n + 1 + s0]:
-            return SWAP
+    if s1 > 0 and wants_swap(x, state, s0, s1):
+        return SWAP
     return SHIFT
+
+
+@compiled
+def estimate(x: Any, state: Any, out: Any) -> None:
+    """Write what each move costs, as if Swap could bring any two items together.
+
+    An arc costs the gold arcs that it loses. If no arc is free of cost, Swap is if the lazy oracle would swap, and
+    Shift otherwise; where neither is possible, the arc that loses least. On the way of the lazy oracle its own move
+    alone costs nothing. Elsewhere the costs are too low where two words can no longer change places.
+    """
+    s0, s1 = top(state, 0), top(state, 1)
+    moves = admissible(x, state)
+    least = np.float64(x.n + 1)
+    if moves >> LEFT & 1:
+        out[LEFT] = np.float64(lost_arcs(x, state, s0, s1))
+        least = min(least, out[LEFT])
+    if moves >> RIGHT & 1:
+        out[RIGHT] = np.float64(lost_arcs(x, state, s1, s0))
+        least = min(least, out[RIGHT])
+    out[SHIFT] = out[SWAP] = 1.0
+    if least > 0.0:
+        if moves >> SWAP & 1 and wants_swap(x, state, s0, s1):
+            out[SWAP] = 0.0
+        elif moves >> SHIFT & 1:
+            out[SHIFT] = 0.0
+        else:
+            out[SWAP] = least + 1.0
+
+
+@compiled
+def lost_arcs(x: Any, state: Any, head: int, dependent: int) -> int:
+    """Count the gold arcs that an arc makes impossible: that of the dependent, and those of children it still lacks.
+
+    An item leaves the stack as soon as it has a head, so an arc whose head has one is lost already.
+    """
+    gold = np.int64(x.gold_heads[dependent])
+    lost = np.int64(1 if gold != head and (gold == 0 or state.heads[gold] < 0) else 0)
+    for child in range(1, x.n + 1):
+        if x.gold_heads[child] == dependent and state.heads[child] < 0:
+            lost += 1
+    return lost
 
 
 def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -143,6 +191,7 @@ SYSTEM = TransitionSystem(
     admissible=admissible,
     move=move,
     static=static,
+    estimate=estimate,
     state={"swaps": 1},
     projective=False,
     prepare=prepare,

@@ -56,7 +56,7 @@ class TransitionSystem:
     The functions are compiled together with the engine. They take ``x``, the sentence (``x.n`` words, and in oracles
     the gold tree: ``x.gold_heads``, ``x.gold_labels``), and ``state``, the configuration. Put
     :func:`~treewright.search.inlined` above the short ones and :func:`~treewright.search.compiled` above the others. In
-    all but the oracles (``static``, ``costs`` and ``least_loss``), no arrays may be made.
+    all but the oracles (``static``, ``costs``, ``estimate`` and ``least_loss``), no arrays may be made.
 
     Args:
         name: the name by which users choose the system.
@@ -66,7 +66,10 @@ class TransitionSystem:
         move: ``(x, state, move)``: changes stack and buffer. The arc of the move, if it makes one, was made before.
         static: ``(x, state) → move``: the next move on one way to the gold tree, from states on that way.
         costs: ``(x, state, out)``: the dynamic oracle. For each admissible move m it writes to ``out[m]`` how many
-            gold arcs the move loses, up to a number that is the same for all moves. None: there is only ``static``.
+            gold arcs the move loses, up to a number that is the same for all moves. None: there is no exact oracle.
+        estimate: ``(x, state, out)``: stands in for ``costs`` where there are none, so that learners may leave the
+            path of ``static``. It writes a cost for each admissible move, which need not be exact; on that path the
+            move of ``static`` costs least. None: there is only ``static``.
         least_loss: ``(x, state) → count``: how many words without a head will get a wrong one, whatever is done.
             None: unknown.
         arc: ``(x, state, move) → (head, dependent)``, where the ends of an arc are not always at the places that
@@ -91,6 +94,7 @@ class TransitionSystem:
     move: Callable[..., Any]
     static: Callable[..., Any]
     costs: Callable[..., Any] | None = None
+    estimate: Callable[..., Any] | None = None
     least_loss: Callable[..., Any] | None = None
     arc: Callable[..., Any] | None = None
     is_late: Callable[..., Any] | None = None

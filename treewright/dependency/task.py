@@ -51,7 +51,8 @@ class Transitions(NamedTuple):
     static_move: Callable[..., Any]
     """``(x, state) → move``: the move of the static oracle."""
     move_costs: Callable[..., Any]
-    """``(x, state, out)``: what each move costs: the gold arcs it loses, or 0 and 1 with a static oracle."""
+    """``(x, state, out)``: what each move costs: the gold arcs it loses (or an estimate), or 0 and 1 with a static
+    oracle."""
     gold_label: Callable[..., Any]
     """``(x, state, move) → label``: the label of the gold arc; −2 where any will do, as the arc is an error anyway."""
 
@@ -197,7 +198,8 @@ def _transitions(system: TransitionSystem) -> Transitions:
     heads = tuple(PLACES.index(move.head or "s0") for move in system.moves)
     dependents = tuple(PLACES.index(move.dependent or "s0") for move in system.moves)
     admissible, static, change = system.admissible, system.static, system.move
-    is_late, costs, has_costs = system.is_late or _never, system.costs or _nothing, system.costs is not None
+    is_late, costs = system.is_late or _never, system.costs or system.estimate or _nothing
+    has_costs = costs is not _nothing
 
     @inlined
     def declared_arc(x: Any, state: Any, move: int) -> tuple[int, int]:

@@ -3,13 +3,16 @@
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
 from treewright.estimators.checking import EstimatorError, check_estimator
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
+from treewright.estimators.cross_validation import CrossValidation, FoldComparison, cross_validate
 from treewright.estimators.registry import estimator_class, estimator_names
 from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
 
 __all__ = [
     "Corpus",
+    "CrossValidation",
     "Estimator",
     "EstimatorError",
+    "FoldComparison",
     "Input",
     "NotFittedError",
     "Running",
@@ -19,6 +22,7 @@ __all__ = [
     "check_words",
     "clone",
     "corpus_error",
+    "cross_validate",
     "estimator_class",
     "estimator_names",
     "overlapped",

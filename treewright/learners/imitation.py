@@ -30,7 +30,7 @@ from typing import ClassVar
 from treewright.errors import ConfigError
 from treewright.learners.registry import PASSES, Family, Learner, register
 from treewright.learners.schedules import BETA, Constant, Decay, ExpertFirst, Schedule
-from treewright.policies.updates import AROW, UPDATE, Update
+from treewright.policies.updates import AROW, UPDATE, Regression, Update
 from treewright.settings import Choice, Real, Setting, Whole
 
 __all__ = [
@@ -56,18 +56,28 @@ _WHO = {"expert": "", "learned": "the learned policy", "mixed-per-step": "drawn 
 
 SETTINGS = (
     Setting("roll_in", Choice({**_WHO, "explore": "follow predictions"}), "Who visits states"),
-    Setting("roll_out", Choice("none", _WHO, {"both": "weighted by β"}), "Who finishes sentences, to find out costs"),
+    Setting(
+        "roll_out",
+        Choice("none", _WHO, {"mixed-per-state": "drawn once a state", "both": "weighted by β"}),
+        "Who finishes sentences, to find out costs",
+    ),
     Setting("cost", Choice("action", "optimal", "oracle", "loss"), "What an action costs"),
     Setting("data", Choice("first", "current", "all", "online"), "What to train on: the examples of which passes"),
     BETA,
     PASSES,
     Setting("epochs", Whole(1), "Epochs of classifier training in each pass"),
     Setting("samples", Whole(1), "Roll-outs of each action"),
-    Setting("focus", Whole(0), "Steps after which roll-outs are cut; 0: never"),
+    Setting("focus", Whole(0), "Actions after which roll-outs are cut; 0: never"),
     Setting("small_first", Whole(0), "Passes at the beginning that leave out long sentences, fewer each time; 0: none"),
     Setting("alpha", Whole(0), "Mistakes after which an example is left out; 0: none is"),
     Setting("k", Whole(0), "Exploration: the pass after which predictions are followed", flags="-k"),
     Setting("p", Real(0, 1), "Exploration: how often they are not followed even then", flags="-p"),
+    Setting("expert_accuracy", Real(0, 1), "For experiments: how often the expert is right"),
+    Setting(
+        "expert_errors",
+        Choice({"random": "anywhere", "systematic": "wherever the first feature is the same"}),
+        "Where an expert errs that is not always right",
+    ),
     Setting("interpolation", Real(0, 1), "SEARN's γ: the share of the newest policy in the mixture"),
     UPDATE,
 )
@@ -77,23 +87,28 @@ SETTINGS = (
 class Imitation(Learner):
     """Goodman's Algorithm 6 with every choice open.
 
-    * ``roll_in``: who visits the states: the ``expert``, the ``learned`` policy (the expert while there is none), a
+    * ``roll_in``: who visits the states: the ``expert``, the ``learned`` policy (the expert in the first pass), a
       mixture of both, drawn at each step or once a sentence, with the expert's share β; or ``explore``, the lecture's
       Algorithm 3.
     * ``roll_out``: who finishes the sentence after each action that could be taken: as above; ``both`` takes the
-      expert's and the learned policy's loss, weighted by β; ``none`` asks the oracle instead.
+      expert's and the learned policy's loss, weighted by β; ``mixed-per-state`` draws one of the two for all actions of
+      a state, so that their costs are comparable; ``none`` asks the oracle instead.
     * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
       for the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's costs.
-    * ``data``: what the classifier is trained on: the examples of the ``first`` pass, of the ``current`` one, of
-      ``all`` passes up to now, or each example as soon as it is met (``online``).
+    * ``data``: what the classifier is trained on: the examples of the ``first`` visit to each sentence, which is the
+      expert's; those of the ``current`` pass, of ``all`` passes up to now, or each example as soon as it is met
+      (``online``).
     * ``beta``: the schedule of β; see :mod:`treewright.learners.schedules`.
     * ``passes`` over the corpus, each with some ``epochs`` of classifier training; ``samples`` of each roll-out;
       ``focus``: the number of steps after which roll-outs are cut (focused costing), 0 for never; ``update``: the
       classifier's update; ``interpolation``: SEARN's γ: train a new policy in each pass and add it to a stochastic
       mixture.
     * ``small_first``: the first passes, as many as this, take the shorter sentences only, more of them each time
-      (§7.2.4); ``alpha``: the number of mistakes after which an example is left out, because it may be noise (the
-      α-bound of Goodman, Vlachos & Naradowsky 2016). 0: neither.
+      (§7.2.4); with ``data="first"`` a sentence is visited in the first pass that takes it. ``alpha``: the number of
+      mistakes after which an example is left out, because it may be noise (the α-bound of Goodman, Vlachos &
+      Naradowsky 2016). 0: neither.
+    * ``expert_accuracy``, ``expert_errors``: an expert that is right with this probability, for experiments
+      with experts that are not optimal; see :func:`~treewright.search.weak_expert.weaken_expert`.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
     """
 
@@ -114,6 +129,8 @@ class Imitation(Learner):
     alpha: int = 0
     k: int = 1
     p: float = 0.1
+    expert_accuracy: float = 1.0
+    expert_errors: str = "random"
     interpolation: float = 0.0
     update: Update = field(default_factory=AROW)
 
@@ -142,8 +159,17 @@ class Imitation(Learner):
     @property
     def uses_beta(self) -> bool:
         """Whether the expert's share β matters to the choices made."""
-        mixed = ("mixed-per-step", "mixed-per-roll", "both")
+        mixed = ("mixed-per-step", "mixed-per-roll", "mixed-per-state", "both")
         return not self.interpolation and (self.roll_in in mixed or self.roll_out in mixed)
+
+    @property
+    def leaves_path(self) -> bool:
+        """Whether the expert is asked in states that it would not have come to itself."""
+        if self.roll_out != "none":
+            return True
+        if self.roll_in == "explore":
+            return self.p < 1.0 and self.k < self.passes
+        return self.roll_in != "expert" and self.passes > 1
 
     @property
     def stages(self) -> int:
@@ -194,6 +220,7 @@ class AggraVaTe(Imitation):
 
     name: ClassVar[str] = "aggravate"
     source: ClassVar[str] = "lecture, AggraVaTe"
+    advice: ClassVar[str] = "--focus 1 where the oracle is exact: the same costs in less time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "expert"
     cost: str = "loss"
@@ -209,6 +236,7 @@ class SEARN(Imitation):
 
     name: ClassVar[str] = "searn"
     source: ClassVar[str] = "Goodman, Table 5.1"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "mixed-per-step"
     cost: str = "loss"
@@ -227,6 +255,7 @@ class VDAgger(Imitation):
 
     name: ClassVar[str] = "v-dagger"
     source: ClassVar[str] = "Goodman, Alg. 2"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     roll_in: str = "mixed-per-step"
     roll_out: str = "mixed-per-step"
     cost: str = "loss"
@@ -238,16 +267,20 @@ class LOLS(Imitation):
     """Locally optimal learning to search, online (Goodman, Algorithm 3; Chang et al. 2015).
 
     The learned policy rolls in; each roll-out is the expert's with probability β and the learned policy's otherwise,
-    from its first step to its last.
+    from its first step to its last. In the first pass the expert stands in for the policy, which has learned nothing
+    yet (π̂₀ = π*). Costs are regressed, as by the authors: those of single roll-outs are noisy. ``focus``, or a draw
+    for all actions of a state at once (``roll_out="mixed-per-state"``), takes most of the noise away.
     """
 
     name: ClassVar[str] = "lols"
     source: ClassVar[str] = "Goodman, Alg. 3"
+    advice: ClassVar[str] = "--focus 10, or --roll-out mixed-per-state: single roll-outs are noisy, and take time"
     roll_in: str = "learned"
     roll_out: str = "mixed-per-roll"
     cost: str = "loss"
     data: str = "online"
     beta: Schedule = field(default_factory=lambda: Constant(0.5))
+    update: Update = field(default_factory=Regression)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,8 +289,10 @@ class BatchLOLS(LOLS):
 
     name: ClassVar[str] = "batch-lols"
     source: ClassVar[str] = "Goodman, Alg. 5"
+    advice: ClassVar[str] = "--focus 10 where sentences are long: whole roll-outs take time"
     data: str = "all"
     beta: Schedule = field(default_factory=lambda: Decay(0.3))
+    update: Update = field(default_factory=AROW)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,13 @@ LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 _AT_ONCE = 256  # instances a call of the planner: after each there is progress to report, and Ctrl-C is heard
 
+PATIENCE = Setting(
+    "patience",
+    Whole(1),
+    "End after this many passes that were no better on development data",
+    none="make all passes",
+    none_written=0,
+)
 L2 = Setting("l2", Real(0), "Regularisation towards small weights; 0: none")
 L1 = Setting("l1", Real(0), "Regularisation towards few weights; 0: none")
 N_BEST = Setting("n_best", Whole(0), "maxent: the number of best plans to learn from; 0: all plans")
@@ -81,7 +88,8 @@ LEAST = Setting(
 class InverseRL(Learner):
     """What all methods have in common: the settings of Algorithm 1.
 
-    * ``passes``: over the corpus.
+    * ``passes``: over the corpus. ``patience``: training ends earlier, after this many passes in a row that were no
+      better on development data than one before; None makes all passes.
     * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
       the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
       tried constants from 0.01 to 10 for each method. ``projection`` is the Projection method's own.
@@ -97,11 +105,22 @@ class InverseRL(Learner):
     """
 
     about: ClassVar[str] = ""
-    settings: ClassVar[tuple[Setting, ...]] = (PASSES, STEP, STEP_SIZE, NORMALISE, L2, L1, AVERAGED, BATCH)
+    settings: ClassVar[tuple[Setting, ...]] = (
+        PASSES,
+        PATIENCE,
+        STEP,
+        STEP_SIZE,
+        NORMALISE,
+        L2,
+        L1,
+        AVERAGED,
+        BATCH,
+    )
     link: ClassVar[str] = "identity"
     sign: ClassVar[float] = 1.0  # −1 where what is learned are negated scores
 
     passes: int = 100
+    patience: int | None = None
     step: str = "1/sqrt(k)"
     step_size: float = 1.0
     normalise: bool = True

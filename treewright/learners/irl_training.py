@@ -77,6 +77,7 @@ def train_irl(
         Pass,
         fingerprint=lambda: _fingerprint(learner, planner, seed),
         evaluate=evaluate,
+        patience=learner.patience,
         report=report,
         checkpoint=checkpoint,
         resume=resume,
@@ -84,7 +85,7 @@ def train_irl(
 
 
 def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: every setting but the number of passes, and the data.
+    """What a checkpoint belongs to: every setting but those that end training, and the data.
 
     What a planner begins with, and the features of its expert, share by share, tell other data from these; a planner
     with a ``fingerprint`` adds what else its plans depend on.
@@ -95,4 +96,4 @@ def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> checkpoints
         share = planner.expert_features(np.arange(first, min(first + _A_SHARE, len(planner)), dtype=np.int64))
         digest.update(np.ascontiguousarray(share.at, np.int64).data)
         digest.update(np.ascontiguousarray(share.amount, np.float64).data)
-    return {**learner.params(), "passes": None, "seed": seed, "data": digest.hexdigest()}
+    return {**learner.params(), "passes": None, "patience": None, "seed": seed, "data": digest.hexdigest()}

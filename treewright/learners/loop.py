@@ -82,6 +82,7 @@ def run(
     *,
     fingerprint: Callable[[], Fingerprint],
     evaluate: Callable[[Learned], float] | None = None,
+    patience: int | None = None,
     report: Callable[[Row], None] | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
@@ -89,6 +90,7 @@ def run(
     """Run a number of iterations, and return what each of them did as a ``row``.
 
     ``evaluate`` scores what is learned after each iteration; higher is better, and without it the last is the best.
+    With ``patience``, training ends after that many iterations in a row none of which was the best.
     With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it, if it
     has the same ``fingerprint``: the result is the same to the bit as without the interruption.
     """
@@ -102,6 +104,8 @@ def run(
     elif checkpoint is not None:
         checkpoints.clear(checkpoint)
     for iteration in range(len(history) + 1, iterations + 1):
+        if patience is not None and len(history) >= patience and not any(row.best for row in history[-patience:]):
+            break
         started = time.perf_counter()
         done = learnable.advance(iteration)
         seconds = time.perf_counter() - started

@@ -11,6 +11,7 @@ from treewright.policies.learning import Online
 from treewright.search.compiling import kernel, lean
 from treewright.search.engine import (
     EXPLORE,
+    LEARNED,
     MIX_PER_STEP,
     THE_EXPERT,
     Episode,
@@ -132,7 +133,7 @@ def imitate_pass(
             chosen = 0
             if n > 1:
                 # roll in: who acts here?
-                if t > 0 and choices.roll_in == MIX_PER_STEP:
+                if t > 0 and (choices.roll_in == MIX_PER_STEP or choices.roll_in == LEARNED):
                     actor = draw_actor(scorer, choices.roll_in, random)
                 predicted = predict(scorer, choices, actor, size, n, kept)
                 # cost every action, by the oracle or by roll-outs

@@ -37,6 +37,8 @@ class Learner:
     name: ClassVar[str] = ""
     source: ClassVar[str] = ""
     """Where the algorithm comes from."""
+    advice: ClassVar[str] = ""
+    """What it should be given besides its name, and why; empty: nothing."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the fields. A subclass that adds fields adds their declarations."""
 

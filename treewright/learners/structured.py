@@ -65,6 +65,7 @@ class Structured(Learner):
 
     name: ClassVar[str] = "structured"
     source: ClassVar[str] = "Huang et al. 2012"
+    advice: ClassVar[str] = "--beam 8, or another beam above 1"
     settings: ClassVar[tuple[Setting, ...]] = (PASSES, VIOLATION, UPDATE)
 
     data: ClassVar[str] = "online"  # as in Imitation: each sentence is learned from at once

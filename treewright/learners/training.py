@@ -32,11 +32,22 @@ from treewright.learners.structured import Structured, new_lattice, new_outcome,
 from treewright.policies.learning import LearnablePolicy, Online, Trainer
 from treewright.policies.linear import UntrainedLinear
 from treewright.search.checking import preflight
-from treewright.search.engine import BOTH, EXPERT, EXPLORE, LEARNED, MIX_PER_ROLL, MIX_PER_STEP, RollOut, Shard
+from treewright.search.engine import (
+    BOTH,
+    EXPERT,
+    EXPLORE,
+    LEARNED,
+    MIX_PER_ROLL,
+    MIX_PER_STATE,
+    MIX_PER_STEP,
+    RollOut,
+    Shard,
+)
 from treewright.search.examples import Examples, join_examples, new_log, no_examples
 from treewright.search.policy import Policy
 from treewright.search.running import blocks, check_steps, kernel_for, prepare, run_shards, scratch_for, sentences_of
 from treewright.search.task import Packed
+from treewright.search.weak_expert import weaken_expert
 from treewright.settings import whole_number
 
 __all__ = ["Trainable", "Trained", "train"]
@@ -49,6 +60,7 @@ _WHO = {
     "learned": LEARNED,
     "mixed-per-step": MIX_PER_STEP,
     "mixed-per-roll": MIX_PER_ROLL,
+    "mixed-per-state": MIX_PER_STATE,
     "both": BOTH,
     "none": None,
     "explore": EXPLORE,
@@ -110,6 +122,8 @@ def train(
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
     preflight(packed)
+    if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
+        packed = weaken_expert(packed, learner.expert_accuracy, systematic=learner.expert_errors == "systematic")
     trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
     training: _Training
     if isinstance(learner, Structured):
@@ -196,6 +210,7 @@ class _Imitating(_Training):
         self.examples = self.collected = no_examples()  # to learn from, and those of the last iteration
         self.policies: list[LearnablePolicy] = []  # SEARN's, oldest first
         self.mistakes = np.zeros(0, np.int32)  # on each example, for α
+        self.unseen = np.ones(len(self.packed), np.bool_)  # sentences without examples
         self.iteration = 0
 
     def advance(self, iteration: int) -> dict[str, Any]:
@@ -207,12 +222,15 @@ class _Imitating(_Training):
             decisions, loss = self._learn_online(β)
             n_examples = decisions
         else:
-            if learner.data != "first" or iteration == 1:
+            order = self._order()
+            if learner.data == "first":
+                order = order[self.unseen[order]]
+            if len(order):
                 policy, mixture = self._acting(β)
-                order = self._order()
                 tell = self.tell("visiting states", len(order))
                 self.collected, decisions, _ = self._visit(policy, mixture, order, None, tell)
-                earlier = [self.examples] if learner.data == "all" else []
+                self.unseen[order] = False
+                earlier = [self.examples] if learner.data in ("all", "first") else []
                 self.examples = join_examples([*earlier, self.collected])
             if learner.interpolation:
                 self.trainer = self.trainer.fresh()
@@ -224,6 +242,11 @@ class _Imitating(_Training):
             self.policy = self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()])
         return {"iteration": iteration, "beta": β, "examples": n_examples, "loss": loss, "decisions": decisions}
 
+    @property
+    def _expert_alone(self) -> bool:
+        """Whether the expert stands in for the policy: in the first pass (π̂₀ = π*), and where first visits count."""
+        return self.iteration == 1 or self.learner.data == "first"
+
     def _shares(self) -> npt.NDArray[np.float64]:
         """SEARN's mixture (Goodman, Table 5.1): γ for the newest policy, γ(1−γ) for the one before; oldest first."""
         γ = self.learner.interpolation
@@ -231,7 +254,7 @@ class _Imitating(_Training):
 
     def _acting(self, β: float) -> tuple[Policy, list[float]]:
         """The policy that acts in this iteration and the cumulative shares of the expert and of each member."""
-        if self.iteration == 1:  # nothing is learned yet: the expert acts alone
+        if self._expert_alone:
             return self.trainer.acting(), [1.0, 1.0]
         if self.learner.interpolation:
             shares = self._shares()
@@ -250,9 +273,9 @@ class _Imitating(_Training):
     def _choices(self) -> tuple[Choices, RollOut | None]:
         """The learner's choices as kernels take them. While nothing is learned the expert stands in for the policy."""
         learner, online = self.learner, self.learner.data == "online"
-        untrained = self.iteration == 1 and not online
         roll_in, roll_out = (
-            EXPERT if untrained and who == LEARNED else who for who in (_WHO[learner.roll_in], _WHO[learner.roll_out])
+            EXPERT if self._expert_alone and who == LEARNED else who
+            for who in (_WHO[learner.roll_in], _WHO[learner.roll_out])
         )
         assert roll_in is not None
         choices = Choices(
@@ -300,11 +323,14 @@ class _Imitating(_Training):
         Returns the number of decisions, and the mean cost of what was preferred.
         """
         trainer, order = self.trainer, self._order()
+        share = 1.0 if self._expert_alone else β
         np.random.default_rng([self.seed, self.iteration]).shuffle(order)
         decisions, costs = 0, 0.0
         for start, end in _ranges(len(order), trainer.batch):
             tell = self.tell("learning", len(order), done=start)
-            examples, visited, cost = self._visit(trainer.acting(), [β, 1.0], order[start:end], trainer.online, tell)
+            examples, visited, cost = self._visit(
+                trainer.acting(), [share, 1.0], order[start:end], trainer.online, tell
+            )
             if trainer.online is None:
                 cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)
             decisions, costs = decisions + visited, costs + cost
@@ -343,6 +369,8 @@ class _Imitating(_Training):
         parts = [checkpoints.load_arrays(folder, f"examples-{k}") for k in range(first, self.iteration + 1)]
         kept = [Examples(**part) for part in parts if part is not None]
         self.examples = join_examples(kept) if kept else no_examples()
+        if self.learner.data == "first":
+            self.unseen[self._order()] = False
 
 
 class _Searching(_Training):

@@ -101,6 +101,11 @@ class Pipeline:
         return tuple(component for component in self.components if component.annotates == "tagging")
 
     @property
+    def parser(self) -> Estimator[Any] | None:
+        """The component that makes dependency trees; None where there is none."""
+        return next((component for component in self.components if component.annotates == "dependency"), None)
+
+    @property
     def tokenizer(self) -> Tokenizer | None:
         """The component that divides text into words; None where there is none."""
         return next((component for component in self.components if isinstance(component, Tokenizer)), None)

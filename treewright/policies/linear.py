@@ -36,8 +36,8 @@ def rows_for(bits: int) -> int:
 class LinearPolicy(LearnablePolicy):
     """A linear policy, score = w·φ(s, a), with hashed features.
 
-    ``weights`` has the shape policies × rows × width. With several policies (SEARN), each sentence is decoded by one of
-    them, drawn with the ``probabilities`` given.
+    ``weights`` has the shape policies × rows × width. With several policies (SEARN), one of them makes each decision,
+    drawn with the ``probabilities`` given.
     """
 
     weights: npt.NDArray[Any]

@@ -3,6 +3,7 @@
 from treewright.reports.amr_diff import GraphDiff, graph_diff, graph_diffs
 from treewright.reports.amr_dot import amr_dot
 from treewright.reports.amr_svg import amr_diff_svg, amr_svg
+from treewright.reports.box_plot import box_plot_svg
 from treewright.reports.constituency_svg import constituency_svg
 from treewright.reports.constituency_text import constituency_text
 from treewright.reports.dependency_svg import dependency_svg
@@ -18,6 +19,7 @@ __all__ = [
     "amr_diff_svg",
     "amr_dot",
     "amr_svg",
+    "box_plot_svg",
     "constituency_svg",
     "constituency_text",
     "dependency_svg",

@@ -8,9 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from treewright.search.compiling import lean
 
@@ -33,38 +30,6 @@ def highest(bits: Any) -> int:
     5
     """
     return int(bits).bit_length() - 1
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _trailing_zeros(context: Any, bits: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), build
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _leading_zeros(context: Any, bits: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), build
-
-
-@overload(lowest)  # type: ignore[untyped-decorator]
-def _lowest(bits: Any) -> Any:
-    def built(bits: Any) -> Any:
-        return _trailing_zeros(np.uint64(bits))
-
-    return built
-
-
-@overload(highest)  # type: ignore[untyped-decorator]
-def _highest(bits: Any) -> Any:
-    def built(bits: Any) -> Any:
-        return np.int64(63) - _leading_zeros(np.uint64(bits))
-
-    return built
 
 
 @lean

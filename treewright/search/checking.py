@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import config
-from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
-from treewright.search.compiling import interpreted, kernel
+from treewright.search.compiling import interpreted, is_compiler_error, is_disabled, kernel
 from treewright.search.diagnosis import explain_compilation
 from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
@@ -105,7 +103,7 @@ def check_task(
             report.notes.append(f"exhaustive search on {len(searched)} sentences")
         else:
             report.notes.append(f"no exhaustive search: every sentence has cycles or more than {most_states} states")
-        if config.DISABLE_JIT:
+        if is_disabled():
             report.notes.append("compiled code was not looked at: the compiler is switched off")
         else:
             for i, actions in walked:
@@ -400,7 +398,9 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
 
     try:
         compiled = run(replay_pass, task)
-    except NumbaError as error:
+    except Exception as error:
+        if not is_compiler_error(error):
+            raise
         raise _Wrong(explain_compilation(packed, error)) from None
     names = (
         "`step`",

@@ -1,43 +1,68 @@
-"""How functions are compiled: two decorators, and the way back to plain Python.
+"""How functions are compiled: decorators, and the way back to plain Python.
 
 ``@kernel`` marks what Python calls (a pass over a corpus): compiled on first use, kept on disk for the next
 process, and run without the GIL. ``@compiled`` marks what kernels and tasks call. With ``NUMBA_DISABLE_JIT=1``
 both leave the function as it is. :func:`interpreted` gives the plain Python twin of either.
+
+Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
+(:mod:`treewright.search.native`) does without it.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import os
+import sys
+import threading
 import types as python_types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
-import numba
-from numba import config, njit
-from numba.core.dispatcher import Dispatcher
-from numba.extending import overload_method
+from treewright.search import native
+from treewright.search.digest import code_digest
 
-internals: Any
-try:
-    from treewright.search import numba_internals as internals
-
-    if not internals.supported():
-        internals = None
-except (ImportError, AttributeError):
-    internals = None
-
-__all__ = ["Methods", "compiled", "inlined", "interpreted", "kernel", "lean"]
+__all__ = [
+    "CompiledFunction",
+    "compilations",
+    "compiled",
+    "inlined",
+    "interpreted",
+    "is_compiler_error",
+    "is_disabled",
+    "kernel",
+    "lean",
+    "numba_internals",
+    "overload",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
-_warned = False
+_lock = threading.RLock()  # one compilation at a time
+
+
+def is_disabled() -> bool:
+    """Return whether compilation is off (``NUMBA_DISABLE_JIT=1``)."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0").strip() not in ("", "0")
+
+
+def is_compiler_error(error: BaseException) -> bool:
+    """Return whether an exception is the compiler's, about code that it does not accept."""
+    if "numba" not in sys.modules:
+        return False
+    from numba.core.errors import NumbaError
+
+    return isinstance(error, NumbaError)
 
 
 def compiled(function: Function) -> Function:
     """Compile a helper that tasks and kernels call. It becomes part of its callers, so it needs no cache."""
-    return _helper(function, _nrt=True)
+    return _decorated(CompiledFunction, function, _nrt=True, forceinline=False)
 
 
 def inlined(function: Function) -> Function:
@@ -45,80 +70,189 @@ def inlined(function: Function) -> Function:
 
     It saves the call, which costs much where dozens of arrays are arguments.
     """
-    return _helper(function, _nrt=False, forceinline=True)
+    return _decorated(CompiledFunction, function, _nrt=False, forceinline=True)
 
 
 def lean(function: Function) -> Function:
     """Compile a helper that allocates no arrays: without counting references, which costs an atomic operation for each
     array argument.
     """
-    return _helper(function, _nrt=False)
-
-
-def _helper(function: Function, **options: bool) -> Function:
-    if config.DISABLE_JIT:
-        return function
-    if internals is None:
-        return cast(Function, njit(**options, **_OPTIONS)(function))
-    return cast(Function, internals.Kernel(function, targetoptions={**_WHOLE, "forceinline": False, **options}))
+    return _decorated(CompiledFunction, function, _nrt=False, forceinline=False)
 
 
 def kernel(function: Function) -> Function:
     """Compile an entry point, cached across processes; where no folder can be written, uncached."""
-    if config.DISABLE_JIT:
-        return function
-    if internals is None:
-        _warn(
-            f"this version of Numba ({numba.__version__}) is not known here, and so compiled code is not kept on disk; "
-            "every process compiles again, which takes some seconds."
-        )
-        return cast(Function, njit(**_OPTIONS)(function))
-    made = internals.Kernel(function, targetoptions=_WHOLE)
-    try:
-        made.enable_caching()
-    except RuntimeError as error:  # Numba found no cache folder that it can write to
-        _warn(
-            f"compiled code cannot be kept on disk ({error}); every process compiles again, which takes some seconds. "
-            "Set NUMBA_CACHE_DIR to a folder that can be written."
-        )
-    return cast(Function, made)
+    return _decorated(Kernel, function)
 
 
-class Methods:
-    """Functions that compiled code calls as methods of a Numba type: ``find(type, name)`` is what a call runs.
+def _decorated(kind: type[CompiledFunction], function: Function, **options: bool) -> Function:
+    return function if is_disabled() else cast(Function, kind(function, **options))
 
-    ``find`` returns None for a name that is none. Where the private parts of Numba are not known, each name has to be
-    declared before it is used.
+
+class CompiledFunction:
+    """A function that is compiled when it is called, by compiled code or by Python."""
+
+    def __init__(self, function: Callable[..., Any], **options: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = {**_WHOLE, **options}
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's object for this function."""
+        internals = numba_internals()
+        if internals is None:
+            from numba import njit
+
+            options = {name: value for name, value in self.targetoptions.items() if name != "nopython"}
+            return njit(**options)(self.py_func)
+        return internals.Kernel(self.py_func, targetoptions=self.targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Compile the function for Python, and call it."""
+        if "dispatcher" in self.__dict__ and self.dispatcher.overloads:
+            return self.dispatcher(*arguments, **named)
+        with compilations.recorded():
+            return self.dispatcher(*arguments, **named)
+
+
+class Kernel(CompiledFunction):
+    """A function that Python calls, with machine code on disk: one file for each layout of the arguments."""
+
+    def __init__(self, function: Callable[..., Any], **options: bool) -> None:
+        super().__init__(function, **options)
+        self._variants: dict[str, native.NativeCode] = {}
+        self._signature = inspect.signature(function)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of this function and of all code that it can reach, as it is when this is first asked for."""
+        return code_digest(self)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the machine code for arguments like these, from memory, from disk, or compiled now."""
+        if named or len(arguments) < len(self._signature.parameters):
+            bound = self._signature.bind(*arguments, **named)
+            bound.apply_defaults()
+            arguments = bound.args
+        layout = native.describe(arguments)
+        if layout is None:  # an argument that has no place in the table
+            return super().__call__(*arguments)
+        code = self._variants.get(layout) or self._find(layout) or self._compile(layout, arguments)
+        if code is None:
+            return super().__call__(*arguments)
+        try:
+            return code(*arguments)
+        except native.Stopped:
+            return super().__call__(*arguments)  # which raises the same exception, now in Python
+
+    def is_ready(self, *arguments: Any) -> bool:
+        """Return whether there is machine code for arguments like these, so that nothing has to be compiled."""
+        layout = native.describe(arguments)
+        return layout is not None and (self._variants.get(layout) or self._find(layout)) is not None
+
+    def _find(self, layout: str) -> native.NativeCode | None:
+        with _lock:
+            code = self._variants.get(layout) or native.find(self._name, self.digest, layout)
+            if code is not None:
+                self._variants[layout] = code
+            return code
+
+    def _compile(self, layout: str, arguments: tuple[Any, ...]) -> native.NativeCode | None:
+        """Compile, load and keep the code; None where this Numba, or a result, does not let us."""
+        with _lock:
+            if layout in self._variants:
+                return self._variants[layout]
+            with compilations.recorded():
+                internals = numba_internals()
+                code = None if internals is None else internals.object_code(self.dispatcher, arguments)
+            if code is None:
+                return None
+            native.keep(self._name, self.digest, layout, code)
+            self._variants[layout] = made = native.NativeCode(code)
+            return made
+
+    @property
+    def _name(self) -> str:
+        module, name = self.py_func.__module__.removeprefix("treewright."), self.py_func.__qualname__
+        return f"{module}.{name}".replace("<locals>.", "").replace("<", "").replace(">", "")
+
+
+class _Compilations:
+    """Who is told when a compilation begins and ends: listeners are called with True and False."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[bool], None]] = []
+        self.count = 0
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record a compilation for the time of the block."""
+        self.count += 1
+        for listener in list(self.listeners):
+            listener(True)
+        try:
+            yield
+        finally:
+            self.count -= 1
+            for listener in list(self.listeners):
+                listener(False)
+
+
+compilations = _Compilations()
+
+_overloads: list[tuple[Any, dict[str, Any], Callable[..., Any]]] = []
+
+
+def overload(function: Callable[..., Any], **options: Any) -> Callable[[Function], Function]:
+    """Say what compiled code runs in the place of a function, as ``numba.extending.overload`` does, when it is needed.
+
+    The digest of a caller sees ``function``, and not what is said here: let both reach the same code.
     """
 
-    def __init__(self, kind: type, find: Callable[[Any, str], Any]) -> None:
-        self._kind, self._find, self._declared = kind, find, set[str]()
-        if internals is not None:
-            internals.give_methods(kind, find)
+    def register(choose: Function) -> Function:
+        with _lock:
+            _overloads.append((function, options, choose))
+            if numba_internals.cache_info().currsize:
+                _register_overloads()
+        return choose
 
-    def declare(self, names: Iterable[str]) -> None:
-        """Say which names some objects of the type have."""
-        if internals is None:
-            for name in set(names) - self._declared:
-                self._declared.add(name)
-                self._overload(name)
-
-    def _overload(self, name: str) -> None:
-        @overload_method(self._kind, name)  # type: ignore[untyped-decorator]
-        def resolve(value: Any, *arguments: Any) -> Any:
-            function = self._find(value, name)
-
-            def call(value: Any, *arguments: Any) -> Any:
-                return function(*arguments)
-
-            return call
+    return register
 
 
-def _warn(message: str) -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(message, stacklevel=3)
+def _register_overloads() -> None:
+    from numba.extending import overload as register
+
+    while _overloads:
+        function, options, choose = _overloads.pop(0)
+        register(function, **options)(choose)
+
+
+@cache
+def numba_internals() -> Any:
+    """Our classes below Numba's, or None where this version of Numba is not known."""
+    from treewright.search import intrinsics  # noqa: F401 # what stands for some functions in compiled code
+
+    _register_overloads()
+    try:
+        from treewright.search import numba_internals as internals
+
+        if internals.supported():
+            return internals
+    except (ImportError, AttributeError):
+        pass
+    import numba
+
+    warnings.warn(
+        f"this version of Numba ({numba.__version__}) is not known here, and so compiled code is not kept on disk; "
+        "every process compiles again, which takes some seconds.",
+        stacklevel=3,
+    )
+    return None
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
@@ -131,7 +265,7 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     42
     """
     done: dict[Any, Any] = {} if _done is None else _done
-    plain = function.py_func if isinstance(function, Dispatcher) else function
+    plain = function.py_func if isinstance(function, CompiledFunction) else function
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
@@ -140,10 +274,10 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     done[plain] = twin
     for cell, held in zip(cells, plain.__closure__ or (), strict=True):
         value = held.cell_contents
-        cell.cell_contents = interpreted(value, done) if isinstance(value, Dispatcher) else value
+        cell.cell_contents = interpreted(value, done) if isinstance(value, CompiledFunction) else value
     for name in _names(plain.__code__):
         value = names.get(name)
-        if isinstance(value, Dispatcher):
+        if isinstance(value, CompiledFunction):
             names[name] = interpreted(value, done)
         elif isinstance(value, python_types.ModuleType):
             names[name] = _PlainModule(value, done)
@@ -164,4 +298,4 @@ class _PlainModule:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
-        return interpreted(value, self._done) if isinstance(value, Dispatcher) else value
+        return interpreted(value, self._done) if isinstance(value, CompiledFunction) else value

@@ -28,13 +28,14 @@ __all__ = ["decode_pass", "greedy_pass", "loss_pass", "trajectory_pass"]
 
 
 @lean
-def follow_policy(task: Any, episode: Episode, scorer: Scorer, member: int, scratch: Scratch) -> int:
-    """Run an episode by one member of a policy; returns the number of steps. Nothing of the expert is compiled."""
+def follow_policy(task: Any, episode: Episode, scorer: Scorer, scratch: Scratch) -> int:
+    """Run an episode by a policy; returns the number of steps. Nothing of the expert is compiled."""
     for steps in range(episode.bound + 1):
         if task.is_final(episode.x, episode.state):
             return steps
         if steps == episode.bound:
             break
+        member = draw_actor(scorer, LEARNED, scratch.random)
         n = admissible(task, episode.x, episode.state, scratch)
         if n < 0:
             return n
@@ -54,7 +55,7 @@ def greedy_pass(
 ) -> None:
     """Decode each sentence by the policy alone; keep its final state and number of steps.
 
-    This is what prediction needs, and no more. Of a mixture, one member decodes a sentence from its start to its end.
+    This is what prediction needs, and no more. Of a mixture, a member is drawn for every decision.
     """
     for i in range(shard.first, shard.last):
         if shard.control[0] != 0:
@@ -62,8 +63,7 @@ def greedy_pass(
             continue
         seed_random(scratch.random, seed, 0, i)
         episode = begin(task, sentences, i, states[sentences.state_at[i] :])
-        member = draw_actor(scorer, LEARNED, scratch.random)
-        steps[i] = follow_policy(task, episode, scorer, member, scratch)
+        steps[i] = follow_policy(task, episode, scorer, scratch)
         shard.control[shard.slot] += 1
 
 

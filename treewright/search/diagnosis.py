@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import typeof
-from numba.core.errors import NumbaError
 
-from treewright.search.task import PROTOCOL, Packed, compiled_function
+from treewright.search.task import PROTOCOL, Packed
 
 __all__ = ["explain_compilation"]
 
@@ -26,9 +24,13 @@ _HINT = (
 )
 
 
-def explain_compilation(packed: Packed, error: NumbaError) -> str:
+def explain_compilation(packed: Packed, error: Exception) -> str:
     """Compile the functions of the task one by one, and say which one fails and why."""
+    from numba import typeof
+    from numba.core.errors import NumbaError
+
     task = packed.task
+    functions = task.compiled_functions()
     i = int(np.argmax(packed.lengths))
     n = int(packed.lengths[i])
     x = packed.instance(i)
@@ -44,15 +46,14 @@ def explain_compilation(packed: Packed, error: NumbaError) -> str:
     }
     for name in PROTOCOL:
         state = task.state_view(np.zeros(task.state_size(n), np.int32), n)
-        function = compiled_function(task._numba_type().key, name)
         try:
-            function.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
+            functions[name].dispatcher.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
         except NumbaError as found:
             return f"`{name}` does not compile.\n{_telling(found)}\n{_HINT}"
     return f"the task does not compile together with its policy.\n{_telling(error)}\n{_HINT}"
 
 
-def _telling(error: NumbaError) -> str:
+def _telling(error: Exception) -> str:
     """The lines of Numba's report that name the culprit: the message, the place, the source."""
     lines = [line.rstrip() for line in str(error).splitlines()]
     kept = [line for line in lines if line.strip() and not line.strip().startswith(_NOISE)]

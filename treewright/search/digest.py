@@ -183,7 +183,13 @@ def _content(cell: Any) -> Any:
 
 
 def _overloads() -> dict[Any, list[FunctionType]]:
-    """What stands for plain functions in compiled code (Numba's ``@overload``)."""
+    """What stands for plain functions in compiled code (Numba's ``@overload``).
+
+    Our own do not count: :func:`treewright.search.compiling.overload` says why. Where Numba is not imported yet, there
+    are no others.
+    """
+    if "numba" not in sys.modules:
+        return {}
     try:
         from treewright.search.numba_internals import overloads
     except ImportError:  # an unknown version of Numba, with which nothing is kept on disk

@@ -24,6 +24,7 @@ __all__ = [
     "EXPLORE",
     "LEARNED",
     "MIX_PER_ROLL",
+    "MIX_PER_STATE",
     "MIX_PER_STEP",
     "THE_EXPERT",
     "Episode",
@@ -45,9 +46,10 @@ __all__ = [
 EXPERT = 0
 LEARNED = 1
 MIX_PER_STEP = 2
-MIX_PER_ROLL = 3
+MIX_PER_ROLL = 3  # one actor from the first step to the last; the others are drawn at every step
 BOTH = 4  # roll-outs only: one by the expert and one by the learned policy, weighted by β
 EXPLORE = 5  # roll-ins only: CHOOSE_NEXT of Goldberg & Nivre, see learners.passes
+MIX_PER_STATE = 6  # roll-outs only: one draw for all actions of a state
 
 THE_EXPERT = -1
 
@@ -177,23 +179,31 @@ def draw_actor(scorer: Scorer | None, who: int, random: Any) -> int:
 
 @lean
 def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: int, scratch: Scratch) -> int:
-    """Run an episode to its end; after ``cut`` > 0 steps the expert takes over. Returns the number of steps."""
+    """Run an episode to its end; after ``cut`` > 0 actions the expert takes over. Returns the number of steps.
+
+    Where a task chooses an action in several steps (its ``is_whole``), only whole actions count for ``cut``, and not
+    the action that was begun before.
+    """
     actor = draw_actor(scorer, who, scratch.random)
+    taken, counts = np.int64(0), task.is_whole(episode.x, episode.state)
     for steps in range(episode.bound + 1):
         if task.is_final(episode.x, episode.state):
             return steps
         if steps == episode.bound:
             break
-        if cut > 0 and steps >= cut:
+        if cut > 0 and taken >= cut:
             if task.partial_loss(episode.x, episode.state) >= 0.0:
                 return steps
             actor = THE_EXPERT
-        elif steps > 0 and who == MIX_PER_STEP:
+        elif steps > 0 and who != MIX_PER_ROLL:
             actor = draw_actor(scorer, who, scratch.random)
         action = decide(task, episode, scorer, actor, scratch)
         if action < 0:
             return action
         task.step(episode.x, episode.state, action)
+        if task.is_whole(episode.x, episode.state):
+            taken += np.int64(counts)
+            counts = True
     return NOT_FINAL
 
 
@@ -203,7 +213,7 @@ def roll_out(
 ) -> tuple[int, float]:
     """How many steps it takes ``who`` to finish an episode (or a code of trouble), and the loss then.
 
-    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` steps, and what counts is the least loss
+    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` actions, and what counts is the least loss
     still reachable: the task's ``partial_loss``, or else the loss after the expert has finished.
     """
     steps = finish(task, episode, scorer, who, cut, scratch)
@@ -230,29 +240,32 @@ def deviation_costs(
 
     The episode stays as it is; each roll-out runs in ``rolled``, a copy of it. The cost is the mean loss over
     ``samples`` roll-outs; ``BOTH`` takes one roll-out by the expert, weighted by β, and one by the learned policy,
-    weighted by 1 − β (DetLOLS).
+    weighted by 1 − β (DetLOLS). With ``MIX_PER_STATE`` each sample is that of one of the two, the same for all actions.
     """
     β = scorer.mixture[0]
     who = rolling.who
     rolls = 2 if who == BOTH else rolling.samples
+    per_state = who == MIX_PER_STATE
+    actor = who
     for k in range(n):
-        total = 0.0
-        for roll in range(rolls):
-            weight = 1.0 / np.float64(rolls)
-            actor = who
-            if who == BOTH:
-                actor = EXPERT if roll == 0 else LEARNED
-                weight = β if roll == 0 else 1.0 - β
-                if weight == 0.0:
-                    continue
-            for j in range(episode.buffer.shape[0]):
-                rolled.buffer[j] = episode.buffer[j]
-            task.step(rolled.x, rolled.state, actions[k])
-            steps, loss = roll_out(task, rolled, scorer, actor, rolling.cut, scratch)
-            if steps < 0:
-                return steps
-            total += weight * loss
-        costs[k] = total
+        costs[k] = 0.0
+    for number in range(n * rolls):
+        k, roll = (number % n, number // n) if per_state else (number // rolls, number % rolls)
+        weight = 1.0 / np.float64(rolls)
+        if per_state and k == 0:
+            actor = EXPERT if draw_actor(scorer, who, scratch.random) == THE_EXPERT else LEARNED
+        elif who == BOTH:
+            actor = EXPERT if roll == 0 else LEARNED
+            weight = β if roll == 0 else 1.0 - β
+            if weight == 0.0:
+                continue
+        for j in range(episode.buffer.shape[0]):
+            rolled.buffer[j] = episode.buffer[j]
+        task.step(rolled.x, rolled.state, actions[k])
+        steps, loss = roll_out(task, rolled, scorer, actor, rolling.cut, scratch)
+        if steps < 0:
+            return steps
+        costs[k] += weight * loss
     lowest = costs[argmin(costs, n)]
     for k in range(n):
         costs[k] -= lowest

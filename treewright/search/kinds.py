@@ -20,21 +20,19 @@ changes the key under which machine code is found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar
 
-from numba import types
-from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
-
-from treewright.search.compiling import Methods, compiled, inlined, interpreted
+from treewright.search.compiling import compiled, inlined, interpreted
 from treewright.search.digest import code_digest
+from treewright.search.native import Static
 
 __all__ = ["Kind"]
 
 
-class Kind:
+class Kind(Static):
     """A class of plain functions, without ``self``, that kernels call on an object of it.
 
     ``functions`` names them. Those in ``allocating`` may allocate arrays; all others are compiled into their callers,
@@ -44,14 +42,25 @@ class Kind:
     functions: ClassVar[Sequence[str]] = ()
     allocating: ClassVar[Sequence[str]] = ()
 
-    _numba_type: ClassVar[Any]  # a function without arguments
+    _key: ClassVar[Any]  # a function without arguments
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         for name in cls.functions:
             if isinstance(cls.__dict__.get(name), FunctionType):
                 setattr(cls, name, staticmethod(cls.__dict__[name]))
-        cls._numba_type = staticmethod(cache(partial(_numba_type, cls)))
+        cls._key = staticmethod(cache(partial(_key, cls)))
+
+    def static_key(self) -> tuple[str, str]:
+        """The name of the class, and the digest of its functions and of all that they reach."""
+        key: tuple[str, str] = self._key()
+        return key
+
+    def compiled_functions(self) -> dict[str, Any]:
+        """The functions as compiled code calls them."""
+        return {
+            name: (compiled if name in self.allocating else inlined)(getattr(self, name)) for name in self.functions
+        }
 
     def plain(self) -> Any:
         """An object with the same functions interpreted, together with the compiled helpers that they call."""
@@ -61,51 +70,7 @@ class Kind:
 _interpreted = cache(interpreted)
 
 
-def _numba_type(cls: type[Kind]) -> KindType:
-    """The type of a kind in compiled code. It is made when it is first asked for: by then all helpers are defined."""
-    functions = {name: getattr(cls, name) for name in cls.functions}
-    made = KindType(f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions.values()), tuple(cls.allocating))
-    _FUNCTIONS[made.key] = functions
-    _methods.declare(functions)
-    return made
-
-
-class KindType(types.Type):  # type: ignore[misc]
-    """The Numba type of a kind: its name and digest are the key of the cache."""
-
-    def __init__(self, name: str, digest: str, allocating: tuple[str, ...]) -> None:
-        self.kind_name, self.digest, self.allocating = name, digest, allocating
-        super().__init__(name=f"Kind({name}:{digest}:{allocating})")
-
-    @property
-    def key(self) -> tuple[str, str, tuple[str, ...]]:
-        """What makes two types the same."""
-        return self.kind_name, self.digest, self.allocating
-
-
-register_model(KindType)(models.OpaqueModel)
-
-_FUNCTIONS: dict[tuple[str, str, tuple[str, ...]], dict[str, Callable[..., Any]]] = {}
-_COMPILED: dict[tuple[Any, str], Any] = {}
-
-
-@typeof_impl.register(Kind)  # type: ignore[untyped-decorator]
-def _typeof(kind: Kind, context: Any) -> Any:
-    return kind._numba_type()
-
-
-@unbox(KindType)  # type: ignore[untyped-decorator]
-def _unbox(typ: KindType, obj: Any, context: Any) -> Any:
-    return NativeValue(context.context.get_dummy_value())
-
-
-def _find(kind: KindType, name: str) -> Any:
-    """A function of a kind, as compiled code calls it."""
-    function = _FUNCTIONS[kind.key].get(name)
-    if function is not None and (kind.key, name) not in _COMPILED:
-        compile = compiled if name in kind.allocating else inlined
-        _COMPILED[kind.key, name] = compile(function)
-    return _COMPILED.get((kind.key, name))
-
-
-_methods = Methods(KindType, _find)
+def _key(cls: type[Kind]) -> tuple[str, str]:
+    """The key of a kind. It is made when it is first asked for: by then all helpers are defined."""
+    functions = [getattr(cls, name) for name in cls.functions]
+    return f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions, sorted(cls.allocating))

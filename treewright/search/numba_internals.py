@@ -19,9 +19,10 @@ processes can keep different functions of one name on disk. A process that loads
 kernels, and runs the wrong code. Here all functions but the wrapper of the kernel are private to its machine code, and
 names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``).
 
-**The cache.** Machine code on disk is found by the digest of the code that it was made of, instead of by its place in
-a file and the time stamp of that file (``FunctionCache``, ``CompileResultCacheImpl``, ``IndexDataCacheFile``). Each
-compiled variant has a file name of its own. The digest follows functions that replace others (``builtin_registry``).
+**Object code.** Numba keeps machine code on disk in files that only Numba can load. :func:`object_code` makes an object
+file that needs nothing of Numba: LLVM code of our own takes the place of the functions of Numba's runtime that arrays
+inside kernels need (``NRT_…``, with the header of ``nrt.cpp``, and ``numba_attempt_nocopy_reshape``). The digest of
+code follows functions that replace others (``builtin_registry``).
 
 :func:`supported` checks that the installed Numba has these parts. :mod:`treewright.search.compiling` falls back to
 Numba's own decorators where it does not.
@@ -29,23 +30,19 @@ Numba's own decorators where it does not.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import inspect
-import sys
-import uuid
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
-from pathlib import Path
-from pickle import UnpicklingError
 from types import FunctionType
 from typing import Any, ClassVar
 
 import llvmlite.binding
-import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.core import compiler
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, RuntimeLinker
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
@@ -55,38 +52,32 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
+from treewright.search import native
 from treewright.search.digest import code_digest
+from treewright.search.entries import NoPlace, write_entry
 
-__all__ = ["Kernel", "Part", "give_methods", "overloads", "supported"]
+__all__ = ["Kernel", "Part", "give_methods", "object_code", "overloads", "supported"]
 
-# An index that was written with other versions is not read; Numba adds its own version. The first number counts changes
-# of this module that make other machine code.
-_VERSIONS = (2, llvmlite.__version__, np.__version__)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of environments begin
-_UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, UnpicklingError)
-_MOST_VARIANTS = 256  # of one kernel on disk; the oldest ones are removed
 
 
 # What must be there, besides the names that are imported above.
 _USED = {
     JITCodeLibrary: (
-        "add_llvm_module add_linking_library finalize enable_object_caching get_defined_functions _ensure_finalized "
-        "_finalize_dynamic_globals _get_module_for_linking _optimize_final_module _optimize_functions"
+        "add_llvm_module add_linking_library finalize get_defined_functions _ensure_finalized "
+        "_finalize_dynamic_globals _finalize_final_module _get_module_for_linking _optimize_final_module "
+        "_optimize_functions"
     ),
     JITCPUCodegen: "set_env create_library _function_pass_manager",
     CPUContext: "subtarget codegen mangler get_executable create_cpython_wrapper insert_user_function",
-    CPUDispatcher: "get_call_template compile enable_caching _numba_type_",
+    CPUDispatcher: "get_call_template compile _numba_type_",
     compiler.Compiler: "_compile_bytecode",
     compiler.CompileResult: "_replace library entry_point metadata fndesc environment call_helper target_context",
     _FunctionCompiler: "_compile_core",
-    FunctionCache: "_index_key _impl_class",
-    CompileResultCacheImpl: "get_filename_base",
-    IndexDataCacheFile: "save load _data_name _data_path _load_index _save_index",
     RuntimeLinker: "PREFIX",
 }
 _ARGUMENTS = {
     compiler.compile_extra: "typingctx targetctx func args return_type flags locals library pipeline_class",
-    IndexDataCacheFile: "cache_path filename_base source_stamp",
     _FunctionCompiler: "py_func targetdescr targetoptions locals pipeline_class",
     JITCPUCodegen._function_pass_manager: "self kwargs",
 }
@@ -195,7 +186,17 @@ class KernelLibrary(_Library):
         super().add_llvm_module(module)
 
     def finalize(self) -> None:
-        """Link all parts, directly or indirectly called, and optimise them together."""
+        """Link all parts, directly or indirectly called, optimise them together, and make machine code."""
+        self._link()
+        super().finalize()
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(_ENVIRONMENT) and not variable.is_declaration:
+                environment = lookup_environment(variable.name)
+                if environment is not None:
+                    self._environments.append(environment)  # machine code has its address: keep it alive
+                    self._codegen.set_env(variable.name, environment)
+
+    def _link(self) -> None:
         found: list[Any] = []
         _collect(self, found, set())
         self._linking_libraries = []
@@ -206,13 +207,6 @@ class KernelLibrary(_Library):
             else:
                 self._linking_libraries.append(library)
         self._resolve_circles()
-        super().finalize()
-        for variable in self._final_module.global_variables:
-            if variable.name.startswith(_ENVIRONMENT) and not variable.is_declaration:
-                environment = lookup_environment(variable.name)
-                if environment is not None:
-                    self._environments.append(environment)  # machine code has its address: keep it alive
-                    self._codegen.set_env(variable.name, environment)
 
     def _resolve_circles(self) -> None:
         """Give functions that call each other in a circle their addresses.
@@ -231,6 +225,173 @@ class KernelLibrary(_Library):
             if not function.is_declaration and function.name not in self._exported:
                 function.linkage = "internal"
         super()._optimize_final_module()
+
+
+class ObjectLibrary(KernelLibrary):
+    """The code of an entry, its kernel and all that this calls, as an object file. It is not loaded here."""
+
+    def __init__(self, codegen: Any, part: Any) -> None:
+        super().__init__(codegen, part.fndesc.qualname)
+        self._symbol = part.fndesc.llvm_func_name
+        self._exported = {self._symbol}
+        self.add_linking_library(part.library)
+
+    def finalize(self) -> None:
+        """Link all parts and optimise them together."""
+        self._link()
+        JITCodeLibrary.finalize(self)
+
+    def _finalize_final_module(self) -> None:
+        """Leave it at that: the object is made on demand."""
+        self._finalized = True
+
+    def object_code(self) -> bytes | None:
+        """The object file, None if it would need functions of Numba."""
+        module = llvmlite.binding.parse_bitcode(self._final_module.as_bitcode())
+        runtime = llvmlite.binding.parse_assembly(_RUNTIME)
+        runtime.triple, runtime.data_layout = module.triple, module.data_layout
+        module.link_in(runtime)
+        for function in module.functions:
+            if not function.is_declaration and function.name != self._symbol:
+                function.linkage = "internal"
+            elif function.is_declaration and not _is_of_c(function.name):
+                return None
+        for variable in module.global_variables:
+            if not variable.is_declaration:
+                variable.linkage = "internal"
+        module.get_function(self._symbol).name = native.SYMBOL
+        code: bytes = native.machine().emit_object(module)
+        return code
+
+
+#: What arrays inside kernels need of Numba's runtime. The header of an array has 48 bytes: the number of references,
+#: the destructor and its argument, the address of the data, its size, the allocator. Arrays with gaps are not reshaped.
+_RUNTIME = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) {
+  %wide = zext i32 %alignment to i64
+  %both = add i64 %size, %wide
+  %all = add i64 %both, 48
+  %header = call ptr @malloc(i64 %all)
+  %failed = icmp eq ptr %header, null
+  br i1 %failed, label %nothing, label %something
+nothing:
+  ret ptr null
+something:
+  %after = getelementptr i8, ptr %header, i64 48
+  %address = ptrtoint ptr %after to i64
+  %less = sub i64 %wide, 1
+  %raised = add i64 %address, %less
+  %mask = sub i64 0, %wide
+  %aligned = and i64 %raised, %mask
+  %data = inttoptr i64 %aligned to ptr
+  store i64 1, ptr %header
+  %destructor = getelementptr i8, ptr %header, i64 8
+  store ptr null, ptr %destructor
+  %info = getelementptr i8, ptr %header, i64 16
+  store ptr null, ptr %info
+  %where = getelementptr i8, ptr %header, i64 24
+  store ptr %data, ptr %where
+  %length = getelementptr i8, ptr %header, i64 32
+  store i64 %size, ptr %length
+  %allocator = getelementptr i8, ptr %header, i64 40
+  store ptr null, ptr %allocator
+  ret ptr %header
+}
+
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %header = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %header
+}
+
+define ptr @NRT_Allocate(i64 %size) {
+  %memory = call ptr @malloc(i64 %size)
+  ret ptr %memory
+}
+
+define void @NRT_Free(ptr %memory) {
+  call void @free(ptr %memory)
+  ret void
+}
+
+define void @NRT_MemInfo_call_dtor(ptr %header) {
+  call void @free(ptr %header)
+  ret void
+}
+
+define i32 @numba_attempt_nocopy_reshape(
+    i64 %nd, ptr %dims, ptr %strides, i64 %newnd, ptr %newdims, ptr %newstrides, i64 %itemsize, i32 %fortran
+) {
+  %other = icmp ne i32 %fortran, 0
+  br i1 %other, label %no, label %read
+read:  ; without gaps, the stride of a dimension is the product of the sizes behind it
+  %k = phi i64 [ %nd, %0 ], [ %before, %next ]
+  %stride = phi i64 [ %itemsize, %0 ], [ %larger, %next ]
+  %before = sub i64 %k, 1
+  %done = icmp eq i64 %k, 0
+  br i1 %done, label %write, label %compare
+compare:
+  %dim_at = getelementptr i64, ptr %dims, i64 %before
+  %dim = load i64, ptr %dim_at
+  %stride_at = getelementptr i64, ptr %strides, i64 %before
+  %found = load i64, ptr %stride_at
+  %equal = icmp eq i64 %found, %stride
+  %single = icmp eq i64 %dim, 1
+  %fine = or i1 %equal, %single
+  br i1 %fine, label %next, label %no
+next:
+  %larger = mul i64 %stride, %dim
+  br label %read
+write:
+  %n = phi i64 [ %newnd, %read ], [ %last, %fill ]
+  %made = phi i64 [ %itemsize, %read ], [ %more, %fill ]
+  %last = sub i64 %n, 1
+  %ready = icmp eq i64 %n, 0
+  br i1 %ready, label %yes, label %fill
+fill:
+  %to = getelementptr i64, ptr %newstrides, i64 %last
+  store i64 %made, ptr %to
+  %size_at = getelementptr i64, ptr %newdims, i64 %last
+  %size = load i64, ptr %size_at
+  %more = mul i64 %made, %size
+  br label %write
+yes:
+  ret i32 1
+no:
+  ret i32 0
+}
+"""
+
+
+@cache
+def _is_of_c(name: str) -> bool:
+    """Return whether a function is LLVM's own, or of the C library, so that every process has it."""
+    return name.startswith("llvm.") or hasattr(ctypes.CDLL(None), name)
+
+
+def object_code(kernel: Kernel, arguments: tuple[Any, ...]) -> bytes | None:
+    """The machine code of a kernel for arguments like these, as :mod:`treewright.search.native` keeps it on disk.
+
+    None if a result has no place in the table, or if code needs functions of Numba.
+    """
+    kinds = tuple(typeof(value) for value in arguments)
+    kinds = tuple(kind.copy(readonly=False) if isinstance(kind, types.Array) else kind for kind in kinds)
+    kernel.part.compile(kinds)
+    returned = kernel.part.overloads[kinds].signature.return_type
+    try:
+        entry = write_entry(kernel.part, returned, arguments)
+    except NoPlace:
+        return None
+    part = Part(entry.function, targetoptions=kernel.targetoptions)
+    part.compile(types.none(*entry.types))
+    machine, _ = _contexts()
+    library = ObjectLibrary(machine, part.overloads[entry.types])
+    with global_compiler_lock:
+        library.finalize()
+        code = library.object_code()
+    return None if code is None else native.whole(entry.about, code)
 
 
 def _defined(module: Any) -> set[str]:
@@ -304,7 +465,6 @@ class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
         part = self._kernel.part.overloads[tuple(args)]
         machine, _ = _contexts()
         library = KernelLibrary(machine, self.py_func.__qualname__)
-        library.enable_object_caching()
         library.add_linking_library(part.library)
         context, function, environment = part.target_context, part.fndesc, part.environment
         release = bool(self.targetoptions.get("nogil"))
@@ -321,69 +481,6 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
         identity = self.state.func_id
         identity.unique_id = f"{identity.unique_id}_{code_digest(identity.func)}"
         return super()._compile_bytecode()
-
-
-class KernelFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """The files of one kernel: an index, and one file for each compiled variant."""
-
-    #: whether all variants are of one function, so that another digest means an older version of it
-    one_function = True
-
-    def save(self, key: Any, data: Any) -> None:
-        """Save a variant, and remove variants of older versions of the code (``key`` ends with the digest)."""
-        variants = self._load_index()
-        kept = {other: name for other, name in variants.items() if other[-1] == key[-1] or not self.one_function}
-        kept = dict(list(kept.items())[1 - _MOST_VARIANTS :])
-        if len(kept) < len(variants):
-            self._save_index(kept)
-            for name in set(variants.values()) - set(kept.values()):
-                Path(self._data_path(name)).unlink(missing_ok=True)
-        super().save(key, data)
-
-    def _data_name(self, number: int) -> str:
-        """A name that never repeats.
-
-        Numba numbers these files. Two processes that compile at the same time can choose the same number; one of them
-        then finds the other's code in its place, which ends in a crash.
-        """
-        return str(super()._data_name(uuid.uuid4().int))
-
-    def load(self, key: Any) -> Any:
-        """A variant; None where there is none, or where it names what is no longer there."""
-        try:
-            return super().load(key)
-        except _UNREADABLE:
-            return None
-
-    def _load_index(self) -> Any:
-        """The index; empty where it names what is no longer there, as after an update."""
-        try:
-            return super()._load_index()
-        except _UNREADABLE:
-            return {}
-
-
-class _KernelFormat(CompileResultCacheImpl):  # type: ignore[misc]
-    """How a compiled variant is written; the line of the function is not part of the file name."""
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        name = fullname.replace("<", "").replace(">", "")
-        return f"{name}.py{sys.version_info[0]}{sys.version_info[1]}{abiflags}"
-
-
-class KernelCache(FunctionCache):  # type: ignore[misc]
-    """The compiled variants of one kernel on disk; their key has the digest of the code."""
-
-    _impl_class = _KernelFormat
-
-    def __init__(self, py_func: Any, digest: Callable[[], str]) -> None:
-        super().__init__(py_func)
-        self._digest = digest
-        self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, source_stamp=_VERSIONS)
-        self._cache_file.one_function = "<locals>" not in py_func.__qualname__
-
-    def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return signature, codegen.magic_tuple(), self._digest()
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
@@ -408,7 +505,7 @@ jit_registry[TreewrightParts] = lambda **options: lambda function: Part(function
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]
-    """A function that Python calls: compiled as a whole, and kept on disk if ``enable_caching`` is called.
+    """A function that Python calls through Numba: compiled as a whole.
 
     Compiled code that calls it takes the :class:`Part` in its place.
     """
@@ -426,15 +523,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.part)
 
-    def enable_caching(self) -> None:
-        """Keep compiled variants on disk; raises RuntimeError where no folder can be written."""
-        self._cache = KernelCache(self.py_func, lambda: self.digest)
-
-    @cached_property
-    def digest(self) -> str:
-        """The digest of this function and of all code that it can reach, as it is when this is first asked for."""
-        return code_digest(self)
-
 
 def give_methods(kind: type, find: Callable[[Any, str], Kernel | None]) -> None:
     """Let a Numba type have methods: ``find(type, name)`` is the function that a call runs, without the object."""
@@ -451,7 +539,7 @@ def give_methods(kind: type, find: Callable[[Any, str], Kernel | None]) -> None:
 
 
 def overloads() -> dict[Any, list[FunctionType]]:
-    """The functions that Numba compiles in the place of others (``@overload``)."""
+    """The functions that Numba compiles in the place of others (``@overload``), other than our own."""
     return _overloads(len(builtin_registry.globals))
 
 
@@ -459,7 +547,7 @@ def overloads() -> dict[Any, list[FunctionType]]:
 def _overloads(registered: int) -> dict[Any, list[FunctionType]]:
     found: dict[Any, list[FunctionType]] = {}
     for function, kind in builtin_registry.globals[:registered]:
-        if isinstance(function, FunctionType):
+        if isinstance(function, FunctionType) and not (function.__module__ or "").startswith("treewright."):
             templates = getattr(kind, "templates", ())
             made = [template._overload_func for template in templates if hasattr(template, "_overload_func")]
             found.setdefault(function, []).extend(made)

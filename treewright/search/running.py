@@ -10,11 +10,10 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba.core.errors import NumbaError
 
 from treewright.errors import TaskError
 from treewright.search.beams import beam_pass, new_beam
-from treewright.search.compiling import interpreted
+from treewright.search.compiling import interpreted, is_compiler_error
 from treewright.search.decoding import decode_pass, greedy_pass, loss_pass, trajectory_pass
 from treewright.search.diagnosis import explain_compilation
 from treewright.search.engine import LEARNED, Sentences, Shard
@@ -127,8 +126,8 @@ def run_shards(
             raise
     try:
         return [future.result() for future in futures]
-    except NumbaError as error:
-        if packed is None:
+    except Exception as error:
+        if packed is None or not is_compiler_error(error):
             raise
         raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 

@@ -134,7 +134,10 @@ def _along(path: Iterator[int]) -> Choose:
 
 
 class _Episode:
-    """The only sentence of a packed corpus, its task and a policy, interpreted; of a mixture one member is drawn."""
+    """The only sentence of a packed corpus, its task and a policy, interpreted.
+
+    Of a mixture, a member is drawn for every decision.
+    """
 
     def __init__(self, packed: Packed, policy: Policy | None, seed: int) -> None:
         plain = packed.plain()
@@ -144,7 +147,6 @@ class _Episode:
         self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64))
         self.scratch = scratch_for(self.scorer, self.task)
         _seed_random(self.scratch.random, seed, 0, 0)
-        self.actor = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))
         self.buffer = np.zeros(self.task.state_size(n), np.int32)
         self.state = self.task.state_view(self.buffer, n)
         self.task.initial(self.x, self.state)
@@ -163,7 +165,8 @@ class _Episode:
         """The scores of the ``n`` actions that :meth:`actions` has found."""
         assert self.scorer is not None
         episode = Episode(0, self.x, self.buffer, self.state, self.bound)
-        size = int(_score_state(self.task, episode, self.scorer, self.actor, n, self.scratch))
+        member = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))
+        size = int(_score_state(self.task, episode, self.scorer, member, n, self.scratch))
         if size < 0:
             raise_trouble(self.packed, 0, size)
         return [float(each) for each in self.scratch.scores[:n]]

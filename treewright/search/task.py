@@ -16,13 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
 from treewright.errors import TaskError
-from treewright.search.compiling import Methods, compiled, interpreted, lean
+from treewright.search.compiling import compiled, interpreted, lean
 from treewright.search.digest import code_digest
 from treewright.search.layout import Size, parse_size
+from treewright.search.native import Static
 from treewright.search.records import record
 from treewright.settings import whole_number
 
@@ -32,6 +31,7 @@ __all__ = ["Packed", "Task"]
 PROTOCOL = (
     "initial",
     "is_final",
+    "is_whole",
     "actions",
     "step",
     "features",
@@ -44,7 +44,7 @@ PROTOCOL = (
 _GENERATED = ("state_view", "instance_view")
 
 
-class Task:
+class Task(Static):
     """A search space. Subclass it, declare the state, and write the functions of the protocol.
 
     What is declared:
@@ -83,7 +83,7 @@ class Task:
     oracle: str = "exact"
 
     is_plain: ClassVar[bool] = False  # are its functions interpreted? See :meth:`plain`
-    _numba_type: ClassVar[Any]  # a function without arguments
+    _key: ClassVar[Any]  # a function without arguments
     _state_sizes: ClassVar[dict[str, Size]]
 
     # ---- the protocol; each of these may be overridden by a plain function
@@ -96,6 +96,11 @@ class Task:
     def is_final(x: Any, state: Any) -> bool:
         """Is this state terminal?"""
         return False
+
+    @staticmethod
+    def is_whole(x: Any, state: Any) -> bool:
+        """Is this state between two actions? Not where an action has been chosen and its parameter has not."""
+        return True
 
     @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
@@ -266,12 +271,23 @@ class Task:
         for name, function in _generate(cls).items():
             setattr(cls, name, staticmethod(function))
         if not interpreted_only:
-            cls._numba_type = staticmethod(cache(partial(_numba_type, cls)))
+            cls._key = staticmethod(cache(partial(_key, cls)))
 
     @property
     def digest(self) -> str:
         """The digest of the functions of this task and of all that they reach."""
-        return str(self._numba_type().digest)
+        return self.static_key()[1]
+
+    def static_key(self) -> tuple[str, str]:
+        """The name of the class, and the digest of its functions and of all that they reach."""
+        key: tuple[str, str] = self._key()
+        return key
+
+    def compiled_functions(self) -> dict[str, Any]:
+        """The functions as compiled code calls them."""
+        return {
+            name: (lean if name in self.lean else compiled)(getattr(self, name)) for name in (*PROTOCOL, *_GENERATED)
+        }
 
 
 @dataclass(frozen=True)
@@ -312,13 +328,10 @@ class Packed:
         return bounds
 
 
-def _numba_type(cls: type[Task]) -> TaskType:
-    """The type of a task in compiled code. It is made when it is first asked for: by then all helpers are defined."""
-    functions = {name: getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)}
-    made = TaskType(f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions.values(), sorted(cls.lean)))
-    _LEAN[made.key] = tuple(cls.lean)
-    _FUNCTIONS[made.key] = functions
-    return made
+def _key(cls: type[Task]) -> tuple[str, str]:
+    """The key of a task. It is made when it is first asked for: by then all helpers are defined."""
+    functions = [getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)]
+    return f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions, sorted(cls.lean))
 
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
@@ -339,48 +352,3 @@ def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
     }
     exec(state + instance, names)
     return {name: names[name] for name in _GENERATED}
-
-
-class TaskType(types.Type):  # type: ignore[misc]
-    """The Numba type of a task: its name, and the digest of its functions and of all that they reach."""
-
-    def __init__(self, name: str, digest: str) -> None:
-        self.task_name, self.digest = name, digest
-        super().__init__(name=f"Task({name}:{digest})")
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What makes two task types the same."""
-        return self.task_name, self.digest
-
-
-register_model(TaskType)(models.OpaqueModel)
-
-_FUNCTIONS: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
-_LEAN: dict[tuple[str, str], tuple[str, ...]] = {}
-_COMPILED: dict[tuple[tuple[str, str], str], Any] = {}
-
-
-def compiled_function(key: tuple[str, str], name: str) -> Any:
-    """A function of a task as kernels call it."""
-    if (key, name) not in _COMPILED:
-        compile = lean if name in _LEAN[key] else compiled
-        _COMPILED[key, name] = compile(_FUNCTIONS[key][name])
-    return _COMPILED[key, name]
-
-
-@typeof_impl.register(Task)  # type: ignore[untyped-decorator]
-def _typeof(task: Task, context: Any) -> Any:
-    return task._numba_type()
-
-
-@unbox(TaskType)  # type: ignore[untyped-decorator]
-def _unbox(typ: TaskType, obj: Any, context: Any) -> Any:
-    return NativeValue(context.context.get_dummy_value())
-
-
-def _find(task: TaskType, name: str) -> Any:
-    return compiled_function(task.key, name) if name in (*PROTOCOL, *_GENERATED) else None
-
-
-Methods(TaskType, _find).declare((*PROTOCOL, *_GENERATED))

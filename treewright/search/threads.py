@@ -6,31 +6,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from numba.core.event import Event, Listener, register
+from treewright.search.compiling import compilations
 
 __all__ = ["is_compiling", "thread_pool"]
 
 
-class _Compilations(Listener):  # type: ignore[misc]
-    """How many functions are being compiled now: one, and those that it calls."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def on_start(self, event: Event) -> None:
-        self.count += 1
-
-    def on_end(self, event: Event) -> None:
-        self.count -= 1
-
-
-_compilations = _Compilations()
-register("numba:compile", _compilations)
-
-
 def is_compiling() -> bool:
     """Return whether a thread of this process is compiling now."""
-    return _compilations.count > 0
+    return compilations.count > 0
 
 
 @contextmanager

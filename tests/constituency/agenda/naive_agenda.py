@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from tests.constituency.naive import Problem
 from treewright.constituency.agenda.environment import AgendaEnvironment
 from treewright.constituency.agenda.features import NAMES, SCALES
 from treewright.constituency.agenda.parser import AgendaParser
@@ -94,11 +93,6 @@ class PlainAgenda:
         return self
 
 
-def with_negative_weights(problem):
-    """The same grammar as one of probabilities: no rule has a score above 0."""
-    return Problem(problem.grammar.with_weights(-np.abs(problem.weights)), problem.lexical, problem.words.tolist())
-
-
 def environment(problem, seed=0, gold=None, **settings):
     """An environment of one sentence, with random words and random tables.
 
@@ -123,7 +117,7 @@ def environment(problem, seed=0, gold=None, **settings):
 
 
 def plain_features(problem, environment, item, inside):
-    """φ by the words of §2.3, scaled."""
+    """φ by the words of §2.3, scaled: the features that have weights, without the cheating one."""
     symbol, start, end = item
     words, n, learned = environment.sentences[0], problem.n, environment.parser.priorities
     of, classes = label_classes(problem.grammar)
@@ -151,4 +145,5 @@ def plain_features(problem, environment, item, inside):
     pattern = pattern_of([mark_of(word) for word in words[start:end]])
     for k, each in enumerate(learned.patterns):
         found[f"punctuation {'+' if k < 5 else '-'}{k % 5 + 1}"] = float(each == pattern)
-    return np.array(list(found.values())) / SCALES
+    found["unary to come"] = float(symbol not in problem.tops)
+    return (np.array(list(found.values())) / SCALES)[environment.features]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
@@ -26,7 +26,7 @@ CLOSE = {"rel": 1e-6, "abs": 1e-6}
 
 def twin_of(problem, found, θ):
     def priority(item, score):
-        return float(θ @ plain_features(problem, found, item, score)[: len(θ)])
+        return float(θ @ plain_features(problem, found, item, score))
 
     return PlainAgenda(problem, priority, found.max_gap)
 
@@ -84,7 +84,7 @@ def test_gradients_are_those_of_the_paper(problem, seed, discount, infusion, cre
     for item in as_items(found, pops):
         waiting = sorted(twin.agenda)
         assert item in waiting
-        φ = np.array([plain_features(problem, found, each, twin.score[each])[: found.size] for each in waiting])
+        φ = np.array([plain_features(problem, found, each, twin.score[each]) for each in waiting])
         π = np.exp((φ @ θ - max(φ @ θ)) / temperature)
         π /= π.sum()
         slopes.append((φ[waiting.index(item)] - π @ φ) / temperature)
@@ -149,7 +149,9 @@ def test_accuracy_is_the_number_of_gold_constituents_in_the_parse(problem, seed)
 @some
 def test_the_cheating_feature(problem, seed):
     found = environment(problem, seed, cheating=True)
-    assert [NAMES[f] for f in found.features[-2:]] == ["punctuation -5", "cheating"]
+    needs_chain = any(weight > 0.0 for weight in problem.weights[len(problem.binary) :])
+    chain = ["unary to come"] * needs_chain
+    assert [NAMES[f] for f in found.features[28:]] == ["punctuation -5", *chain, "cheating"]
     θ = 1e-3 * found.initial()
     θ[found.features.index(CHEATING)] = 100.0
     of, classes = label_classes(problem.grammar)
@@ -202,7 +204,7 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
     slopes = []
     for item in as_items(found, pops):
         waiting = sorted(twin.agenda)
-        φ = np.array([plain_features(problem, found, each, twin.score[each])[: found.size] for each in waiting])
+        φ = np.array([plain_features(problem, found, each, twin.score[each]) for each in waiting])
         π = np.exp(φ @ θ - max(φ @ θ))
         available = [k for k, each in enumerate(waiting) if each in oracle]
         if available:
@@ -211,6 +213,42 @@ def test_imitation_makes_the_oracles_actions_probable_wherever_it_gets(problem, 
         twin.pop(item)
     wanted = np.mean(slopes, axis=0) if slopes else np.zeros(found.size)
     assert as_dense(rollouts.gradient, found.size) == pytest.approx(wanted, **CLOSE)
+
+
+@given(parsable(most_words=5), seeds, st.sampled_from([1e-3, 0.2]))
+@some
+def test_with_the_rewards_of_footnote_2_i_minus_is_apprenticeship(problem, seed, λ):
+    """All of the oracle's actions earn 1 − λ: I− is apprenticeship times that; D− counts an action T − t + 1 times."""
+    found = environment(problem, seed, tradeoff=λ, shaping="oracle")
+    θ = found.initial() + np.random.default_rng(seed).normal(0.0, 0.3, found.size)
+    options = {"infusion": 1.0, "seed": seed}
+    apprentice, [pops] = found.drawn(θ, 0, credit="unit", discount=0.0, **options)
+    immediate, _ = found.drawn(θ, 0, credit="shaped", discount=0.0, **options)
+    assume(immediate.reward[0, 0] > len(pops) * (1.0 - λ) - 0.5)  # all constituents are in the parse
+    wanted = (1.0 - λ) * as_dense(apprentice.gradient, found.size)
+    assert as_dense(immediate.gradient, found.size) == pytest.approx(wanted, **CLOSE)
+    assert immediate.reward[0, 0] == pytest.approx((1.0 - λ) * len(pops))
+    delayed, _ = found.drawn(θ, 0, credit="shaped", discount=1.0, **options)
+    twin, slope, T = twin_of(problem, found, θ), np.zeros(found.size), len(pops)
+    for t, item in enumerate(as_items(found, pops)):
+        waiting = sorted(twin.agenda)
+        φ = np.array([plain_features(problem, found, each, twin.score[each]) for each in waiting])
+        π = np.exp(φ @ θ - max(φ @ θ))
+        slope += (T - t) * (φ[waiting.index(item)] - π @ φ / π.sum())
+        twin.pop(item)
+    assert as_dense(delayed.gradient, found.size) == pytest.approx((1.0 - λ) * slope, **CLOSE)
+
+
+@given(parsable(most_words=5), seeds)
+@some
+def test_rewards_of_the_oracles_constituents_are_taken_back_if_they_are_not_in_the_parse(problem, seed):
+    found = environment(problem, seed, tradeoff=0.1, shaping="oracle")
+    symbols = len(problem.names)
+    oracle = {(item % symbols, *map(int, ends_of(item // symbols))) for item in found._oracle[0].tolist()}
+    rollouts, [pops] = found.drawn(0.1 * found.initial(), 0, credit="shaped", seed=seed)
+    last = found.parser.parse(found.packed, found.weights(found.initial()), np.arange(1))
+    assert last.whole[0]
+    assert rollouts.reward[0, 0] <= len(oracle & set(as_items(found, pops))) - 0.1 * len(pops) + 1e-9
 
 
 # ---- the sampler
@@ -275,7 +313,7 @@ def test_sums_and_clocks_survive_any_spread_of_priorities(scale):
     assert np.isfinite(rollouts.gradient.amount).all()
     twin, slope = twin_of(problem, found, θ), np.zeros(found.size)
     for item in as_items(found, pops):
-        φ = np.array([plain_features(problem, found, each, twin.score[each])[: found.size] for each in twin.agenda])
+        φ = np.array([plain_features(problem, found, each, twin.score[each]) for each in twin.agenda])
         π = np.exp(φ @ θ - max(φ @ θ))
         assert scale < 1.0 or twin.agenda[item] > max(twin.agenda.values()) - 40.0
         slope += φ[list(twin.agenda).index(item)] - π @ φ / π.sum()
@@ -349,6 +387,7 @@ def test_seconds_are_pops_and_pushes():
         ({"tradeoff": math.inf}, "must be a number"),
         ({"max_gap": -1.0}, "must be 0 or more"),
         ({"most_pops": 0}, "must be 1 or more"),
+        ({"shaping": "silver"}, "one of: gold, oracle"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.constituency.agenda.naive_agenda import environment, with_negative_weights
+from tests.constituency.agenda.naive_agenda import environment
 from tests.constituency.naive import Problem, problems, table_of
 from treewright.constituency.agenda.heuristics import (
     ContextAStar,
@@ -28,7 +28,7 @@ seeds = st.integers(0, 1000)
 
 
 def parsable(**options):
-    return problems(**options).filter(lambda problem: problem.trees).map(with_negative_weights)
+    return problems(**options).filter(lambda problem: problem.trees)
 
 
 def random_map(grammar, rng, share=0.5):
@@ -134,13 +134,34 @@ def test_context_summaries_of_a_small_grammar():
 @some
 def test_thresholds_prune_only(problem, seed, Δ):
     of = random_map(problem.grammar, np.random.default_rng(seed))
-    exact, pruned = (HierarchicalAStar(problem.grammar, problem.lexical, [of], d) for d in (math.inf, Δ))
+    exact, pruned = (HierarchicalAStar(problem.grammar, problem.lexical, [of], margin=d) for d in (math.inf, Δ))
     one, two = (search.parse([problem.words.astype(np.int32)]) for search in (exact, pruned))
     assert (two.pops[0] <= one.pops[0]).all()  # of the coarse level
     if two.whole[0]:
         assert two.scores[0] <= one.scores[0] + 1e-9
     leaves = [node[3] for node in two.derivations[0].tolist() if node[2] < 0]
     assert leaves == list(range(problem.n))
+
+
+def test_a_constituent_is_pruned_at_each_level_if_another_one_of_its_span_is_better_by_more_than_delta():
+    """§6.1: B is worse than A by 3, and only B leads to a parse. Whole parses are not compared."""
+    rules = [("A", "x", "x", -1.0, 1.0), ("B", "x", "x", -4.0, 1.0)]
+    grammar = Grammar.from_rules(rules, [("TOP", "B", (), -1.0, 1.0)])
+    lexical, words = table_of([[(grammar.number["x"], -1.0)]]), [np.zeros(2, np.int32)]
+    identity = np.arange(len(grammar.symbols), dtype=np.int32)
+    for Δ, whole in ((2.0, False), (4.0, True)):
+        assert HierarchicalAStar(grammar, lexical, [identity], max_gap=Δ).parse(words).whole.tolist() == [whole]
+    assert HierarchicalAStar(grammar, lexical, [identity], margin=0.0).parse(words).whole.tolist() == [True]
+
+
+@given(parsable(most_words=5), seeds, st.sampled_from([0.5, 2.0]))
+@some
+def test_with_pruning_a_parse_is_no_better(problem, seed, Δ):
+    of = random_map(problem.grammar, np.random.default_rng(seed))
+    found = HierarchicalAStar(problem.grammar, problem.lexical, [of], max_gap=Δ).parse([problem.words.astype(np.int32)])
+    if found.whole[0]:
+        assert found.scores[0] <= problem.best_first[0] + 1e-5
+        assert problem.is_valid(found.derivations[0])
 
 
 def test_a_sentence_without_a_parse_is_covered():

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.tasks.base import Task, percent
+from treewright.cli.streams import load
+from treewright.cli.tasks.base import Say, Task, percent
 from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, load_graphs, sentence_id
-from treewright.errors import CorpusError
+from treewright.errors import ConfigError, CorpusError
 from treewright.settings import File, Setting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from treewright.corpora import Sentence
+    from treewright.pipeline import Pipeline
 
-__all__ = ["AMR"]
+__all__ = ["AMR", "NO_TREES", "check_trees", "show_scores"]
 
 
 class AMR(Task):
@@ -28,11 +31,16 @@ class AMR(Task):
     help = """Train a parser of meaning graphs (AMR).
 
     TRAIN has graphs in PENMAN notation with their sentences; --trees has the dependency
-    trees of the same sentences in CoNLL-U, from which the parser makes graphs.
+    trees of the same sentences in CoNLL-U, from which the parser makes graphs. Sentences
+    without trees get them from models, --tagger and --parser, or from taggers and a
+    dependency parser that learn from --treebank, which is the built-in corpus if none is
+    given. These models become part of the AMR parser, which then parses plain words.
 
     Examples:
       treewright train amr train.amr --trees train.conllu --out amr.tw
       treewright train amr train.amr --trees train.conllu --dev dev.amr --dev-trees dev.conllu -o amr.tw
+      treewright train amr train.amr --dev dev.amr --treebank en_ewt-ud-train.conllu -o amr.tw
+      treewright train amr train.amr --tagger upos.tw --tagger xpos.tw --parser parser.tw -o amr.tw
       treewright train amr train.amr --trees train.conllu -l v-dagger --loss penalty -o amr.tw
       treewright train amr train.amr --trees train.conllu --dictionaries amr-dictionaries -o amr.tw
 
@@ -40,6 +48,12 @@ class AMR(Task):
     files: ClassVar[tuple[Setting, ...]] = (
         Setting("trees", File(), "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U", metavar="FILE"),
         Setting("dev_trees", File(), "Those of the development corpus", metavar="FILE"),
+        Setting(
+            "treebank",
+            File(),
+            "A treebank in CoNLL-U, from which taggers and a dependency parser learn to make trees that are missing",
+            metavar="FILE",
+        ),
     )
     score_name = "Smatch"
     formats = GRAPH_FORMATS
@@ -54,9 +68,34 @@ class AMR(Task):
         """Graphs, whatever the name of their file, with the trees of their sentences if there are any."""
         return load_graphs(path, format="amr" if format == "auto" else format, trees=trees, shown=shown)
 
+    def completed(
+        self, parts: Sequence[list[Sentence]], files: Mapping[str, Path], models: Mapping[str, Any], jobs: int, say: Say
+    ) -> tuple[list[list[Sentence]], Pipeline | None]:
+        """The graphs with trees: by the given models, or by models that learn from a treebank."""
+        from treewright.cli.preparing import pipeline_of
+        from treewright.pipeline import Pipeline
+
+        taggers, parser, treebank = models.get("tagger"), models.get("parser"), files.get("treebank")
+        if treebank is not None and (taggers or parser):
+            raise ConfigError(
+                "--treebank is for taggers and a parser that are yet to learn: leave out --tagger, --parser"
+            )
+        bare = [one for part in parts for one in part if any(token.head is None for token in one)]
+        if taggers or parser:
+            row = pipeline_of(taggers, parser, {})
+        elif treebank is not None or bare:
+            row = Pipeline.learn(_treebank(treebank, say), jobs=jobs)
+        else:
+            return list(parts), None
+        return [row.annotate(part, jobs=jobs) for part in parts], row
+
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
         """There must be trees to learn from, too."""
-        check_trees(corpus, "add --trees (and --dev-trees), files in CoNLL-U that have a HEAD for every word")
+        check_trees(
+            corpus,
+            "add --trees (and --dev-trees), files in CoNLL-U that have a HEAD for every word, or a dependency parser, "
+            "--parser parser.tw",
+        )
         _warn_of_roots(corpus)
 
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
@@ -99,9 +138,11 @@ class AMR(Task):
         from treewright.amr import score_smatch
 
         _check_same_ids(gold, parsed)
-        seed = 0 if estimator is None else estimator.seed
-        plain = score_smatch(gold, parsed, breakdown=True, seed=seed).as_dict()
-        return plain, _show(plain)
+        if estimator is not None:
+            plain = estimator.score(gold, parsed).as_dict()
+        else:
+            plain = score_smatch(gold, parsed, breakdown=True).as_dict()
+        return plain, show_scores(plain)
 
 
 NO_TREES = (
@@ -119,6 +160,21 @@ def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
         if any(token.head is None for token in sentence):
             message = f"a graph is made from a dependency tree, and this sentence has none: {remedy}"
             raise CorpusError(message, path=sentence.path, line=sentence.line)
+
+
+def _treebank(path: Path | None, say: Say) -> list[Sentence]:
+    """The treebank that taggers and a parser learn from."""
+    if path is not None:
+        say(f"note: the taggers and the dependency parser learn from {path} first")
+        return load(str(path), "conllu")
+    from treewright.corpora.builtin import builtin_corpus
+
+    warnings.warn(
+        "the graphs have no trees: taggers and a dependency parser learn to make them from the built-in corpus, which "
+        "has few words; with --treebank they learn from a real one",
+        stacklevel=2,
+    )
+    return list(builtin_corpus()[0])
 
 
 def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
@@ -145,7 +201,8 @@ def _check_same_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Non
             raise CorpusError(message, path=guess.path, line=guess.line)
 
 
-def _show(scores: dict[str, Any]) -> list[RenderableType]:
+def show_scores(scores: dict[str, Any]) -> list[RenderableType]:
+    """The tables of Smatch's scores."""
     low, high = scores["f1_interval"]
     matched = f"{scores['total_matched']:,}"
     rows = [
@@ -165,8 +222,24 @@ def _show(scores: dict[str, Any]) -> list[RenderableType]:
         )
         for part in scores["breakdown"]
     ]
-    return [
+    tables: list[RenderableType] = [
         make_table(None, ("score", "%", ""), rows),
         "",
         make_table(None, ("part", "F1", "precision", "recall", "gold"), parts),
     ]
+    unseen = [
+        (
+            f"{part['what']}: {_share(part)}",
+            *(percent(part[name]) for name in ("f1", "precision", "recall")),
+            f"{part['sentences']:,}",
+        )
+        for part in scores.get("unseen", [])
+    ]
+    if unseen:
+        tables += ["", make_table(None, ("unseen in training", "F1", "precision", "recall", "sentences"), unseen)]
+    return tables
+
+
+def _share(part: dict[str, Any]) -> str:
+    """The bounds of a bin in words."""
+    return f"{part['above']:.0%} to {part['most']:.0%}" if part["most"] else "none"

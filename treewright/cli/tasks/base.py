@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from treewright.cli.settings import Option, Table, estimator_options
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
     from treewright.corpora import Sentence
     from treewright.learners import Learner
+    from treewright.pipeline import Pipeline
 
 __all__ = ["Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
+
+Say = Callable[[str], None]
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -106,6 +110,10 @@ class Task(ABC):
         """What a model's card says of other files that it comes from."""
         return {}
 
+    def advice(self, estimator: Any) -> str:
+        """What else the user of a trained estimator should know; empty for nothing."""
+        return ""
+
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
         """What was learned after the passes that training has told of, and what the scores are of then, in words."""
         return ""
@@ -123,6 +131,15 @@ class Task(ABC):
         if trees is not None:
             raise ConfigError(f"--trees has no meaning for {self.name}; leave it out")
         return load(path, format, column=column, shown=shown)
+
+    def completed(
+        self, parts: Sequence[list[Sentence]], files: Mapping[str, Path], models: Mapping[str, Any], jobs: int, say: Say
+    ) -> tuple[list[list[Sentence]], Pipeline | None]:
+        """The corpora to train with, with the annotation that they lack, and the pipeline that made it, if any.
+
+        ``files`` are those of :attr:`files`, ``models`` the options of ``made_from``; ``say`` prints a note.
+        """
+        return list(parts), None
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
         """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""

@@ -41,6 +41,7 @@ class Sampler(NamedTuple):
     tables: Tables
     seen: View  # the features of the sentence
     of: npt.NDArray[np.int32]  # the class of each symbol
+    is_top: npt.NDArray[np.bool_]  # does the symbol start unary chains?
     priority: Floats  # of each constituent on the agenda, as it is counted in the sums
     counted: Floats  # its inside score there
     sums: Floats  # Σ exp((θ·φ − reference)/temp)·φ over the agenda
@@ -50,12 +51,12 @@ class Sampler(NamedTuple):
 
 
 @compiled
-def new_sampler(tables: Tables, of: Any, n: int, wanted: int) -> Sampler:
+def new_sampler(tables: Tables, of: Any, is_top: Any, n: int, wanted: int) -> Sampler:
     """A sampler for sentences of up to n words; ``wanted`` as of :func:`new_view`."""
     items = n * (n + 1) // 2 * of.shape[0]
     view = new_view(n, wanted)
     sums, φ, numbers, random = np.zeros(FEATURES), np.zeros(FEATURES), np.zeros(5), np.zeros(2, np.int64)
-    return Sampler(tables, view, of, np.zeros(items), np.zeros(items), sums, φ, numbers, random)
+    return Sampler(tables, view, of, is_top, np.zeros(items), np.zeros(items), sums, φ, numbers, random)
 
 
 @lean
@@ -97,8 +98,8 @@ def features_of(sampler: Sampler, item: int) -> None:
     """φ of a constituent on the agenda, with the inside score that it is counted by."""
     symbols = sampler.of.shape[0]
     start, end = ends_of(item // symbols)
-    of = sampler.of[item % symbols]
-    write_features(sampler.tables, sampler.seen, of, start, end, sampler.counted[item], sampler.φ)
+    of, is_top = sampler.of[item % symbols], sampler.is_top[item % symbols]
+    write_features(sampler.tables, sampler.seen, of, is_top, start, end, sampler.counted[item], sampler.φ)
 
 
 @lean

@@ -12,6 +12,12 @@ the substates of a latent-variable grammar, are one constituent, for which there
 to pop all of them. If there is no complete parse, the pieces that cover the sentence are what is returned, and the last
 step makes up for the difference; so shaped and unshaped rewards of every trajectory have the same total.
 
+Equation 8 rewards labelled constituents of the gold tree. The oracle also pops symbols that are no such constituents
+(those of binarisation, and tops without a chain in the gold tree), and these earn −λ. Footnote 2 of the paper says
+instead that all of the oracle's actions earn 1 − λ, which makes I− apprenticeship, and D− apprenticeship that counts an
+action once for each action to come. ``shaping="oracle"`` gives these rewards: 1 for each constituent of the oracle's
+parse, taken back where it is not in the parse that is returned. The default is equation 8 to the letter.
+
 What is a gold constituent? A node of a tree is built as one symbol or as two
 (:mod:`treewright.constituency.grammar.pcfg`): a bottom, which stands for the lowest label of its span, and perhaps a
 top. Tops count where the gold tree has a chain of labels over the span, for the first label; the labels between the
@@ -33,12 +39,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.features import CHEATING, FEATURES, SCALES, Packed, Places
+from treewright.constituency.agenda.features import CHAIN, CHEATING, FEATURES, SCALES, Packed, Places
 from treewright.constituency.agenda.parser import NO_LIMIT, AgendaParser, Parses, Pop
 from treewright.constituency.agenda.passes import Limits
 from treewright.constituency.agenda.rollouts import (
     IMITATED,
     SHAPED,
+    SHAPED_BY_ORACLE,
     TERMINAL,
     UNIT,
     Expert,
@@ -55,6 +62,7 @@ from treewright.errors import ConfigError, CorpusError
 from treewright.search.environment import Credit, Results, Rollouts
 from treewright.search.planning import Features
 from treewright.search.running import run_shards
+from treewright.settings import one_of
 
 __all__ = ["TIMES", "AgendaEnvironment", "seconds_per_step"]
 
@@ -76,7 +84,8 @@ class AgendaEnvironment:
     the treebank, cleaned; without them there are parses, but neither rewards nor an oracle. ``tradeoff`` is λ. ``time``
     is one of :data:`TIMES`; for seconds, ``seconds`` says what a pop and a push take. Constituents worse by more than
     ``max_gap`` (Δ) than another one of their span are pruned. A parse ends after ``most_pops``, if that is given; it
-    always does after N·n(n+1)/2. ``cheating`` adds the feature of §3.3.
+    always does after N·n(n+1)/2. ``cheating`` adds the feature of §3.3. ``shaping`` says which constituents earn shaped
+    rewards: those of the ``gold`` tree (eq. 8), or those of the ``oracle``'s parse (footnote 2).
 
     Weights θ are those of features divided by :data:`~treewright.constituency.agenda.features.SCALES`: so one step size
     suits them all.
@@ -97,12 +106,15 @@ class AgendaEnvironment:
     most_pops: int | None = None
     cheating: bool = False
     imitates: bool = False
+    shaping: str = "gold"
 
     def __post_init__(self) -> None:
         if self.time not in TIMES:
             raise ConfigError(f"time cannot be {self.time!r}; it is one of: {', '.join(TIMES)}")
         if (self.time == "seconds") != (self.seconds is not None):
             raise ConfigError("`seconds`, what a pop and a push take, goes with time='seconds' and with nothing else")
+        if self.shaping not in ("gold", "oracle"):
+            raise ConfigError(one_of(self.shaping, ("gold", "oracle")), setting="shaping", value=self.shaping)
         if not (self.tradeoff >= 0.0 and np.isfinite(self.tradeoff)):
             raise ConfigError(
                 f"the tradeoff λ must be a number, 0 or more, not {self.tradeoff!r}: it is the price of time"
@@ -147,8 +159,12 @@ class AgendaEnvironment:
 
     @cached_property
     def features(self) -> list[int]:
-        """The numbers of the features that have weights (:data:`treewright.constituency.agenda.features.NAMES`)."""
-        return [*range(CHEATING), *[CHEATING] * self.cheating]
+        """The numbers of the features that have weights (:data:`treewright.constituency.agenda.features.NAMES`).
+
+        These are the paper's, ``unary to come`` where A*₀ has a weight for it, and the cheating one if it is asked for.
+        """
+        needs_chain = bool(self.parser.a_star()[CHAIN] > 0.0)
+        return [*range(CHAIN), *[CHAIN] * needs_chain, *[CHEATING] * self.cheating]
 
     def initial(self) -> Floats:
         """A*₀ (:meth:`AgendaParser.a_star`)."""
@@ -249,7 +265,7 @@ class AgendaEnvironment:
     def fingerprint(self) -> str:
         """What trajectories depend on, besides θ."""
         costs, ends = (self.tradeoff, self.time, self.seconds), (self.max_gap, self.most_pops)
-        digest = hashlib.sha256(repr((costs, ends, self.cheating, self.imitates)).encode())
+        digest = hashlib.sha256(repr((costs, ends, self.cheating, self.imitates, self.shaping)).encode())
         parser = self.parser
         for array in (parser.grammar.weights, *parser.lexical, *parser.priorities.tables, *self.packed, *self._gold):
             digest.update(np.ascontiguousarray(array).data)
@@ -287,7 +303,9 @@ class AgendaEnvironment:
         pops, pushes = np.zeros((2, *shape), np.int64)
         all_of_it = Gathered(np.zeros((len(which), FEATURES)), np.zeros(shape), np.zeros(shape), pops, pushes)
         b = np.zeros(len(which)) if baseline is None else np.asarray(baseline, np.float64)
-        counts, per_pop, per_push = IMITATED if self.imitates else _CREDITS[credit], *self._costs
+        counts, (per_pop, per_push) = IMITATED if self.imitates else _CREDITS[credit], self._costs
+        if counts == SHAPED and self.shaping == "oracle":
+            counts = SHAPED_BY_ORACLE
         prices = float(self.tradeoff * per_pop), float(self.tradeoff * per_push)
         how = Exploration(float(temperature), float(infusion), float(discount), counts, *prices, int(seed))
         expert, weights = Expert(self._gold, self._oracle, self._wants), self.parser.weights(self.weights(θ))

@@ -4,10 +4,13 @@ A priority is θ·φ(a), and φ has eight groups of features, here numbered by :
 the constituent touch the start and the end of the sentence; its length, also in relation to the sentence's; log p(label
 | tag of the word before it) and log p(label | tag of the word after it); what kind of character the words before it,
 after it and at its beginning start with; and ten patterns of punctuation. All but the inside score depend on the span
-and the label alone. So their part of the priority is computed once for a sentence, in a table of spans and labels
+and the symbol alone. So their part of the priority is computed once for a sentence, in a table of spans and labels
 (:func:`static_merits`), and pushing a constituent costs one look into it.
 
-There is one feature more, for experiments: the ``cheating`` feature of §3.3. Is the constituent one of the oracle's?
+There are two features more. ``unary to come`` says that a unary rule may still be applied to the constituent, whose
+symbol is not a top. It has a weight only where unary rules have scores above 0, which A*₀ needs
+(:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`). And, for experiments, the ``cheating`` feature of
+§3.3: is the constituent one of the oracle's?
 
 Labels are *classes* of symbols (:func:`treewright.constituency.agenda.priorities.label_classes`).
 """
@@ -44,13 +47,14 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 INSIDE, AT_START, AT_END, LENGTH, SHARE, BEFORE, AFTER, CASE, PUNCTUATION = 0, 1, 2, 3, 4, 5, 6, 7, 19
-CHEATING, FEATURES = 29, 30  # the paper's are those before the cheating one
+CHAIN, CHEATING, FEATURES = 29, 30, 31  # the paper's are those before
 
 _PLACES, KINDS = ("before", "after", "first"), ("upper", "lower", "number", "symbol")
 NAMES = (
     *("inside", "at start", "at end", "length", "length / sentence", "label | tag before", "label | tag after"),
     *(f"{place}: {kind}" for place in _PLACES for kind in KINDS),
     *(f"punctuation {sign}{k}" for sign in "+-" for k in range(1, 6)),
+    "unary to come",
     "cheating",
 )
 """The names of all features, in order."""
@@ -174,7 +178,7 @@ def _matches(patterns: Any, first: int, last: int, marks: Any, start: int, end: 
 
 @lean
 def static_merits(θ: Any, tables: Tables, view: View, n: int, static: Any) -> None:
-    """What all features but the inside score add to the priority, for spans × classes."""
+    """What the features of spans and classes add to the priority: all but the inside score and ``unary to come``."""
     classes = tables.tag.shape[0]
     for end in range(1, n + 1):
         for start in range(end):
@@ -191,7 +195,9 @@ def static_merits(θ: Any, tables: Tables, view: View, n: int, static: Any) -> N
 
 
 @lean
-def write_features(tables: Tables, view: View, of: int, start: int, end: int, inside: float, out: Any) -> None:
+def write_features(
+    tables: Tables, view: View, of: int, is_top: bool, start: int, end: int, inside: float, out: Any
+) -> None:
     """φ of one constituent, whose symbol is of the class ``of``."""
     classes, span = tables.tag.shape[0], span_of(start, end)
     for f in range(FEATURES):
@@ -199,5 +205,6 @@ def write_features(tables: Tables, view: View, of: int, start: int, end: int, in
     out[INSIDE] = inside
     out[BEFORE] = tables.before[view.before[start] * classes + of]
     out[AFTER] = tables.after[view.after[end] * classes + of]
+    out[CHAIN] = 0.0 if is_top else 1.0
     if view.wanted.shape[0] > 0:
         out[CHEATING] = np.float64(view.wanted[span * classes + of])

@@ -10,15 +10,19 @@ constituents are popped. Here bounds are outside scores too, of something simple
   the best of the rules that it stands for. So no parse is worth less after it, and outside scores of the coarser
   grammar, for the very words, are bounds.
 * *Hierarchical A\\** (:class:`HierarchicalAStar`; Felzenszwalb & McAllester 2007, Pauls & Klein 2009): a chain of such
-  projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With a
-  threshold Δ, the same at each level, the agenda of a coarser level is worked off only as far as parses may be worth
-  no more than Δ less than its best one; what is in none of these is pruned from the next level. With an infinite Δ
-  nothing is pruned, and with one projection this is A* with a projected grammar.
+  projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With
+  one projection this is A* with a projected grammar. There are two ways to prune, both at each level. ``max_gap`` is
+  the threshold Δ of Jiang et al. (2012, §6.1): a constituent is pruned if its inside score is worse by more than Δ than
+  that of another one over the same words. ``margin`` compares whole parses: the agenda of a coarser level is worked off
+  only as far as parses may be worth no more than the margin less than its best one, and what is in none of these is
+  pruned from the next level.
 
 These levels are run one after the other, each to its threshold, and not interleaved on demand as Pauls and Klein do it.
 Pops of all levels count, and so do the outside scores that are handed on.
 
-In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`).
+In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`). Rules may have scores
+above 0: the bounds count them, and the coarsest level of a chain has the bound of
+:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`.
 """
 
 from __future__ import annotations
@@ -192,6 +196,7 @@ def level_pass(
     shard: Shard,
     bounds: Bounds,
     margin: float,
+    max_gap: float,
     out: Bounds,
     parsed: Parsed,
     work: Work,
@@ -199,7 +204,8 @@ def level_pass(
     """One level: A* with the heuristic ``bounds``, by the classes of the level's symbols.
 
     Unless ``out`` is empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
-    parse, since then no level has. Otherwise this is the last level, and parses are written. ``margin`` is that of
+    parse, as the next level then has none either, or must do without a heuristic because of ``max_gap``. Otherwise this
+    is the last level, and parses are written. ``margin`` is that of
     :func:`~treewright.constituency.agenda.search.search`.
     """
     grammar, nothing = level.weighted, np.zeros((0, 3))
@@ -210,8 +216,8 @@ def level_pass(
         i = shard.which[k]
         words = words_of(sentences, i)
         n = words.shape[0]
-        merit = Merit(1.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
-        state = Search(level.combinations, merit, np.inf, n, agenda)
+        merit = Merit(1.0, 0.0, level.of, bounds.values[bounds.at[k] : bounds.at[k + 1]], level.classes)
+        state = Search(level.combinations, merit, max_gap, n, agenda)
         whole = search(state, grammar.lexical, words, NO_LIMIT, margin, nothing)
         work.pops[i] += agenda.counters[POPS]
         work.pushes[i] += agenda.counters[PUSHES]
@@ -247,17 +253,19 @@ class HierarchicalAStar:
     """A* with a chain of projections of the grammar.
 
     ``maps[0]`` has the class of each symbol of the grammar, ``maps[1]`` the coarser class of each of these classes, and
-    so on; the hierarchy of a latent-variable grammar gives them. ``threshold`` is Δ.
+    so on; the hierarchy of a latent-variable grammar gives them. ``max_gap`` and ``margin`` prune, see above.
     """
 
     grammar: Grammar
     lexical: Lexical
     maps: Sequence[Ints]
-    threshold: float = np.inf
+    max_gap: float = np.inf
+    margin: float = np.inf
 
     def __post_init__(self) -> None:
-        if not self.threshold >= 0.0:
-            raise ConfigError(f"the threshold Δ must be 0 or more, not {self.threshold!r}")
+        for name in ("max_gap", "margin"):
+            if not getattr(self, name) >= 0.0:
+                raise ConfigError(f"must be 0 or more, not {getattr(self, name)!r}", setting=name)
         sizes = [len(self.grammar.symbols), *(int(np.max(each)) + 1 for each in self.maps)]
         for k, (each, size) in enumerate(zip(self.maps, sizes, strict=False)):
             if len(each) != size:
@@ -272,8 +280,8 @@ class HierarchicalAStar:
             up = np.asarray(up, np.int32)
             levels.append(agenda_grammar(grammar.weighted(lexical), up, int(up.max()) + 1, grammar.is_whole))
             grammar, lexical = projected(grammar, lexical, up)
-        none = np.zeros(len(grammar.symbols), np.int32)
-        levels.append(agenda_grammar(grammar.weighted(lexical), none, 1, grammar.is_whole))
+        no_tops = (~grammar.rules.is_top).astype(np.int32)
+        levels.append(agenda_grammar(grammar.weighted(lexical), no_tops, 2, grammar.is_whole))
         return levels[::-1]
 
     @cached_property
@@ -282,7 +290,7 @@ class HierarchicalAStar:
 
     def parse(self, sentences: Sequence[Ints], *, jobs: int = 1) -> Found:
         """The parses of sentences, which are given as rows of the lexicon."""
-        return _parse(self.levels, self._lowered[1], sentences, None, self.threshold, jobs)
+        return _parse(self.levels, self._lowered[1], sentences, None, (self.margin, self.max_gap), jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +319,7 @@ class ContextAStar:
         """The parses of sentences, which are given as rows of the lexicon."""
         if sentences and max(map(len, sentences)) > self.most_words:
             raise ConfigError(f"there are estimates for up to {self.most_words} words only: set most_words higher")
-        return _parse([self._level], self._lowered[1], sentences, self.summaries, np.inf, jobs)
+        return _parse([self._level], self._lowered[1], sentences, self.summaries, (np.inf, np.inf), jobs)
 
 
 def context_summaries(grammar: Grammar, lexical: Lexical, n: int) -> Floats:
@@ -330,10 +338,10 @@ def _parse(
     lift: Floats,
     sentences: Sequence[Ints],
     summaries: Floats | None,
-    threshold: float,
+    pruning: tuple[float, float],
     jobs: int,
 ) -> Found:
-    """Work through the levels, some sentences at a time."""
+    """Work through the levels, some sentences at a time; ``pruning`` is the margin and Δ."""
     n = len(sentences)
     at = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
     corpus = Sentences(np.concatenate([np.zeros(0, np.int32), *sentences]).astype(np.int32), at)
@@ -344,16 +352,18 @@ def _parse(
         for begin in range(first, last, _AT_A_TIME):
             which = np.arange(begin, min(begin + _AT_A_TIME, last))
             spans = widths[which] * (widths[which] + 1) // 2
-            bounds = Bounds(np.zeros(0), np.zeros(len(which) + 1, np.int64))
-            if summaries is not None:
-                tables = np.concatenate([_context_table(summaries, int(widths[i])) for i in which])
-                bounds = Bounds(tables, np.cumsum([0, *(spans * summaries.shape[2])]))
+            given = [
+                _rule_table(levels[0], int(n)) if summaries is None else _context_table(summaries, int(n))
+                for n in widths[which]
+            ]
+            bounds = Bounds(np.concatenate(given), np.cumsum([0, *map(len, given)]))
             for k, level in enumerate(levels):
                 is_last = k == len(levels) - 1
                 out_at = np.cumsum([0, *(spans * len(level.of))])
                 out = Bounds(np.zeros(0 if is_last else int(out_at[-1])), out_at)
-                margin, shard = -np.inf if is_last else float(threshold), Shard(which, control, slot)
-                level_pass(level, corpus, shard, bounds, margin, out, parsed, Work(pops[k], pushes[k]))
+                margin, max_gap = -np.inf if is_last else float(pruning[0]), float(pruning[1])
+                shard, done = Shard(which, control, slot), Work(pops[k], pushes[k])
+                level_pass(level, corpus, shard, bounds, margin, max_gap, out, parsed, done)
                 bounds = out
 
     run_shards(work, n, jobs=jobs)
@@ -363,6 +373,18 @@ def _parse(
 
 def _context_table(summaries: Floats, n: int) -> Floats:
     """The estimates for the spans of a sentence, in their order."""
-    end = np.repeat(np.arange(1, n + 1), np.arange(1, n + 1))
-    start = np.arange(len(end)) - end * (end - 1) // 2
+    start, end = _spans(n)
     return summaries[start, n - end].ravel()
+
+
+def _rule_table(level: AgendaGrammar, n: int) -> Floats:
+    """What the rules outside a constituent can add at most, for spans × (tops, others); 0 where no rule is above 0."""
+    start, end = _spans(n)
+    b, u = (float(scores.max(initial=0.0)) for scores in (level.weighted.binary, level.weighted.unary))
+    return np.asarray((n - (end - start))[:, None] * (b + 2.0 * u) + np.array([0.0, u])).ravel()
+
+
+def _spans(n: int) -> tuple[Longs, Longs]:
+    """The starts and the ends of the spans of n words, in their order."""
+    end = np.repeat(np.arange(1, n + 1), np.arange(1, n + 1))
+    return np.arange(len(end)) - end * (end - 1) // 2, end

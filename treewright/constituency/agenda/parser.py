@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.features import (
+    CHAIN,
     FEATURES,
     INSIDE,
     LENGTH,
@@ -123,16 +124,20 @@ class AgendaParser:
         )
 
     def a_star(self) -> Floats:
-        """The weights of A*₀: 1 for the inside score, and 0 for everything else.
+        """The weights of A*₀: 1 for the inside score, and 0 for everything else unless rules have scores above 0.
 
-        Where rules have scores above 0, which no probability has, each word that is still missing may add to the score
-        of a parse: then there is a weight for the length that makes up for the best of these scores.
+        Let b and u be the largest scores of binary and of unary rules, or 0 if these are negative. A derivation of n
+        words has n − 1 binary rules, and at most one unary rule above each of its 2n − 1 nodes. Inside a constituent of
+        w words there are w − 1 binary rules and at most 2w − 2 unary ones, or 2w − 1 if its symbol is a top. So the
+        rules outside it add at most (n − w)(b + 2u), and u more if the symbol is no top. With this bound, priorities
+        never rise from parts to wholes, and the first complete parse is a best one. n·(b + 2u) is the same for all
+        constituents of a sentence and is left out.
         """
         weights = np.zeros(FEATURES)
         weights[INSIDE] = 1.0
         weighted = self.kernel.weighted
-        most_of = [float(scores.max(initial=0.0)) for scores in (weighted.binary, weighted.unary)]
-        weights[LENGTH] = -(most_of[0] + 2.0 * most_of[1])  # a word more is a binary rule and two unary ones at most
+        b, u = (float(scores.max(initial=0.0)) for scores in (weighted.binary, weighted.unary))
+        weights[LENGTH], weights[CHAIN] = -(b + 2.0 * u), u
         return weights
 
     def pack(self, sentences: Sequence[Sequence[str]], rows: Sequence[Ints]) -> Packed:
@@ -191,8 +196,9 @@ class AgendaParser:
         interpreted(look)(tables, self.lexical, self.of, packed, i, view)
         φ = np.zeros((len(pops), FEATURES))
         for pop, row in zip(pops, φ, strict=True):
-            of = self.of[self.grammar.number[pop.symbol]]
-            interpreted(write_features)(tables, view, of, pop.start, pop.end, pop.inside, row)
+            symbol = self.grammar.number[pop.symbol]
+            of, is_top = self.of[symbol], bool(self.grammar.rules.is_top[symbol])
+            interpreted(write_features)(tables, view, of, is_top, pop.start, pop.end, pop.inside, row)
         return φ
 
     def bound(self, words: int) -> int:

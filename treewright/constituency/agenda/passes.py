@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.features import (
+    CHAIN,
     INSIDE,
     Packed,
     Places,
@@ -70,7 +71,7 @@ def agenda_pass(
     symbols, most = grammar.of.shape[0], longest(packed, shard.which)
     learned = θ.shape[0] > 0
     static = np.zeros(most * (most + 1) // 2 * grammar.classes if learned else 0)
-    merit = Merit(θ[INSIDE] if learned else 1.0, grammar.of, static, grammar.classes)
+    merit = Merit(θ[INSIDE] if learned else 1.0, θ[CHAIN] if learned else 0.0, grammar.of, static, grammar.classes)
     agenda = new_agenda(symbols, most)
     view = new_view(most if learned else 1, grammar.classes if wants.place.shape[0] > 0 else 0)
     for i in shard.which:

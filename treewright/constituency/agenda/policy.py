@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.environment import AgendaEnvironment
-from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed
+from treewright.constituency.agenda.features import CHEATING, FEATURES, INSIDE, Packed
 from treewright.constituency.agenda.parser import AgendaParser, Parses
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -42,7 +42,7 @@ from treewright.learners.rl import PolicyGradient, make_rl
 from treewright.learners.rl_training import RLPass, train_rl
 from treewright.settings import current_name, one_of
 
-__all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority"]
+__all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority", "make_priority_learner"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,6 +59,8 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "D+": {"name": "D+", "passes": 10, "step_size": 0.0002},
     "I-": {"name": "I-", "passes": 10, "step_size": 0.003},
     "D-": {"name": "D-", "passes": 10, "step_size": 0.0002},
+    "apprenticeship": {"name": "apprenticeship", "passes": 10, "step_size": 0.003},
+    "policy-gradient": {"name": "policy-gradient", "passes": 10, "step_size": 0.0002, "baseline": True},
 }
 _STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _THRESHOLDS = (4.0, 6.0, 8.0, 10.0, 12.0, 16.0, np.inf)
@@ -67,12 +69,18 @@ _ENOUGH = 10  # sentences that can be divided
 
 
 class LearnedPriority(NamedTuple):
-    """What learning ended with: the policy, how it came about, and what it earns on the half that chose it."""
+    """The result of learning: the policy, its strength, what it earns on the half that chose it, and the passes."""
 
     policy: AgendaPolicy
     strength: float
     reward: float
     history: list[RLPass]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the strength, the pass and the threshold Δ as plain values, for the card of a model."""
+        best = next((row.iteration for row in reversed(self.history) if row.best), 0)
+        max_gap = self.policy.max_gap if np.isfinite(self.policy.max_gap) else None
+        return {"strength": self.strength, "pass": best, "max_gap": max_gap, "reward": self.reward}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +101,9 @@ class AgendaPolicy:
             raise ConfigError(f"must be 0 or more, not {self.max_gap!r}", setting="max_gap", value=self.max_gap)
 
     @classmethod
-    def a_star(cls, parser: AgendaParser) -> AgendaPolicy:
-        """A*₀: inside scores, and nothing is pruned."""
-        return cls(parser.priorities, parser.a_star())
+    def a_star(cls, parser: AgendaParser, max_gap: float = np.inf) -> AgendaPolicy:
+        """A*₀: inside scores; ``max_gap`` is Δ, and infinity prunes nothing."""
+        return cls(parser.priorities, parser.a_star(), max_gap)
 
     @classmethod
     def learn(
@@ -117,7 +125,7 @@ class AgendaPolicy:
         """
         if len(environment) == 0:
             raise CorpusError("there is nothing to learn priorities from: no sentences")
-        made, imitates = _make_learner(learner)
+        made, imitates = make_priority_learner(learner)
         everything = range(len(environment))
         ours, theirs = (everything[::2], everything[1::2]) if len(environment) >= _ENOUGH else (everything, everything)
         mild = environment.but(max_gap=_MILD if max_gap is None else float(max_gap))
@@ -139,9 +147,9 @@ class AgendaPolicy:
         policy = cls(environment.parser.priorities, environment.weights(θ), choose.max_gap)
         return LearnedPriority(policy, _STRENGTHS[near], reward, trained.history)
 
-    def parse(self, parser: AgendaParser, packed: Packed, *, jobs: int = 1) -> Parses:
-        """Parse with these priorities."""
-        return parser.parse(packed, self.weights, max_gap=self.max_gap, jobs=jobs)
+    def parse(self, parser: AgendaParser, packed: Packed, *, growth: float = 0.0, jobs: int = 1) -> Parses:
+        """Parse with these priorities. With ``growth``, Δ grows by it where there is no parse: IDA*."""
+        return parser.parse(packed, self.weights, max_gap=self.max_gap, growth=growth, jobs=jobs)
 
     def to_arrays(self) -> dict[str, Any]:
         """The policy as arrays, for a model file."""
@@ -151,11 +159,13 @@ class AgendaPolicy:
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
         """What :meth:`to_arrays` took apart.
 
-        Older models have weights of dynamic features behind the others. Nothing was ever learned for these, so they are
-        0, and left out.
+        Older models lack the last weight, which is 0, or have weights of dynamic features behind the others. Nothing
+        was ever learned for these, so they are 0, and left out.
         """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
+            if weights.shape == (CHEATING,):
+                weights = np.append(weights, 0.0)
             if weights.ndim == 1 and not weights[FEATURES:].any():
                 weights = weights[:FEATURES]
             return cls(Priorities.from_arrays(arrays), weights, float(arrays["prune"][0]))
@@ -163,14 +173,22 @@ class AgendaPolicy:
             raise ModelError(f"the priorities in this model are damaged: {error}") from None
 
 
-def _make_learner(learner: str | dict[str, Any] | PolicyGradient) -> tuple[PolicyGradient, bool]:
-    """The learner, and whether it imitates the oracle in all states."""
+def make_priority_learner(learner: str | dict[str, Any] | PolicyGradient) -> tuple[PolicyGradient, bool]:
+    """Return the learner of a name or of settings, and whether it imitates the oracle in all states.
+
+    >>> make_priority_learner({"name": "I+", "passes": 5})[0].step_size
+    0.003
+
+    Raises:
+        ConfigError: if there is no such learner of priorities.
+    """
     if isinstance(learner, PolicyGradient):
         return learner, False
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
-    name = current_name("priorities", str(settings.pop("name", "on-policy")))
-    if name not in LEARNERS:
-        raise ConfigError(one_of(name, LEARNERS), setting="learner", value=name)
+    given = current_name("priorities", str(settings.pop("name", "on-policy")))
+    name = next((known for known in LEARNERS if known.lower() == given.lower()), None)
+    if name is None:
+        raise ConfigError(one_of(given, LEARNERS), setting="learner", value=given)
     return make_rl({**LEARNERS[name], **settings}), name == "on-policy"
 
 

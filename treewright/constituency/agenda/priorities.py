@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.features import CHEATING, NAMES, PUNCTUATION, Tables
+from treewright.constituency.agenda.features import CHAIN, NAMES, PUNCTUATION, Tables
 from treewright.constituency.agenda.punctuation import mark_of, punctuation_patterns
 from treewright.constituency.grammar.binarisation import is_intermediate, project
 from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar
@@ -153,7 +153,7 @@ class Priorities:
 
     def describe(self, feature: int) -> str:
         """The name of a feature; of a pattern of punctuation, the pattern."""
-        pattern = self.patterns[feature - PUNCTUATION] if self.patterns and PUNCTUATION <= feature < CHEATING else ""
+        pattern = self.patterns[feature - PUNCTUATION] if self.patterns and PUNCTUATION <= feature < CHAIN else ""
         return f"{NAMES[feature]}: {pattern}" if pattern else NAMES[feature]
 
     def to_arrays(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from treewright.constituency.agenda.clocks import (
     reset_clocks,
     trust_sums,
 )
-from treewright.constituency.agenda.features import FEATURES, INSIDE, Packed, Places, look, mark, static_merits
+from treewright.constituency.agenda.features import CHAIN, FEATURES, INSIDE, Packed, Places, look, mark, static_merits
 from treewright.constituency.agenda.passes import Limits, Weights
 from treewright.constituency.agenda.queue import IN_CHART, PUSHES, SIZE, Agenda, new_agenda
 from treewright.constituency.agenda.results import write_result
@@ -41,8 +41,8 @@ __all__ = ["Expert", "Exploration", "Gathered", "oracle_pass", "rollout_pass"]
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
-TERMINAL, SHAPED, UNIT, IMITATED = 0, 1, 2, 3  # what earns credit
-GOLD, FOUND = 1, 2  # constituents of the gold tree, and those of them that were popped
+TERMINAL, SHAPED, UNIT, IMITATED, SHAPED_BY_ORACLE = 0, 1, 2, 3, 4  # what earns credit
+GOLD, FOUND = 1, 2  # constituents that earn a reward, and those of them that were popped
 _MUCH = 1e4  # a gold constituent counts for more than anything that a score can say
 
 
@@ -81,7 +81,7 @@ class Slopes(NamedTuple):
 
     trace: Floats  # z_t = γ·z_{t−1} + ∇log π(a_t|s_t); in the second row, Σ ∇log π(a_t|s_t)
     gradient: Floats  # Σ_t r̃_t·z_t, which is the same as eq. 9
-    record: Floats  # how many gold constituents were popped, and Σ r̃_t
+    record: Floats  # how many constituents with a reward were popped, and Σ r̃_t
 
 
 # ---- the oracle
@@ -136,14 +136,14 @@ def _favourite(agenda: Agenda, sampler: Sampler, places: Places, i: int) -> Any:
 
 
 @lean
-def _correct_in(grammar: AgendaGrammar, correct: Any, nodes: Any) -> int:
-    """How many of a derivation's constituents are gold ones."""
-    of, found = grammar.of, np.int64(0)
+def _marked_in(unary: Any, of: Any, classes: int, table: Any, nodes: Any) -> int:
+    """How many of a derivation's constituents are marked in a table of spans × classes."""
+    found = np.int64(0)
     for k in range(nodes.shape[0]):
-        row = span_of(nodes[k, 3], nodes[k, 4]) * grammar.classes
-        found += np.int64(correct[row + of[nodes[k, 0]]] != 0)
+        row = span_of(nodes[k, 3], nodes[k, 4]) * classes
+        found += np.int64(table[row + of[nodes[k, 0]]] != 0)
         if nodes[k, 1] >= 0:
-            found += np.int64(correct[row + of[grammar.weighted.rules.unary[nodes[k, 1], 0]]] != 0)
+            found += np.int64(table[row + of[unary[nodes[k, 1], 0]]] != 0)
     return found
 
 
@@ -154,18 +154,20 @@ def _roll_out(
     most: int,
     oracle: Places,
     i: int,
-    correct: Any,
+    earning: Any,
+    of: Any,
+    classes: int,
     sampler: Sampler,
     slopes: Slopes,
     order: Any,
 ) -> int:
     """One trajectory of sentence i from the initial state: the oracle-infused policy of eq. 11; returns its steps.
 
-    The gradient of eq. 9 comes back in ``slopes``, and in ``order`` the first constituents popped, with inside scores
-    and priorities.
+    ``earning`` marks what earns a reward, in spans × ``classes``, with ``of`` the class of each symbol. The gradient of
+    eq. 9 comes back in ``slopes``, and in ``order`` the first constituents popped, with inside scores and priorities.
     """
-    agenda, merit, goal = state.agenda, state.merit, goal_of(state)
-    numbers, φ, symbols = sampler.numbers, sampler.φ, merit.of.shape[0]
+    agenda, goal = state.agenda, goal_of(state)
+    numbers, φ, symbols = sampler.numbers, sampler.φ, of.shape[0]
     trace, record = slopes.trace, slopes.record
     for f in range(FEATURES):
         trace[0, f] = 0.0
@@ -190,14 +192,14 @@ def _roll_out(
             trace[1, f] += slope
         count(sampler, item, -1.0)
         advance(state, item, sampler)
-        place = item // symbols * merit.classes + merit.of[item % symbols]
-        is_gold = 1.0 if correct[place] == GOLD else 0.0
-        if is_gold > 0.0:
-            correct[place] = FOUND
-        record[0] += is_gold
+        place = item // symbols * classes + of[item % symbols]
+        earned = 1.0 if earning[place] == GOLD else 0.0
+        if earned > 0.0:
+            earning[place] = FOUND
+        record[0] += earned
         reward = 0.0
-        if how.credit == SHAPED:
-            reward = is_gold - how.per_pop - how.per_push * np.float64(agenda.counters[PUSHES] - pushes)
+        if how.credit == SHAPED or how.credit == SHAPED_BY_ORACLE:
+            reward = earned - how.per_pop - how.per_push * np.float64(agenda.counters[PUSHES] - pushes)
         elif how.credit == UNIT or (how.credit == IMITATED and right >= 0):
             reward = 1.0
         record[1] += reward
@@ -228,10 +230,14 @@ def rollout_pass(
     θ, tables, lexical = weights.θ, weights.tables, grammar.weighted.lexical
     most, classes = longest(packed, shard.which), grammar.classes
     static = np.zeros(most * (most + 1) // 2 * classes)
-    merit = Merit(θ[INSIDE], grammar.of, static, classes)
+    merit = Merit(θ[INSIDE], θ[CHAIN], grammar.of, static, classes)
     agenda = new_agenda(grammar.of.shape[0], most)
-    sampler = new_sampler(tables, grammar.of, most, classes if expert.wants.place.shape[0] > 0 else 0)
+    is_top, wanted = grammar.combinations.is_top, classes if expert.wants.place.shape[0] > 0 else 0
+    sampler = new_sampler(tables, grammar.of, is_top, most, wanted)
     correct, nodes = np.zeros(static.shape[0], np.uint8), np.zeros((2 * most, NODE), np.int32)
+    by_oracle, unary = how.credit == SHAPED_BY_ORACLE, grammar.weighted.rules.unary
+    symbols = np.arange(grammar.of.shape[0]).astype(np.int32)
+    rewarded = np.zeros(most * (most + 1) // 2 * symbols.shape[0] if by_oracle else 0, np.uint8)
     slopes = Slopes(np.zeros((2, FEATURES)), np.zeros(FEATURES), np.zeros(2))
     for row in range(shard.which.shape[0]):
         i = shard.which[row]
@@ -244,19 +250,27 @@ def rollout_pass(
         static_merits(θ, tables, view, state.n, static)
         for k in range(out.reward.shape[1]):
             mark(expert.gold, i, correct, GOLD)
+            if by_oracle:
+                mark(expert.oracle, i, rewarded, GOLD)
             seed_random(sampler.random, how.seed, k, i)
             reset_clocks(sampler, how.temperature)
             begin(state, lexical, words)
             push(state, sampler)
-            steps = _roll_out(state, how, limits.most_pops, expert.oracle, i, correct, sampler, slopes, order[k])
+            earning, of = (rewarded, symbols) if by_oracle else (correct, grammar.of)
+            per_span = symbols.shape[0] if by_oracle else classes
+            steps = _roll_out(
+                state, how, limits.most_pops, expert.oracle, i, earning, of, per_span, sampler, slopes, order[k]
+            )
             whole = agenda.position[goal_of(state)] == IN_CHART
             filled = write_result(grammar, agenda, state.n, whole, nodes)
-            accuracy, pushes = np.float64(_correct_in(grammar, correct, nodes[:filled])), agenda.counters[PUSHES]
+            found = _marked_in(unary, grammar.of, classes, correct, nodes[:filled])
+            accuracy, pushes = np.float64(found), agenda.counters[PUSHES]
             out.accuracy[row, k], out.pops[row, k], out.pushes[row, k] = accuracy, steps, pushes
             total = accuracy - how.per_pop * np.float64(steps) - how.per_push * np.float64(pushes)
             last = 0.0
-            if how.credit == SHAPED:  # −Δ(s, a) of eq. 8
-                last = accuracy - slopes.record[0]
+            if how.credit == SHAPED or by_oracle:  # −Δ(s, a) of eq. 8
+                kept = np.float64(_marked_in(unary, of, per_span, earning, nodes[:filled]))
+                last = kept - slopes.record[0]
                 out.reward[row, k] = slopes.record[1] + last
             else:
                 last = total if how.credit == TERMINAL else 0.0
@@ -266,5 +280,7 @@ def rollout_pass(
                 slope = slopes.gradient[f] / by + last * slopes.trace[0, f] - baseline[row] * slopes.trace[1, f]
                 out.gradient[row, f] += slope
         mark(expert.gold, i, correct, 0)
+        if by_oracle:
+            mark(expert.oracle, i, rewarded, 0)
         mark(expert.wants, i, view.wanted, 0)
         shard.control[shard.slot] += 1

@@ -10,9 +10,10 @@ pushes what it gets. It stops when it pops the root over the whole sentence: the
   can make the parser pop more than N·n(n+1)/2 constituents**, for N symbols and n words. Where priorities never rise
   from parts to wholes (inside scores of rules that have no positive scores; exact A*), this never happens.
 * With the Viterbi inside score as priority this is A* with a heuristic of 0, A*₀, and the first complete parse is a
-  best one, provided that no rule has a score above 0. Tags may have such scores (a ratio of probabilities is no
-  probability): where the best tag of a word has, all tags of this word are lowered by it, which is the same for all
-  parses.
+  best one, provided that no rule has a score above 0. Learned rules may have such scores; then A*₀ adds an upper bound
+  of what the rules outside a constituent can add (:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`).
+  Tags may have such scores too (a ratio of probabilities is no probability): where the best tag of a word has, all tags
+  of this word are lowered by it, which is the same for all parses.
 * A constituent is *pruned* if its inside score is worse by more than Δ than that of some other one over the same words
   (§6.1). Symbols that start unary chains are compared with each other, and so are the others, as in the beam of
   :mod:`treewright.constituency.charts.recurrence`.
@@ -92,9 +93,10 @@ class AgendaGrammar(NamedTuple):
 
 
 class Merit(NamedTuple):
-    """Priorities: weight · inside score + static[span, class of the symbol]."""
+    """Priorities: weight · inside score + static[span, class of the symbol], and ``chain`` unless it is a top."""
 
     weight: float
+    chain: float  # added where a unary rule may still follow
     of: Ints  # the class of each symbol
     static: Floats  # spans × classes, flat, or empty for 0; a constituent of NEVER is dropped
     classes: int
@@ -306,6 +308,8 @@ def push(state: Search, sampler: Any) -> None:
             counters[PRUNED] += 1
             continue
         priority = merit.weight * agenda.score[item]
+        if not is_top[symbol]:
+            priority += merit.chain
         if merit.static.shape[0] > 0:
             static = merit.static[span * merit.classes + merit.of[symbol]]
             if static <= POSSIBLE:

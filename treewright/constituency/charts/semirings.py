@@ -18,8 +18,8 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
+from treewright.search.compiling import overload
 from treewright.search.lanes import add_product, add_scaled, raise_to_shifted, raise_to_sum
 
 __all__ = [
@@ -70,7 +70,7 @@ def by_semiring(viterbi: Callable[..., Any], inside: Callable[..., Any]) -> Call
     def operation(semiring: Any, *arguments: Any) -> Any:
         return (inside if isinstance(semiring, Inside) else viterbi)(semiring, *arguments)
 
-    @overload(operation, inline="always")  # type: ignore[untyped-decorator]
+    @overload(operation, inline="always")
     @wraps(viterbi)  # the compiler compares signatures
     def choose(semiring: Any, *arguments: Any) -> Any:
         return inside if semiring.instance_class is Inside else viterbi

@@ -259,8 +259,10 @@ def _shares(
                 rare[tag[e], a] += shares[at[e] + a]
     for t in range(tags):
         k = substates[t]
-        everything[t] /= everything[t, :k].sum()
-        rare[t] = (rare[t] + coarser * everything[t]) / (rare[t, :k].sum() + coarser)
+        total, rare_total = everything[t, :k].sum(), rare[t, :k].sum()
+        for a in range(substates.max()):
+            everything[t, a] /= total
+            rare[t, a] = (rare[t, a] + coarser * everything[t, a]) / (rare_total + coarser)
     for step in range(n):
         e = (classes + step) % n  # classes first, from coarse to fine
         t, k, first = tag[e], substates[tag[e]], at[e]

@@ -26,6 +26,7 @@ from treewright.constituency.latent.masks import (
     take_mask,
 )
 from treewright.constituency.latent.outside import Anchored, new_anchored, outside_of, posteriors
+from treewright.search.arrays import copy_cells
 from treewright.search.compiling import compiled, kernel, lean
 
 __all__ = ["Base", "Decoding", "Found", "Hierarchy", "Posteriors", "latent_pass", "treebank_parse"]
@@ -219,7 +220,7 @@ def _grown(values: Any, used: int, more: int) -> Any:
     if used + more <= values.shape[0]:
         return values
     larger = np.empty(2 * (used + more), values.dtype)
-    larger[:used] = values[:used]
+    copy_cells(values, 0, larger, 0, used)
     return larger
 
 

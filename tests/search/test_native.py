@@ -1,0 +1,231 @@
+"""Machine code on disk: what goes in comes out, in this process and in one without the compiler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treewright.search import compiled, kernel, native
+from treewright.search.compiling import compilations
+
+jit = pytest.mark.jit
+
+
+class Pair(NamedTuple):
+    left: object
+    right: object
+
+
+# ---- layouts
+
+
+def test_arrays_differ_by_type_and_dimensions_but_not_by_size_or_permission():
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    assert native.describe((frozen,)) == native.describe((np.zeros(5),)) == "<f8*1"
+    assert len({native.describe((np.zeros((2, 2), kind),)) for kind in (np.int32, np.int64, np.float32, bool)}) == 4
+    assert native.describe((np.zeros((2, 3)),)) != native.describe((np.zeros(6),))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.zeros((3, 4))[:, ::2], np.zeros((3, 4)).T, np.zeros(2, ">i4"), np.array(["a"]), "text", [1], object(), 1j],
+    ids=["gaps", "transposed", "byte order", "strings", "text", "list", "object", "complex"],
+)
+def test_what_has_no_place_in_the_table(value):
+    assert native.describe((1, Pair(value, 2))) is None
+
+
+def test_records_are_described_by_their_class():
+    assert native.describe((Pair(1, 2.0),)) == f"{__name__}.Pair(<i8 <f8)"
+    assert native.describe(((1, 2.0),)) == "(<i8 <f8)"
+
+
+# ---- calls
+
+
+@compiled
+def twice(n):
+    return n + n
+
+
+@kernel
+def everything(number, real, small, flag, nothing, pair, out):
+    """Write what arrives, and return some of it."""
+    out[0] = twice(number)
+    out[1] = real
+    out[2] = small
+    out[3] = 1.0 if flag else 0.0
+    out[4] = 7.0 if nothing is None else 8.0
+    out[5] = pair.left[1, 2] + pair.right[0]
+    return number, real, flag
+
+
+@kernel
+def grown(n, given):
+    numbers = np.arange(n)
+    return Pair(numbers[: n - 1], given)
+
+
+@kernel
+def table(n):
+    return np.full((n, 2), np.float32(0.5))
+
+
+@kernel
+def flattened(numbers):
+    return numbers.reshape(numbers.shape[0] * numbers.shape[1])[-1]
+
+
+@kernel
+def checked(n, most=4):
+    if n > most:
+        raise ValueError("too large")
+    return n
+
+
+@jit
+@given(
+    st.integers(-(2**61), 2**61),
+    st.floats(allow_nan=False),
+    st.floats(allow_nan=False, width=32),
+    st.booleans(),
+    st.integers(-100, 100),
+)
+def test_arguments_and_results_travel(number, real, small, flag, cell):
+    out = np.zeros(6)
+    pair = Pair(np.full((2, 3), cell, np.int16), np.ones(1, np.float32))
+    assert everything(number, real, np.float32(small), flag, None, pair, out) == (number, real, flag)
+    assert out.tolist() == [float(2 * number), real, small, float(flag), 7.0, cell + 1.0]
+
+
+@jit
+def test_arrays_come_back_as_copies_and_memory_is_freed():
+    given = np.ones(3)
+    for _ in range(3):
+        found = grown(5, given)
+        assert type(found) is Pair
+        assert found.left.tolist() == [0, 1, 2, 3]
+        assert found.right.tolist() == [1.0] * 3
+        assert found.right is not given
+    before = resident()
+    for _ in range(200):
+        assert table(100_000).shape == (100_000, 2)  # 160 MB if they stayed
+    assert resident() - before < 50_000_000
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@jit
+def test_arrays_without_gaps_can_be_reshaped():
+    assert flattened(np.arange(6.0).reshape(2, 3)) == 5.0
+
+
+@jit
+def test_an_exception_reaches_python_and_defaults_and_names_work():
+    assert (checked(4), checked(n=3), checked(6, most=6)) == (4, 3, 6)
+    with pytest.raises(ValueError, match="too large"):
+        checked(5)
+
+
+@jit
+def test_what_has_no_place_is_left_to_numba():
+    @kernel
+    def total(numbers):
+        return numbers.sum()
+
+    assert total(np.arange(10.0)[::2]) == 20.0
+    assert not total._variants
+
+
+@jit
+def test_many_threads_compile_once():
+    @kernel
+    def cube(n):
+        return n * n * n
+
+    begun: list[bool] = []
+    compilations.listeners.append(begun.append)
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: found.append(cube(n))) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    compilations.listeners.remove(begun.append)
+    assert sorted(found) == [n**3 for n in range(8)]
+    assert sum(begun) <= 1  # none if an earlier run left it on disk
+
+
+# ---- files
+
+
+def run(program: str, folder) -> str:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PROGRAM = """
+import sys
+import numpy as np
+from treewright.search import kernel
+from treewright.search.bits import lowest
+
+@kernel
+def places(numbers, out):
+    for i in range(numbers.shape[0]):
+        out[i] = lowest(numbers[i])
+
+out = np.zeros(3, np.int64)
+places(np.array([1, 6, 8], np.uint64), out)
+print(out.tolist(), "numba" in sys.modules)
+"""
+
+
+@jit
+def test_another_process_needs_no_compiler_and_no_file_need_be_whole(tmp_path):
+    assert run(PROGRAM, tmp_path) == "[0, 1, 3] True\n"
+    assert run(PROGRAM, tmp_path) == "[0, 1, 3] False\n"
+    [file] = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for broken in (b"", b"{", whole[:100], whole[: len(whole) // 2], whole.replace(b"treewright_kernel", b"x" * 17)):
+        file.write_bytes(broken)
+        assert run(PROGRAM, tmp_path) == "[0, 1, 3] True\n"
+        assert file.read_bytes() == whole
+
+
+def test_the_oldest_files_make_room(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(native, "MOST_FILES", 3)
+    for number in range(5):
+        native.keep("kernel", str(number), "layout", b"code")
+        newest = max(tmp_path.iterdir(), key=lambda file: file.stat().st_mtime)
+        os.utime(newest, (number, number))
+    assert sorted(file.stat().st_mtime for file in tmp_path.iterdir()) == [2, 3, 4]
+
+
+def test_the_name_of_a_file_depends_on_code_layout_and_compiler(monkeypatch):
+    names = {native._file_name("k", digest, layout) for digest in "ab" for layout in ("<i8", "<f8")}
+    assert len(names) == 4
+    monkeypatch.setattr(native, "_environment", lambda: ("another compiler",))
+    assert native._file_name("k", "a", "<i8") not in names
+
+
+def test_code_says_what_it_is_in_json(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    native.keep("kernel", "digest", "layout", json.dumps({"results": []}).encode() + b"\n")
+    assert native.find("kernel", "digest", "layout") is None  # it does not say enough

@@ -1,0 +1,282 @@
+"""Machine code on disk: how a kernel is found, loaded and called, without importing Numba.
+
+A kernel is a function over arrays, numbers, and named tuples of these. All its arguments travel in one table of 64-bit
+integers: the address and the sizes of an array, a whole number itself, the bits of a floating-point number. The results
+come back at the end of the table. The *layout* says which place means what, and is part of the name of the file, next
+to a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for another layout
+would write to wrong addresses.
+
+A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
+into memory. The compiler is not needed for this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import struct
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "keep", "machine", "whole"]
+
+SYMBOL = "treewright_kernel"  # the function of an object file
+MOST_FILES = 1000  # in a folder; the oldest ones are removed
+
+_FORMAT = 1  # counts changes of the table and of the file
+_BESIDE = Path(__file__).parent
+_COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
+_SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in the table
+
+
+class Static:
+    """Base class of arguments that have no values at run time: their class decides what is compiled."""
+
+    def static_key(self) -> tuple[str, str]:
+        """The name of the class, and a digest of all code that compiled callers run of it."""
+        raise NotImplementedError
+
+    def compiled_functions(self) -> dict[str, Any]:
+        """The functions that compiled code calls as methods, by name."""
+        raise NotImplementedError
+
+    @property
+    def _numba_type_(self) -> Any:
+        from treewright.search.numba_types import type_of
+
+        return type_of(self)
+
+
+# ---- the table
+
+
+def describe(arguments: Sequence[Any]) -> str | None:
+    """The layout of arguments, or None if one of them has no place in a table.
+
+    >>> describe((np.zeros((2, 3), np.int32), 5, 0.5, np.float32(1), None, (True, 7)))
+    '<i4*2 <i8 <f8 <f4 none (|b1 <i8)'
+    """
+    parts = [_describe(value) for value in arguments]
+    return None if None in parts else " ".join(parts)  # type: ignore[arg-type]
+
+
+def _describe(value: Any) -> str | None:
+    if isinstance(value, np.ndarray):
+        flags, kind = value.flags, value.dtype
+        plain = flags.c_contiguous and flags.aligned and kind.isnative and kind.kind in _SCALARS
+        return f"{kind.str}*{value.ndim}" if plain else None
+    if isinstance(value, tuple):
+        inner = describe(value)
+        name = "" if type(value) is tuple else f"{type(value).__module__}.{type(value).__qualname__}"
+        return None if inner is None else f"{name}({inner})"
+    if isinstance(value, np.generic):
+        return value.dtype.str if value.dtype.kind in _SCALARS else None
+    if isinstance(value, bool):
+        return "|b1"
+    if isinstance(value, int):
+        return "<i8"
+    if isinstance(value, float):
+        return "<f8"
+    if value is None:
+        return "none"
+    if isinstance(value, Static):
+        return ":".join(value.static_key())
+    return None
+
+
+def fill_table(arguments: Sequence[Any]) -> list[int]:
+    """The arguments as 64-bit integers. The arrays must stay alive as long as the table is in use.
+
+    >>> fill_table((3, -1, None, (True, 0.5)))
+    [3, -1, 1, 4602678819172646912]
+    """
+    table: list[int] = []
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            table.append(value.__array_interface__["data"][0])
+            table += value.shape
+        elif isinstance(value, tuple):
+            table += fill_table(value)
+        elif isinstance(value, (float, np.floating)):
+            table += struct.unpack("<q", struct.pack("<d", value))
+        elif value is not None and not isinstance(value, Static):
+            table.append(int(value))
+    return table
+
+
+class NativeCode:
+    """The machine code of one kernel for one layout, in memory. Calling it releases the GIL."""
+
+    def __init__(self, code: bytes) -> None:
+        head, _, body = code.partition(b"\n")
+        about = json.loads(head)
+        if about["digest"] != hashlib.sha256(body).hexdigest():
+            raise ValueError("this is not the code that was written")  # LLVM would crash
+        self._results: list[str] = about["results"]
+        self._several, self._record = about["several"], about["record"]
+        self._size = sum(2 + int(name.partition("*")[2]) if "*" in name else 1 for name in self._results)
+        self._engine, address = _load(body)
+        statics = about["statics"]
+        # Numba's conventions: where a result goes, where an exception goes, and then the arguments
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + statics))(address)
+        self._statics = (None,) * statics
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel; raises :class:`Stopped` if it raised an exception."""
+        numbers = fill_table(arguments)
+        table = (ctypes.c_int64 * (len(numbers) + self._size))(*numbers)
+        result, exception = ctypes.c_void_p(), ctypes.c_void_p()
+        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
+        if status not in (0, -2):  # −2: there is no result
+            raise Stopped
+        if not self._results:
+            return None
+        places = iter(table[len(numbers) :])
+        found = [_read(name, places) for name in self._results]
+        if not self._several:
+            return found[0]
+        if self._record is None:
+            return tuple(found)
+        module, name = self._record
+        return getattr(import_module(module), name)(*found)
+
+
+def _read(name: str, places: Iterator[int]) -> Any:
+    """A result, from its places in the table."""
+    if name == "float":
+        return struct.unpack("<d", struct.pack("<q", next(places)))[0]
+    if name in ("int", "bool"):
+        return (int if name == "int" else bool)(next(places))
+    kind, _, dimensions = name.partition("*")
+    header, data = next(places), next(places)
+    made = np.empty([next(places) for _ in range(int(dimensions))], kind)
+    ctypes.memmove(made.__array_interface__["data"][0], data, made.nbytes)
+    if header:  # the array is not an argument of the kernel: it is ours
+        owners = ctypes.c_int64.from_address(header)
+        owners.value -= 1
+        if owners.value == 0:
+            _free()(header)
+    return made
+
+
+@cache
+def _free() -> Any:
+    free = ctypes.CDLL(None).free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    return free
+
+
+class Stopped(Exception):
+    """A kernel raised an exception. Machine code does not say which."""
+
+
+def whole(about: dict[str, Any], code: bytes) -> bytes:
+    """The content of a file: object code, and what its caller has to know."""
+    return json.dumps({**about, "digest": hashlib.sha256(code).hexdigest()}).encode() + b"\n" + code
+
+
+def _load(code: bytes) -> tuple[Any, int]:
+    """Object code in memory: its owner, and the address of its function."""
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine, engine.get_function_address(SYMBOL)
+
+
+def machine() -> Any:
+    """The processor of this computer, as LLVM writes code for it; each loader owns one."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.load_library_permanently("")  # the functions of the C library, such as malloc and exp
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="jitdefault",
+    )
+
+
+# ---- the disk
+
+
+def find(name: str, digest: str, layout: str) -> NativeCode | None:
+    """The machine code of a kernel, from disk; None if it has not been compiled yet."""
+    file = _file_name(name, digest, layout)
+    for folder in _folders():
+        try:
+            code = (folder / file).read_bytes()
+        except OSError:
+            continue
+        try:
+            return NativeCode(code)
+        except (ValueError, KeyError, RuntimeError):  # not whole
+            continue
+    return None
+
+
+def keep(name: str, digest: str, layout: str, code: bytes) -> None:
+    """Write machine code to disk, whole or not at all; warn once where that is not possible."""
+    for folder in _folders():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _make_room(folder)
+            file = folder / f".{uuid.uuid4().hex}"
+            file.write_bytes(code)
+            os.replace(file, folder / _file_name(name, digest, layout))
+            return
+        except OSError:
+            continue
+    _warn_once(
+        "compiled code cannot be kept on disk; every process compiles again, which takes some seconds. "
+        "Set NUMBA_CACHE_DIR to a folder that can be written."
+    )
+
+
+def _make_room(folder: Path) -> None:
+    files = sorted(folder.glob("*.kernel"), key=lambda file: file.stat().st_mtime)
+    for file in files[: 1 - MOST_FILES] if len(files) >= MOST_FILES else ():
+        file.unlink(missing_ok=True)
+
+
+def _folders() -> list[Path]:
+    """Where machine code is looked for: in the folder that the user names, or beside the sources, or in the home."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    if named:
+        return [Path(named)]
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return [_BESIDE / "__pycache__", Path(home) / "treewright"]
+
+
+def _file_name(name: str, digest: str, layout: str) -> str:
+    key = repr((digest, layout, _environment())).encode()
+    return f"{name}-{hashlib.sha256(key).hexdigest()[:24]}.kernel"
+
+
+@cache
+def _environment() -> tuple[str, ...]:
+    """What else machine code depends on."""
+    import llvmlite.binding as llvm
+
+    sources = hashlib.sha256(b"".join(file.read_bytes() for file in _COMPILER)).hexdigest()
+    processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    return str(_FORMAT), sources, processor, *(version(name) for name in ("numba", "llvmlite", "numpy"))
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, stacklevel=4)
