@@ -21,7 +21,8 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-unwanted = ("treewright.learners", "treewright.corpora.builtin", "treewright.cli.train", "treewright.cli.trace", "numba")
+unwanted = ("learners", "corpora.builtin", "cli.train", "cli.trace")
+unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
 print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
 """
 

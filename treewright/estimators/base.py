@@ -76,6 +76,16 @@ class Estimator(Generic[ScoresT]):
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
 
+    # ---- layers
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it needs: ``words``, and the columns that it was trained with."""
+        return ("words", *getattr(self, "card_", {}).get("columns", ()))
+
+    def gives(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it gives; by default the name of what it annotates."""
+        return (self.annotates,)
+
     # ---- settings
 
     @classmethod
@@ -278,7 +288,7 @@ class Estimator(Generic[ScoresT]):
         """Annotate a corpus whose right annotation is known, and compare."""
         self._check_fitted()
         gold = self._gold(corpus)
-        return self._score(gold, self.predict(gold, jobs=jobs))
+        return self._score(gold, self._analysed(gold, jobs))
 
     def compare(
         self,
@@ -301,8 +311,12 @@ class Estimator(Generic[ScoresT]):
             one, two = ((type(each).__name__, each._annotation()) for each in (self, other))
             raise ConfigError(f"{one[0]} is about {one[1]}, and {two[0]} about {two[1]}: give two of the same kind")
         gold = self._gold(corpus)
-        a, b = (each.predict(gold, jobs=jobs) for each in (self, other))
+        a, b = (each._analysed(gold, jobs) for each in (self, other))
         return self._compare(gold, a, b, samples=whole_number("samples", samples, 1), seed=seed, **options)
+
+    def _analysed(self, gold: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """What is compared with the gold sentences."""
+        return self.predict(gold, jobs=jobs)
 
     def _annotation(self) -> str:
         """What is annotated, in a word or two; only estimators that agree on it can be compared."""
