@@ -10,6 +10,7 @@ from benchmarks.alignment import report as alignment
 from benchmarks.amr import report as amr
 from benchmarks.amr_learners import report as amr_learners
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
+from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
 from benchmarks.smatch import report as smatch
@@ -637,6 +638,7 @@ def main() -> None:
         "alignment": alignment,
         "amr": amr,
         "amr_learners": amr_learners,
+        "latency": latency,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

@@ -70,7 +70,7 @@ def compile_in_background(models: Sequence[Path | str]) -> None:
     """Start another process that compiles what models need, if this one had to interpret, and none is at it already."""
     from treewright.search.compiling import work
 
-    if not work.interpreted:
+    if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":
         return
     names = [str(Path(found_model(model)).resolve()) for model in models]
     key = hashlib.sha256(repr([(name, os.stat(name).st_mtime_ns) for name in names]).encode()).hexdigest()[:16]

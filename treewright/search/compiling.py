@@ -6,7 +6,8 @@ both leave the function as it is. :func:`interpreted` gives the plain Python twi
 
 Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
 (:mod:`treewright.search.native`) does without it. A few words are not worth a compilation: :func:`at_once` interprets
-kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``.
+kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``. On the command line another
+process compiles them meanwhile, unless it says ``TREEWRIGHT_COMPILE=later``.
 """
 
 from __future__ import annotations
