@@ -25,7 +25,7 @@ from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
 from treewright.search import native
-from treewright.search.digest import code_digest
+from treewright.search.digest import code_digest, is_foreign
 
 __all__ = [
     "CompiledFunction",
@@ -51,7 +51,7 @@ _lock = threading.RLock()  # one compilation at a time
 MOST_INTERPRETED = 100
 """How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
 
-_interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
+_interpreting: ContextVar[bool | None] = ContextVar("interpreting", default=None)
 
 
 def is_disabled() -> bool:
@@ -222,7 +222,13 @@ work = _Work()
 
 @contextmanager
 def at_once(words: int) -> Iterator[None]:
-    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words."""
+    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
+
+    The outermost of such blocks decides.
+    """
+    if _interpreting.get() is not None:
+        yield
+        return
     work.words += words
     few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
     token = _interpreting.set(few)
@@ -306,7 +312,7 @@ def numba_internals() -> Any:
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
-    """The plain Python twin of a compiled function, together with everything compiled that it calls.
+    """The plain Python twin of a function, together with everything compiled that it calls.
 
     >>> @compiled
     ... def double(n):
@@ -323,15 +329,22 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
     done[plain] = twin
     for cell, held in zip(cells, plain.__closure__ or (), strict=True):
-        value = held.cell_contents
-        cell.cell_contents = interpreted(value, done) if isinstance(value, CompiledFunction) else value
+        cell.cell_contents = _twin(held.cell_contents, done)
     for name in _names(plain.__code__):
-        value = names.get(name)
-        if isinstance(value, CompiledFunction):
-            names[name] = interpreted(value, done)
-        elif isinstance(value, python_types.ModuleType):
-            names[name] = _PlainModule(value, done)
+        if name in names:
+            names[name] = _twin(names[name], done)
     return cast(Function, twin)
+
+
+def _twin(value: Any, done: dict[Any, Any]) -> Any:
+    """What a name stands for in an interpreted function."""
+    if isinstance(value, CompiledFunction):
+        return interpreted(value, done)
+    if isinstance(value, python_types.FunctionType) and not is_foreign(value.__module__):
+        return interpreted(value, done)  # it may call compiled functions
+    if isinstance(value, python_types.ModuleType) and not is_foreign(value.__name__):
+        return _PlainModule(value, done)
+    return value
 
 
 def _names(code: python_types.CodeType) -> list[str]:
@@ -347,5 +360,4 @@ class _PlainModule:
         self._module, self._done = module, done
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._module, name)
-        return interpreted(value, self._done) if isinstance(value, CompiledFunction) else value
+        return _twin(getattr(self._module, name), self._done)
