@@ -10,6 +10,7 @@ from benchmarks.alignment import report as alignment
 from benchmarks.amr import report as amr
 from benchmarks.amr_learners import report as amr_learners
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
+from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
 from benchmarks.smatch import report as smatch
@@ -532,7 +533,14 @@ def default_settings(treebanks: dict[str, Any]) -> list[str]:
             if name != "counting":
                 gains = [percent((row[part] - counted[part]) / (1.0 - counted[part])) for part in ("dev", "test")]
             best = f"{row['best pass']} of {row['passes']}" if row["passes"] else ""
-            cells = [percent(row["dev"]), gains[0], percent(row["test"]), gains[1], best, percent(row["last"]) if row["last"] else ""]
+            cells = [
+                percent(row["dev"]),
+                gains[0],
+                percent(row["test"]),
+                gains[1],
+                best,
+                percent(row["last"]) if row["last"] else "",
+            ]
             body.append([f"{treebank}: {row['sentences']:,} sentences" if name == "counting" else "", name, *cells])
     return [*text, *table(["", "", "F1, dev", "ER", "F1, test", "ER", "best pass", "dev after the last pass"], body)]
 
@@ -630,6 +638,7 @@ def main() -> None:
         "alignment": alignment,
         "amr": amr,
         "amr_learners": amr_learners,
+        "latency": latency,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

@@ -6,7 +6,8 @@ both leave the function as it is. :func:`interpreted` gives the plain Python twi
 
 Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
 (:mod:`treewright.search.native`) does without it. A few words are not worth a compilation: :func:`at_once` interprets
-kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``.
+kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``. On the command line another
+process compiles them meanwhile, unless it says ``TREEWRIGHT_COMPILE=later``.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _lock = threading.RLock()  # one compilation at a time
 MOST_INTERPRETED = 100
 """How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
 
-_interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
+_interpreting: ContextVar[bool | None] = ContextVar("interpreting", default=None)
 
 
 def is_disabled() -> bool:
@@ -222,7 +223,13 @@ work = _Work()
 
 @contextmanager
 def at_once(words: int) -> Iterator[None]:
-    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words."""
+    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
+
+    The outermost of such blocks decides.
+    """
+    if _interpreting.get() is not None:
+        yield
+        return
     work.words += words
     few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
     token = _interpreting.set(few)
