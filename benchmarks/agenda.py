@@ -357,7 +357,7 @@ FINDINGS = [
     "* *I+ is always better than coarse-to-fine parsing*: does not hold where time is measured. Coarse-to-fine parsing and learned pruning skip work and are fastest; exact CKY with vector instructions takes about as long as a good agenda.",
     "* *λ from 10⁻³ to 10⁻⁸ trades accuracy for speed*: only its upper end does here. With some thousand pops a sentence, a price below 10⁻⁴ is worth less than the smallest difference of accuracy on the sentences that choose pass, strength and Δ, and the curves are flat. For pushes likewise.",
     "",
-    "What the mends changed: HA*'s Δ is now that of §6.1 (it was a margin of whole parses); with it HA* needs more pops than A*₀ with the same Δ, since the pops of all levels count. With step sizes chosen on dev I+ no longer \"stops too early\", as",
+    'What the mends changed: HA*\'s Δ is now that of §6.1 (it was a margin of whole parses); with it HA* needs more pops than A*₀ with the same Δ, since the pops of all levels count. With step sizes chosen on dev I+ no longer "stops too early", as',
     "this page said before: its usual step size is a tenth of the best one. DAgger, which was ahead of I+ with a larger grammar and the old step sizes, is behind it here: it needs the fewest pops of all and loses most.",
 ]
 

@@ -532,7 +532,14 @@ def default_settings(treebanks: dict[str, Any]) -> list[str]:
             if name != "counting":
                 gains = [percent((row[part] - counted[part]) / (1.0 - counted[part])) for part in ("dev", "test")]
             best = f"{row['best pass']} of {row['passes']}" if row["passes"] else ""
-            cells = [percent(row["dev"]), gains[0], percent(row["test"]), gains[1], best, percent(row["last"]) if row["last"] else ""]
+            cells = [
+                percent(row["dev"]),
+                gains[0],
+                percent(row["test"]),
+                gains[1],
+                best,
+                percent(row["last"]) if row["last"] else "",
+            ]
             body.append([f"{treebank}: {row['sentences']:,} sentences" if name == "counting" else "", name, *cells])
     return [*text, *table(["", "", "F1, dev", "ER", "F1, test", "ER", "best pass", "dev after the last pass"], body)]
 
