@@ -6,20 +6,20 @@ VENV    ?= .venv
 WORKERS ?= 2
 # Further arguments for pytest, e.g. ARGS='-k oracle -x'.
 ARGS    ?=
-# The sentence for `make demo`.
-SENTENCE ?=
+# The text for `make demo`.
+TEXT ?=
 
 SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-export SENTENCE
+export TEXT
 
 bin    := $(VENV)/bin
 python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo check test lint types imports format quick compiled interpreted durations docs serve bench clean distclean
+.PHONY: help demo models check test lint types imports format quick compiled interpreted durations docs serve bench clean distclean
 
 help: ## this list
 	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
@@ -27,7 +27,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | while IFS=@ read -r verb text; do \
 		printf '%-20s %s\n' "$$verb" "$$text"; done
 	@echo
-	@echo "  Settings: PYTHON=$(PYTHON) VENV=$(VENV) WORKERS=$(WORKERS) ARGS='…' (for pytest) SENTENCE='…' (for the demo)"
+	@echo "  Settings: PYTHON=$(PYTHON) VENV=$(VENV) WORKERS=$(WORKERS) ARGS='…' (for pytest) TEXT='…' (for the demo)"
 
 # ---- installation: a stamp says what is installed, so that nothing is done twice
 
@@ -54,8 +54,11 @@ $(VENV)/.installed-bench: $(VENV)/.installed
 
 # ---- using it
 
-demo: $(VENV)/.installed ## train a small tagger on the built-in corpus and try it (SENTENCE='…')
-	@$(python) -m treewright demo $(if $(SENTENCE),"$$SENTENCE")
+demo: $(VENV)/.installed ## analyse a paragraph with the bundled English model, and train a small tagger (TEXT='…')
+	@$(python) -m treewright demo $(if $(TEXT),"$$TEXT")
+
+models: $(VENV)/.installed ## train the bundled models again from the corpora
+	@$(python) -m benchmarks models
 
 bench: $(VENV)/.installed-bench ## compare speed and accuracy with other libraries
 	@$(python) -m benchmarks $(ARGS)

@@ -40,6 +40,8 @@ def page() -> str:
 def _estimators() -> Iterator[str]:
     yield "## Estimators\n"
     for task in TASKS.values():
+        if task.name == "pipeline":  # it has the settings of its components
+            continue
         estimator = task.estimator()
         settings = settings_of(estimator)
         yield f"### {estimator.__name__}\n"

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [report]``: all of them, or the ones that are named."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PARTS = (
     "amr",
     "amr_learners",
     "latency",
+    "rawtext",
     "report",
 )
 
@@ -28,7 +29,7 @@ PARTS = (
 def main() -> None:
     parts = list(takewhile(lambda word: not word.startswith("--"), sys.argv[1:])) or list(PARTS)
     for part in parts:
-        if part not in PARTS:
+        if part not in (*PARTS, "models"):
             sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")
     for part in parts:
         import_module(f"benchmarks.{part}").main()

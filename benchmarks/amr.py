@@ -193,7 +193,7 @@ def from_words(parser: AMRParser, parts: dict[str, list[Sentence]], test: list[S
     taggers = [Tagger(column=column).fit(treebank, jobs=2) for column in ("upos", "xpos", "feats")]
     trees = DependencyParser(mode="fast").fit(treebank, jobs=2)
     words = [replace(Sentence.from_words(s.forms), graph=s.graph, comments=s.comments) for s in test]
-    return Pipeline(taggers, trees, parser.lemmas_).annotate(words, jobs=2)
+    return Pipeline([*taggers, trees], lemmas=parser.lemmas_).annotate(words, jobs=2)
 
 
 def tree_scores(gold: list[Sentence], found: list[Sentence]) -> dict[str, float]:

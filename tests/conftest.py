@@ -42,5 +42,5 @@ def real_data() -> Callable[[str], Path]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the examples in the docstrings of estimators as slow: each trains a model."""
     for item in items:
-        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser")):
+        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser", "Lemmatizer")):
             item.add_marker(pytest.mark.slow)

@@ -26,30 +26,36 @@ if TYPE_CHECKING:
     from treewright.dependency import DependencyParser, EisnerParser, compare_dependencies, score_dependencies
     from treewright.errors import TreewrightError
     from treewright.estimators import Estimator, NotFittedError, check_estimator, clone
-    from treewright.loading import load
-    from treewright.pipeline import Pipeline
+    from treewright.loading import bundled_models, load
+    from treewright.pipeline import Document, Pipeline, train_pipeline
     from treewright.search import Task, check_task
     from treewright.tagging import Tagger, ViterbiTagger, compare_taggings, score_tagging
+    from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
 _HOMES = {
     "AMRParser": "treewright.amr",
     "ConstituencyParser": "treewright.constituency",
     "DependencyParser": "treewright.dependency",
+    "Document": "treewright.pipeline",
     "EisnerParser": "treewright.dependency",
     "Estimator": "treewright.estimators",
     "Grammar": "treewright.constituency",
     "Graph": "treewright.corpora",
     "LatentParser": "treewright.constituency",
+    "Lemmatizer": "treewright.text",
+    "MorphTagger": "treewright.text",
     "NotFittedError": "treewright.estimators",
     "Pipeline": "treewright.pipeline",
     "Sentence": "treewright.corpora",
     "Tagger": "treewright.tagging",
     "Task": "treewright.search",
     "Token": "treewright.corpora",
+    "Tokenizer": "treewright.text",
     "Tree": "treewright.corpora",
     "TreewrightError": "treewright.errors",
     "ViterbiTagger": "treewright.tagging",
     "builtin_corpus": "treewright.corpora.builtin",
+    "bundled_models": "treewright.loading",
     "check_estimator": "treewright.estimators",
     "check_task": "treewright.search",
     "clone": "treewright.estimators",
@@ -64,28 +70,34 @@ _HOMES = {
     "score_dependencies": "treewright.dependency",
     "score_smatch": "treewright.amr",
     "score_tagging": "treewright.tagging",
+    "train_pipeline": "treewright.pipeline",
 }
 
 __all__ = [
     "AMRParser",
     "ConstituencyParser",
     "DependencyParser",
+    "Document",
     "EisnerParser",
     "Estimator",
     "Grammar",
     "Graph",
     "LatentParser",
+    "Lemmatizer",
+    "MorphTagger",
     "NotFittedError",
     "Pipeline",
     "Sentence",
     "Tagger",
     "Task",
     "Token",
+    "Tokenizer",
     "Tree",
     "TreewrightError",
     "ViterbiTagger",
     "__version__",
     "builtin_corpus",
+    "bundled_models",
     "check_estimator",
     "check_task",
     "clone",
@@ -100,6 +112,7 @@ __all__ = [
     "score_dependencies",
     "score_smatch",
     "score_tagging",
+    "train_pipeline",
 ]
 
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from treewright.bundled import bundled_models, found_model
 from treewright.errors import ModelError
-from treewright.estimators import Estimator, estimator_class, estimator_names
+from treewright.estimators import estimator_class, estimator_names
 from treewright.models import read_model
 
-__all__ = ["load"]
+__all__ = ["bundled_models", "load"]
 
 
-def load(path: str | os.PathLike[str]) -> Estimator[Any]:
-    """Return the estimator in a model file, ready to use. No code in the file is executed."""
-    model = read_model(path)
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the estimator or the pipeline in a model file, ready to use. No code in the file is executed.
+
+    The name of a bundled model, such as ``english``, may stand for its file (:func:`bundled_models` lists them).
+    """
+    model = read_model(found_model(path))
+    if model.task == "pipeline":
+        from treewright.pipeline import Pipeline  # not above: the other models do not need its components
+
+        return Pipeline.from_model(model)
     if model.task not in estimator_names():
         raise ModelError(
             f"{path} is a model for {model.task!r}; here are estimators for: {', '.join(estimator_names())}"

@@ -11,13 +11,15 @@ import penman
 import pytest
 
 import treewright
+from treewright.bundled import bundled_models
 from treewright.cli.demo import _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import LEARNERS, irl_table, rl_table, table
 from treewright.learners.measured import measurements
 
-VERBS = ["demo", "train", "train tagging", "train dependency", "train constituency", "train latent", "tune-speed",
-         "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "learners",
+VERBS = ["demo", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
+         "train latent", "tune-speed",
+         "parse", "evaluate", "compare", "smatch", "align", "trace", "grammar", "info", "models", "learners",
          "corpus"]  # fmt: skip
 
 
@@ -131,10 +133,14 @@ class TestCorpus:
 
 
 @pytest.mark.slow
-def test_demo(run):
-    text = run("demo", "The [b]dog sleeps .", "--train", 40, "-n", 1).stdout
-    for word in ("most frequent label", "dagger", "[b]dog", "the same labels", "treewright train tagging"):
+def test_demo(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    text = run("demo", "The [b]dog sleeps.", "--train", 40, "-n", 1).stdout
+    for word in ("most frequent label", "dagger", "the same labels", "treewright train tagging"):
         assert word in text
+    if "english" in bundled_models():
+        assert "[b]dog sleeps." in text
+        assert (tmp_path / "demo.html").read_text().count("<svg") >= 1
 
 
 def test_demo_without_words(run):

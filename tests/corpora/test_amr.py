@@ -1,4 +1,5 @@
 import io
+import warnings
 
 import pytest
 from hypothesis import given
@@ -137,3 +138,12 @@ def test_metadata_without_a_graph_in_the_middle_of_a_file_is_an_error():
     header = "# a release of graphs\n\n# ::id 2\n\n(c / cat)\n"
     [sentence] = read_amr(io.StringIO(header))
     assert metadata(sentence)["id"] == "2"
+
+
+def test_a_constant_that_looks_like_a_variable_is_warned_of():
+    with pytest.warns(UserWarning, match=r"1: 'b', the :ARG0 of 'w'"):
+        [sentence] = read_amr(io.StringIO("(w / want-01 :ARG0 b)\n"))
+    assert sentence.graph.attributes == (("w", ":ARG0", "b"),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(read_amr(io.StringIO('(w / want-01 :polarity - :ARG1 (n / name :op1 "b") :mode imperative :quant 3)\n')))

@@ -196,7 +196,7 @@ def test_failed_writing_leaves_the_file_as_it_was(tmp_path):
     assert os.listdir(tmp_path) == ["a.conllu"]
 
 
-values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"), max_size=6)
+values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n\0"), max_size=6)
 
 
 @st.composite
@@ -265,3 +265,8 @@ def test_memory_does_not_grow_with_the_file():
         return peak
 
     assert peak(2000) < peak(20) + 10_000
+
+
+def test_a_zero_byte_in_a_form_is_named():
+    with pytest.raises(CorpusError, match="2: a zero byte"):
+        read(row(1) + "\n" + row(2, "a\0b") + "\n\n")

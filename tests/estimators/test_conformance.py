@@ -22,6 +22,9 @@ TINY = {
     "constituency": {"grammar": "v1h0", "learner": PLANNING},
     "latent": {"learner": {"name": "split-merge", "cycles": 1, "starts": 2, "split": 2, "merge": 1, "smooth": 1}},
     "amr": {"learner": IMITATION, "bits": 10},
+    "tokenization": {"learner": IMITATION, "bits": 8},
+    "morphology": {"learner": IMITATION, "bits": 12},
+    "lemmatization": {"learner": IMITATION, "bits": 10},
 }
 
 

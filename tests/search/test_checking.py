@@ -276,3 +276,46 @@ def test_difference_between_compiled_and_interpreted_is_found():
     # NumPy wraps 32-bit integers around, Numba computes with 64 bits
     with np.errstate(over="ignore"):
         assert "differ" in breach(features=features)
+
+
+def test_negative_indices_are_found():
+    class Before(Task):
+        state = {"position": 1}
+        instance = ("letters",)
+        n_actions = 2
+
+        def is_final(x, state):
+            return state.position[0] >= x.n
+
+        def step(x, state, action):
+            state.position[0] += 1
+
+        def features(x, state, out):
+            out[0] = x.letters[state.position[0] - 1]
+            return 1
+
+        def expert_costs(x, state, actions, n, out):
+            for k in range(n):
+                out[k] = 0.0
+
+        def loss(x, state):
+            return 0.0
+
+        def encode(self, sentence):
+            return {"letters": sentence}
+
+    report = check_task(Before(), [[1, 2]])
+    assert not report.ok
+    assert "`features`" in str(report)
+    assert "-1" in str(report)
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("max_feature", "max_features"), ("n_action", "n_actions")])
+def test_misspelt_declarations_are_found(wrong, right):
+    with pytest.raises(TaskError, match=f"{wrong}.*{right}"):
+        type("Misspelt", (Task,), {wrong: 3})
+
+
+def test_misspelt_functions_are_found():
+    with pytest.raises(TaskError, match=r"expert_cost.*expert_costs"):
+        type("Misspelt", (Task,), {"expert_cost": lambda x, state: None})

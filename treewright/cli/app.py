@@ -58,6 +58,8 @@ def treewright(
 
     Examples:
       treewright demo
+      echo "Don't stop him!" | treewright parse english
+      treewright train pipeline train.conllu --dev dev.conllu --out language.tw
       treewright train tagging train.conllu --dev dev.conllu --out model.tw
       treewright evaluate model.tw test.conllu
       echo "Time flies ." | treewright parse model.tw

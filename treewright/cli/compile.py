@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.bundled import found_model
 from treewright.cli.console import patience_while_compiling
 from treewright.cli.tasks import Task, load_model
 
@@ -26,7 +27,7 @@ _PATIENCE = 600.0  # seconds after which a compilation in the background counts 
 
 
 def compile(
-    models: Annotated[list[Path], typer.Argument(help="Model files.", metavar="MODEL...")],
+    models: Annotated[list[str], typer.Argument(help="Model files, or names of bundled models.", metavar="MODEL...")],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
     """Compile what models need, ahead of their first use.
@@ -65,13 +66,13 @@ def make_ready(task: Task, estimator: Any) -> None:
             os.environ["TREEWRIGHT_COMPILE"] = before
 
 
-def compile_in_background(models: Sequence[Path]) -> None:
+def compile_in_background(models: Sequence[Path | str]) -> None:
     """Start another process that compiles what models need, if this one had to interpret, and none is at it already."""
     from treewright.search.compiling import work
 
     if not work.interpreted:
         return
-    names = [str(model.resolve()) for model in models]
+    names = [str(Path(found_model(model)).resolve()) for model in models]
     key = hashlib.sha256(repr([(name, os.stat(name).st_mtime_ns) for name in names]).encode()).hexdigest()[:16]
     mark = Path(tempfile.gettempdir()) / f"treewright-{os.getuid() if hasattr(os, 'getuid') else ''}-{key}"
     with contextlib.suppress(OSError):

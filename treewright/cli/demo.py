@@ -1,4 +1,4 @@
-"""``treewright demo``: from nothing to a tagger in one command."""
+"""``treewright demo``: a paragraph of text with the bundled model, and a small training."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import shlex
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from treewright.cli.console import Bar, make_table, size_text, stdout
+from treewright.cli.console import Bar, make_table, patience_while_compiling, size_text, stdout
 from treewright.cli.tasks import TASKS
 from treewright.cli.train import PassReport
 
 __all__ = ["demo"]
 
-_SENTENCE = "She can fish near the can ."
-_NEXT = """  treewright demo "The dogs watch the watch ."
+_TEXT = "The boy wants to go. Don't stop him! She said that he'd found the old house in Paris."
+_WORDS = "She can fish near the can ."
+_PAGE = Path("demo.html")
+_NEXT = """  treewright demo "Time flies like an arrow. Fruit flies like a banana."
+  echo "Don't stop him!" | treewright parse english
   treewright corpus data
   treewright train tagging data/train.conllu --dev data/dev.conllu --out model.tw
   treewright evaluate model.tw data/test.conllu
@@ -29,28 +33,70 @@ _NEXT = """  treewright demo "The dogs watch the watch ."
 
 
 def demo(
-    sentence: Annotated[str, typer.Argument(help="A sentence to label, words separated by spaces.")] = _SENTENCE,
+    text: Annotated[str, typer.Argument(help="English text to analyse.")] = _TEXT,
     learner: Annotated[str, typer.Option("--learner", "-l", help="See treewright learners.")] = "dagger",
     train: Annotated[int, typer.Option(help="Sentences to learn from.", min=1)] = 2000,
     passes: Annotated[int, typer.Option("--passes", "-n", help="Passes over them.", min=1)] = 5,
 ) -> None:
-    """Train a tagger on the built-in corpus, score it and label a sentence.
+    """Analyse English text with the bundled model; then train a tagger on the built-in corpus and score it.
 
-    The first run compiles the learner, which takes about 20 seconds; later runs do not.
+    The drawings of the text go to demo.html. The first run compiles, which takes some
+    seconds; later runs do not.
 
     Examples:
       treewright demo
-      treewright demo "The dogs watch the watch ."
+      treewright demo "Time flies like an arrow. Fruit flies like a banana."
     """
-    from treewright.corpora.builtin import builtin_corpus
-    from treewright.errors import ConfigError, TreewrightError
+    from treewright.errors import ConfigError
     from treewright.learners import make_learner
+
+    if not text.split():
+        raise ConfigError('the text has no words: try treewright demo "Don\'t stop him!"')
+    settings = make_learner({"name": learner, "passes": passes})
+    _analyse(text)
+    _train(settings, learner, train)
+
+
+def _analyse(text: str) -> None:
+    """Print every layer of a text, and write the drawings."""
+    from treewright.bundled import bundled_models
+    from treewright.loading import load
+
+    console = stdout()
+    if "english" not in bundled_models():
+        console.print("No English model is bundled with this installation.\n")
+        return
+    with patience_while_compiling():
+        started = time.perf_counter()
+        english = load("english")
+        loaded = time.perf_counter()
+        document = english(text)
+        first = time.perf_counter()
+        english(text)
+        again = time.perf_counter()
+    task = TASKS["pipeline"]
+    write = task.writer(english, "text")
+    for analysis in document:
+        console.print(write(analysis.sentence), markup=False, end="")
+        words = [(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in analysis.sentence]
+        console.print(make_table(None, ("word", "lemma", "upos", "xpos", "feats"), words, left=5))
+        console.print()
+    document.show(_PAGE)
+    count = sum(len(analysis.words) for analysis in document)
+    console.print(
+        f"Loaded in {loaded - started:.1f} s; analysed in {first - loaded:.1f} s the first time and in "
+        f"{1000 * (again - first):.0f} ms the next ({count} words). The drawings are in {_PAGE}.\n",
+        markup=False,
+    )
+
+
+def _train(settings: Any, learner: str, train: int) -> None:
+    """Train a tagger on the built-in corpus, and label a sentence."""
+    from treewright.corpora.builtin import builtin_corpus
+    from treewright.errors import TreewrightError
     from treewright.tagging import Tagger, majority_baseline, score_tagging
 
-    words = sentence.split()
-    if not words:
-        raise ConfigError('the sentence has no words: try treewright demo "She can see the can ."')
-    settings = make_learner({"name": learner, "passes": passes})
+    words = _WORDS.split()
     console = stdout()
     corpus = builtin_corpus(train=train)
     sizes = ", ".join(f"{name} {len(part):,}" for name, part in corpus._asdict().items())
@@ -75,7 +121,7 @@ def demo(
     console.print("\nOn the test sentences:\n")
     console.print(make_table(None, ("", "accuracy", "95% interval", "exact match"), rows))
     labelled = tagger.tag([words])
-    console.print("\nYour sentence:\n")
+    console.print("\nA sentence:\n")
     labels = labelled[0].column("upos")
     unknown = ["" if tagger.knows(word) else "not in the corpus" for word in words]
     console.print(make_table(None, ("word", "label", ""), list(zip(words, labels, unknown, strict=True)), left=3))

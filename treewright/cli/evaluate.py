@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.console import Bar, make_table, print_json, stdout
+from treewright.cli.console import Bar, print_json, stdout
 from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
 from treewright.cli.streams import batched, load
 from treewright.cli.tasks import TASKS, Task, load_model
-from treewright.cli.tasks.base import percent
+from treewright.cli.tasks.pipeline import score_table
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def evaluate(
         bool,
         typer.Option(
             "--raw",
-            help="Two CoNLL-U files: analyses of the same text, whose tokens and sentences may differ, by the rules of "
-            "CoNLL 2018.",
+            help="A pipeline: analyse the raw text of the corpus. Two CoNLL-U files: analyses of the same text, whose "
+            "tokens and sentences may differ. Both by the rules of CoNLL 2018.",
         ),
     ] = False,
     trees: Trees = None,
@@ -109,7 +109,7 @@ def evaluate(
       treewright evaluate pipeline.conllu gold.conllu --raw
     """
     if raw:
-        _evaluate_raw(model, test, as_json)
+        _evaluate_raw(model, test, jobs, as_json)
         return
     given: dict[str, Any] = {
         "column": column,
@@ -153,25 +153,29 @@ def evaluate(
         console.print(part, markup=False)
 
 
-def _evaluate_raw(system: str, test: str, as_json: bool) -> None:
-    """Score an analysis of raw text against a treebank."""
+def _evaluate_raw(system: str, test: str, jobs: int, as_json: bool) -> None:
+    """Score an analysis of raw text, or a pipeline, against a treebank."""
     from treewright.metrics.conll18 import score_raw_text
 
-    for path in (system, test):
-        if path != "-" and Path(path).suffix.lower() not in (".conllu", ".conll"):
-            raise ConfigError(f"{path}: --raw compares two CoNLL-U files")
+    is_file = system == "-" or Path(system).suffix.lower() in (".conllu", ".conll")
+    if test != "-" and Path(test).suffix.lower() not in (".conllu", ".conll"):
+        raise ConfigError(f"{test}: --raw compares with a CoNLL-U file")
     if system == test == "-":
         raise ConfigError("standard input (-) can be only one of the two")
-    gold, found = (load(path, "conllu", shown=not as_json) for path in (test, system))
-    scores = score_raw_text(gold, found)
+    gold = load(test, "conllu", shown=not as_json)
+    if is_file:
+        scores = score_raw_text(gold, load(system, "conllu", shown=not as_json))
+    else:
+        from treewright.pipeline.training import evaluate_raw
+
+        known, pipeline = load_model(system)
+        if known.name != "pipeline" or pipeline.tokenizer is None:
+            raise ConfigError(f"{system}: a model for {known.name} without a tokenizer cannot analyse raw text")
+        scores = evaluate_raw(pipeline, gold, jobs=jobs)
     if as_json:
         print_json({"system": system, "test": test, **{name: score.as_dict() for name, score in scores.items()}})
         return
-    rows = [
-        (name, percent(s.f1), percent(s.precision), percent(s.recall), percent(s.accuracy), f"{s.gold:,}")
-        for name, s in scores.items()
-    ]
-    stdout().print(make_table(None, ("measure", "F1", "precision", "recall", "aligned words", "gold"), rows))
+    stdout().print(score_table(scores))
 
 
 def is_annotation(path: str) -> bool:

@@ -38,6 +38,7 @@ EXIT_CODES = """Exit codes:
   130  interrupted (Ctrl-C)
   141  the reader of the output closed the pipe"""
 
+
 class Commands(TyperGroup):
     """The group of all commands; their exceptions pass through :func:`outcomes`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -10,7 +11,18 @@ from typing import Any
 
 from treewright.errors import ConfigError
 
-__all__ = ["write_all", "write_one_a_file"]
+__all__ = ["check_out", "write_all", "write_one_a_file"]
+
+
+def check_out(out: Path) -> None:
+    """Raise :class:`ConfigError` if a model cannot be written there: a pity to find out after training."""
+    if out.is_dir():
+        raise ConfigError(f"{out}: this is a folder; give the name of a file for the model")
+    folder = out.resolve().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{out}: the folder {folder} does not exist; make it first")
+    if not os.access(folder, os.W_OK):
+        raise ConfigError(f"{out}: you may not write to the folder {folder}")
 
 
 def write_all(

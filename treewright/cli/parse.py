@@ -6,7 +6,9 @@ import gc
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -25,7 +27,7 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["parse"]
+__all__ = ["looks_untokenized", "parse"]
 
 _SUFFIXES = {
     ".conllu": "conllu",
@@ -48,7 +50,7 @@ _SUFFIXES = {
 
 
 def parse(
-    model: Annotated[Path, typer.Argument(help="The model file.", metavar="MODEL")],
+    model: Annotated[str, typer.Argument(help="The model file, or the name of a bundled model.", metavar="MODEL")],
     file: Annotated[str, typer.Argument(help="What to parse; - is standard input.", metavar="FILE")] = "-",
     format: Annotated[
         str | None,
@@ -61,7 +63,13 @@ def parse(
         ),
     ] = None,
     input_format: Annotated[
-        str, typer.Option("--input-format", help="Input: auto, conllu, tabular, text, ptb or amr.")
+        str,
+        typer.Option(
+            "--input",
+            "--input-format",
+            help="Input: auto; text (with a pipeline raw text, paragraphs between blank lines), lines (a paragraph on "
+            "each line), tokens (a sentence on each line, words between spaces); conllu, tabular, ptb or amr.",
+        ),
     ] = "auto",
     out: Annotated[
         Path | None,
@@ -102,12 +110,17 @@ def parse(
       echo "She can fish ." | treewright parse trees.tw --k-best 3 --format json
       treewright parse amr.tw trees.conllu --out graphs.amr
       treewright parse amr.tw text.txt --tagger xpos.tw --parser parser.tw -o graphs.html
+      treewright parse english text.txt --out analysis.conllu
+      echo "Don't stop him!" | treewright parse english
     """
     task, estimator = load_model(model)
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
     prepare = preparation(task, estimator, tagger, parser)
-    with Input(file, input_format, may_be_empty=True) as source:
+    _check_input(input_format)
+    tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
+    with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
+        prepare = _checking_words(prepare, source, tokenizer)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
         chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
         _check_format(task, chosen, formats)
@@ -124,7 +137,49 @@ def parse(
                 write_one_a_file(batches, text, chosen, out)
             else:
                 write_all(batches, text, task.frame(chosen), out)
-    compile_in_background([path for path in (model, tagger, parser) if path is not None])
+    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def _check_input(format: str) -> None:
+    from treewright.corpora import formats
+
+    known = ["auto", "text", "lines", "tokens", *(name for name in formats() if name != "text")]
+    if format not in known:
+        raise ConfigError(f"there is no input {format!r}; choose one of {', '.join(known)}")
+
+
+def _checking_words(
+    prepare: Callable[[Sequence[Sentence], int], list[Sentence]], source: Input, tokenizer: Any
+) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
+    """Warn once, with the first sentences, if what should be words looks like text that nobody tokenized."""
+    if tokenizer is not None or source.format not in ("text", "lines"):
+        return prepare
+    seen = False
+
+    def checked(sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        nonlocal seen
+        if not seen and looks_untokenized(sentences):
+            warnings.warn(
+                "the input looks like text that is not tokenized: signs stand at the end of words, and this model has "
+                "no tokenizer. Use a pipeline (treewright parse english FILE), or give words between spaces "
+                "(--input tokens)",
+                stacklevel=2,
+            )
+        seen = True
+        return prepare(sentences, jobs)
+
+    return checked
+
+
+def looks_untokenized(sentences: Sequence[Sentence]) -> bool:
+    """Whether signs such as commas stand at the end of words, and nowhere alone."""
+    attached = alone = 0
+    for sentence in sentences:
+        for form in sentence.forms:
+            if unicodedata.category(form[-1]) == "Po":
+                attached += len(form) > 1 and form[-2].isalpha()
+                alone += len(form) == 1
+    return attached > alone
 
 
 def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:

@@ -76,8 +76,7 @@ def preparation(
         own = Pipeline.from_models(companions, getattr(estimator, "lemmas_", None))
         return lambda sentences, jobs: own.annotate(sentences, jobs=jobs)
     if not taggers and parser is None:
-        tags = [column for column in expected if column != "feats"]  # many a tagged word has none of these
-        return lambda sentences, jobs: _warn_of_missing(tags, list(sentences))
+        return lambda sentences, jobs: _warn_of_missing(expected, list(sentences), tagged=True)
     row = pipeline_of(taggers, parser, getattr(estimator, "lemmas_", None))
     others = [column for column in expected if column not in {model.get_params()["column"] for model in row.taggers}]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
@@ -101,22 +100,29 @@ def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
     ]
 
 
-def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence]) -> list[Sentence]:
-    """The sentences, after a warning if a column that the model expects is empty."""
+def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence], tagged: bool = False) -> list[Sentence]:
+    """The sentences, after one warning of all columns that the model expects and that are empty.
+
+    Words that are ``tagged`` already may have no features: many do not.
+    """
     filled = filled_columns(sentences)
     missing = [column for column in expected if column not in filled] if any(map(len, sentences)) else []
-    if "lemma" in missing:
-        missing.remove("lemma")
+    tags = [column for column in missing if column != "lemma"]
+    if tagged and tags == ["feats"]:
+        tags = []
+    lemmas = "lemma" in missing
+    if tags:
+        columns, models = " and ".join(tags), " ".join(f"--tagger {column}.tw" for column in tags)
         warnings.warn(
-            "the words have no lemmas, and the model was trained with them: it is worse without; give lemmas, or train "
-            "a model on words without any",
+            f"the words have no tags ({columns}){' and no lemmas' if lemmas else ''}, and the model was trained with "
+            f"them: what it makes of such words is poor; tag them first, with {models}, or use a pipeline, which makes "
+            "all of it: treewright train pipeline --help",
             stacklevel=2,
         )
-    if missing:
-        columns, models = " and ".join(missing), " ".join(f"--tagger {column}.tw" for column in missing)
+    elif lemmas:
         warnings.warn(
-            f"the words have no tags ({columns}), and the model was trained with them: what it makes of such words is "
-            f"poor; tag them first, with {models}",
+            "the words have no lemmas, and the model was trained with them: it is worse without; give lemmas, train "
+            "a model on words without any, or use a pipeline: treewright train pipeline --help",
             stacklevel=2,
         )
     return sentences

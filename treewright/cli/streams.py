@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -15,6 +16,7 @@ from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
+    from treewright.text import Tokenizer
 
 __all__ = ["Input", "batched", "load"]
 
@@ -25,7 +27,9 @@ _BATCH = 20_000  # words
 class Input:
     """The sentences of a file or, for ``-``, of standard input, and the position in it.
 
-    Empty standard input is an error, as for a file, unless ``may_be_empty`` is set.
+    Empty standard input is an error, as for a file, unless ``may_be_empty`` is set. With a ``tokenizer``, the formats
+    ``text`` (paragraphs with blank lines between them) and ``lines`` (a paragraph on each line) are raw text;
+    ``tokens`` is a sentence on each line, with its words between spaces.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".txt") as file:
@@ -35,7 +39,15 @@ class Input:
     ('text', [['Time flies .']])
     """
 
-    def __init__(self, path: str, format: str = "auto", *, column: str = "upos", may_be_empty: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        format: str = "auto",
+        *,
+        column: str = "upos",
+        may_be_empty: bool = False,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         from treewright.corpora.files import text_lines
 
         self._descriptor, self._read, self._close = _open(path)
@@ -44,6 +56,8 @@ class Input:
         self._may_be_empty = may_be_empty and path == "-"
         self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self.done = 0
+        self._tokenizer = tokenizer
+        self._first = b""  # what was read to guess the format, and not taken yet
         self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
         self._lines = text_lines(cast(IO[bytes], self))
         self._seen: list[str] = []
@@ -62,15 +76,25 @@ class Input:
     def _find_format(self) -> str:
         from treewright.corpora import reading
 
-        return reading.format_of(self.name) or reading.guess_format(self._lines, self._seen)
+        known = reading.format_of(self.name)
+        if known is None and self._tokenizer is not None:  # lines would lose what separates them
+            self._first = self._read(_CHUNK)
+            self.done += len(self._first)
+            known = reading.guess_format(iter(self._first.decode(errors="replace").splitlines()), [])
+            known = "text" if known == "tabular" else known
+        return known or reading.guess_format(self._lines, self._seen)
 
     def sentences(self) -> Iterator[Sentence]:
         """The sentences, one at a time."""
         from treewright.corpora import reading
 
+        if self._tokenizer is not None and self.format in ("text", "lines"):
+            yield from self._tokenizer.stream(self._pieces(), lines=self.format == "lines")
+            return
         lines = chain(self._seen, self._lines)
+        format = "text" if self.format in ("tokens", "lines") else self.format
         try:
-            yield from reading.parse_sentences(lines, self.name, self.format, column=self.column)
+            yield from reading.parse_sentences(lines, self.name, format, column=self.column)
         except CorpusError:
             if self.done or not self._may_be_empty:
                 raise
@@ -91,8 +115,7 @@ class Input:
     def __iter__(self) -> Iterator[bytes]:
         """The lines as bytes, each with its end."""
         rest = b""
-        while chunk := self._read(_CHUNK):
-            self.done += len(chunk)
+        for chunk in self._chunks():
             lines = (rest + chunk).split(b"\n")
             rest = lines.pop()
             self._left = [line + b"\n" for line in reversed(lines)]
@@ -100,6 +123,29 @@ class Input:
                 yield self._left.pop()
         if rest:
             yield rest
+
+    def _chunks(self) -> Iterator[bytes]:
+        if self._first:
+            yield self._first
+        while chunk := self._read(_CHUNK):
+            self.done += len(chunk)
+            yield chunk
+
+    def _pieces(self) -> Iterator[str]:
+        """The text as it is, with all its line ends."""
+        decoder = getincrementaldecoder("utf-8")()
+        position = 0
+        for chunk in chain(self._chunks(), [b""]):
+            waiting = len(decoder.getstate()[0])
+            try:
+                yield decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                at = position - waiting + error.start
+                raise CorpusError(
+                    f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {at:,}; save the file as UTF-8",
+                    path=self.name,
+                ) from None
+            position += len(chunk)
 
     def would_wait(self) -> bool:
         """Whether reading would block until more input is written."""

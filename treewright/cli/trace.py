@@ -29,6 +29,7 @@ _TOP = 3
 COLUMNS = {
     "transitions": "step, stack, buffer, action, transition, next, letter, label, arc, edges, head, head-word, "
     "dependent, dependent-word, costs, zero-cost, errors, scores, label-scores",
+    "tokens": "step, word, label, probability, correct, expert, errors, scores",
     "tags": "step, word, label, probability, correct, expert, errors, scores",
     "arcs": "step, span, action, probability, correct, expert, errors, costs, rivals",
     "derivation": "step, constituent, rule, split, words, reward, advantage, value, total, correct, expert, rivals",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import shlex
 import signal
 import sys
@@ -24,7 +23,9 @@ from typer.core import TyperGroup
 from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
 from treewright.cli.console import Bar, patience_while_compiling, print_json, size_text, stdout
+from treewright.cli.locking import locked
 from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.output import check_out
 from treewright.cli.preparing import Parser, Tagger, filled_columns
 from treewright.cli.settings import RUNNING, Option, given_options, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
@@ -61,6 +62,10 @@ class TaskCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that is called, with its options."""
         name, command, rest = super().resolve_command(ctx, args)
+        if name == "pipeline":
+            from treewright.cli.train_pipeline import train_pipeline
+
+            return name, _single(name, train_pipeline), rest
         return name, command if name is None else _command(TASKS[name]), rest
 
 
@@ -89,8 +94,12 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one 
 
 def _stub(name: str, help: str) -> Any:
     """A command for the list of commands."""
-    single = typer.Typer(add_completion=False)
-    single.command(name, help=help)(lambda: None)
+    return _single(name, lambda: None, help)
+
+
+def _single(name: str, function: Callable[..., Any], help: str | None = None) -> Any:
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, help=help)(function)
     return typer.main.get_command(single)
 
 
@@ -109,9 +118,7 @@ def _command(task: Task) -> Any:
     if "parser" in task.made_from:
         parameters += [keyword("tagger", annotation=Tagger, default=None)]
         parameters += [keyword("parser", annotation=Parser, default=None)]
-    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(task.name, help=inspect.cleandoc(task.help))(with_parameters(partial(_train, task), parameters))
-    return typer.main.get_command(single)
+    return _single(task.name, with_parameters(partial(_train, task), parameters), inspect.cleandoc(task.help))
 
 
 def _train(task: Task, *, quiet: bool, **given: Any) -> None:
@@ -143,6 +150,9 @@ def train(
         return
     train_file, out = _check_files(settings)
     checkpoint = out.with_name(out.name + ".checkpoint")
+    if resume and out.exists() and not (checkpoint / "state.npz").exists():
+        say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
+        return
     shown = not (quiet or as_json)
     column = str(settings.params.get("column", "upos"))
     trees, dev_trees = (
@@ -156,7 +166,7 @@ def train(
     for part in parts:
         task.check_corpus(part)
     corpus, dev = parts[0], None if dev is None else parts[1]
-    with Bar(shown=shown) as bar:
+    with locked(out), Bar(shown=shown) as bar:
         report = PassReport(
             task,
             task.make_learner(settings.params["learner"], dev is not None),
@@ -208,15 +218,8 @@ def _check_files(settings: Config) -> tuple[Path, Path]:
         raise ConfigError('there is no corpus to learn from: name one, or write train = "…" into the configuration')
     if settings.out is None:
         raise ConfigError("where should the model go? Add --out model.tw")
-    out = settings.out
-    if out.is_dir():
-        raise ConfigError(f"{out}: this is a folder; give the name of a file for the model")
-    folder = out.resolve().parent
-    if not folder.is_dir():
-        raise ConfigError(f"{out}: the folder {folder} does not exist; make it first")
-    if not os.access(folder, os.W_OK):
-        raise ConfigError(f"{out}: you may not write to the folder {folder}")
-    return settings.train, out
+    check_out(settings.out)
+    return settings.train, settings.out
 
 
 def _say_nothing(message: str) -> None:

@@ -17,6 +17,7 @@ VERBS = {
     "trace": "trace",
     "grammar": "grammar",
     "info": "info",
+    "models": "models",
     "compile": "compile",
     "learners": "learners",
     "corpus": "corpus",

@@ -33,6 +33,7 @@ graph.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from sys import intern
 
@@ -46,6 +47,7 @@ __all__ = ["format_amr", "metadata", "parse_amr", "read_amr", "write_amr"]
 # Possessive quantifiers (*+) do not backtrack.
 _SPACE, _SYMBOL, _STRING = r"[ \t\r\n\v\f]*+", r'[^ \t\r\n\v\f"()/:~]++', r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A role with the node that it leads to, as far as the concept; a role with an atom; the end of a node; a surprise.
+_VARIABLE = re.compile(r"[a-z]\d*", re.ASCII)
 _PIECE = re.compile(
     rf"{_SPACE}(?:"
     rf"(?:(:{_SYMBOL}){_SPACE})?\({_SPACE}({_SYMBOL}){_SPACE}/{_SPACE}({_SYMBOL})(?=[ \t\r\n\v\f()])"
@@ -109,6 +111,14 @@ def _sentence(comments: list[str], graph: list[str], path: str | None, line: int
     words = (known.get("tok") or known.get("snt") or "").split()
     text = "\n".join(graph)
     found = _ordinary(text) or _through_penman(text, path, line)
+    for source, role, constant in found.attributes:
+        if _VARIABLE.fullmatch(constant):
+            where = f"{path or '<stream>'}:{line}"
+            warnings.warn(
+                f"{where}: {constant!r}, the {role} of {source!r}, looks like a variable, but no node has it: it is "
+                "taken as a constant",
+                stacklevel=2,
+            )
     return Sentence(Sentence.from_words(words).tokens, tuple(comments), graph=found, path=path, line=line)
 
 

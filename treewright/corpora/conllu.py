@@ -109,7 +109,7 @@ def _sentence(rows: list[str], comments: list[str], path: str | None, line: int)
                 extras.append((words, row))
                 continue
             position = heads[head]
-            if not form:
+            if not form or "\0" in form:
                 raise ValueError
         except ValueError:
             offset = len(tokens) + len(extras)
@@ -219,6 +219,7 @@ def format_conllu(sentence: Sentence) -> str:
         or text.count("\t") != 9 * (len(lines) - len(sentence.comments))
         or text.count("\n") != len(lines) + 1
         or "\r" in text
+        or "\0" in text
         or not all(comment.startswith("#") for comment in sentence.comments)
         or not all(sentence.forms)
         or not {token.head for token in sentence.tokens} <= {None, *range(len(sentence) + 1)}
@@ -241,8 +242,12 @@ def _problems(sentence: Sentence) -> Iterator[str]:
         for name, value in zip(Token._fields, token, strict=True):
             if isinstance(value, str) and ("\t" in value or _LINE_END.search(value)):
                 yield f"the {name} of word {number}, {_quoted(value)}, has a tab or a line end in it"
-        if not token.form:
-            yield f"the form of word {number} is empty"
+        if not token.form or "\0" in token.form:
+            yield (
+                f"the form of word {number} is empty"
+                if not token.form
+                else f"the form of word {number} has a zero byte"
+            )
         if token.head is not None and not 0 <= token.head <= len(sentence):
             yield f"the head of word {number} is {token.head}, outside the sentence of {len(sentence)} words"
     before = 0

@@ -13,19 +13,20 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Learner, Pass, learner_settings, make_learner
-from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
 from treewright.search.compiling import at_once
 from treewright.settings import Setting, checked, current_names, one_of, whole_number
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner, Pass
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
@@ -69,13 +70,21 @@ class Estimator(Generic[ScoresT]):
     """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the constructor's arguments, all but the ``learner``."""
-    learners: ClassVar[tuple[type[Learner], ...]] = ()
-    """The classes of learners that it learns with."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
+
+    # ---- layers
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it needs: ``words``, and the columns that it was trained with."""
+        return ("words", *getattr(self, "card_", {}).get("columns", ()))
+
+    def gives(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it gives; by default the name of what it annotates."""
+        return (self.annotates,)
 
     # ---- settings
 
@@ -114,12 +123,19 @@ class Estimator(Generic[ScoresT]):
         plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
         return {**self.get_params(), **plain, "learner": self._make_learner().params()}
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with. Who only annotates does not import them."""
+        return ()
+
     def _make_learner(self) -> Any:
         """The learner, with what is usual for this task where it says nothing."""
+        from treewright.learners import Learner, learner_settings, make_learner
+
         if isinstance(self.learner, Learner):
-            return make_learner(self.learner, *self.learners)
-        settings = learner_settings(self.learner, *self.learners)
-        return make_learner({**self._usual(settings), **settings}, *self.learners)
+            return make_learner(self.learner, *self.learners())
+        settings = learner_settings(self.learner, *self.learners())
+        return make_learner({**self._usual(settings), **settings}, *self.learners())
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         """Further settings for a learner whose name and settings are given: those that are usual for this task."""
@@ -163,6 +179,8 @@ class Estimator(Generic[ScoresT]):
 
     def _dev_score(self, name: str) -> dict[str, float]:
         """The best score on development data, by its name; nothing where there are none."""
+        from treewright.learners.loop import best_score
+
         best = best_score(self.history_)
         return {} if best is None else {name: best}
 
@@ -270,7 +288,7 @@ class Estimator(Generic[ScoresT]):
         """Annotate a corpus whose right annotation is known, and compare."""
         self._check_fitted()
         gold = self._gold(corpus)
-        return self._score(gold, self.predict(gold, jobs=jobs))
+        return self._score(gold, self._analysed(gold, jobs))
 
     def compare(
         self,
@@ -293,8 +311,12 @@ class Estimator(Generic[ScoresT]):
             one, two = ((type(each).__name__, each._annotation()) for each in (self, other))
             raise ConfigError(f"{one[0]} is about {one[1]}, and {two[0]} about {two[1]}: give two of the same kind")
         gold = self._gold(corpus)
-        a, b = (each.predict(gold, jobs=jobs) for each in (self, other))
+        a, b = (each._analysed(gold, jobs) for each in (self, other))
         return self._compare(gold, a, b, samples=whole_number("samples", samples, 1), seed=seed, **options)
+
+    def _analysed(self, gold: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """What is compared with the gold sentences."""
+        return self.predict(gold, jobs=jobs)
 
     def _annotation(self) -> str:
         """What is annotated, in a word or two; only estimators that agree on it can be compared."""

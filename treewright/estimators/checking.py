@@ -267,7 +267,10 @@ def _is_result(trace: Trace, sentence: Sentence) -> bool:
     """Whether a trace ends with the annotation of a sentence."""
     result = trace.result
     if trace.kind == "tags":
-        return bool(result["labels"] == sentence.column(trace.metadata["column"]))
+        columns = (sentence.column(name) for name in trace.metadata["column"].split(","))
+        return bool(result["labels"] == tuple(" ".join(values) for values in zip(*columns, strict=True)))
+    if trace.kind == "tokens":
+        return "".join(result["tokens"]) == "".join(sentence.forms)
     if trace.kind in ("transitions", "arcs"):
         heads = tuple(token.head for token in sentence)
         return bool(result == {"heads": heads, "labels": sentence.column("deprel")})

@@ -27,6 +27,9 @@ _BUILT_IN = {
     "constituency": "treewright.constituency:ConstituencyParser",
     "latent": "treewright.constituency:LatentParser",
     "amr": "treewright.amr:AMRParser",
+    "tokenization": "treewright.text:Tokenizer",
+    "morphology": "treewright.text:MorphTagger",
+    "lemmatization": "treewright.text:Lemmatizer",
 }
 
 

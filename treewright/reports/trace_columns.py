@@ -12,7 +12,20 @@ from typing import Any, NamedTuple
 
 from treewright.tracing import Candidate, Step, Trace
 
-__all__ = ["Column", "Layout", "Row", "arcs", "derivation", "graph", "graph_text", "listed", "pops", "tags", "yes_no"]
+__all__ = [
+    "Column",
+    "Layout",
+    "Row",
+    "arcs",
+    "derivation",
+    "graph",
+    "graph_text",
+    "listed",
+    "pops",
+    "tags",
+    "tokens",
+    "yes_no",
+]
 
 DONE = "Done"
 ANY = "any"
@@ -133,6 +146,10 @@ tags = Layout(
     ("step", "word", "label", "probability", "correct", "expert", "scores"),
     _decisions,
 )
+
+# ---- tokens: the place in the text stands for the word
+
+tokens = tags._replace(columns={**tags.columns, "word": lambda row, top: str(row.step.state["context"])})
 
 # ---- arcs
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from treewright.errors import ConfigError
 from treewright.reports.dependency_text import text_columns
-from treewright.reports.trace_columns import Layout, Row, arcs, derivation, graph, graph_text, pops, tags
+from treewright.reports.trace_columns import Layout, Row, arcs, derivation, graph, graph_text, pops, tags, tokens
 from treewright.reports.trace_transitions import TransitionRow, transition_rows, transitions
 from treewright.settings import whole_number
 from treewright.tracing import Trace
@@ -28,6 +28,7 @@ __all__ = ["LAYOUTS", "STYLES", "Style", "TraceTable", "trace_slides", "trace_ta
 
 #: the columns of each kind of trace
 LAYOUTS: dict[str, Layout] = {
+    "tokens": tokens,
     "tags": tags,
     "transitions": transitions,
     "arcs": arcs,

@@ -131,12 +131,38 @@ def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
         raise _Wrong(f"`{function}` raises {type(error).__name__} on {where}: {error}{hint}") from error
 
 
-class _Episode:
-    """One sentence of a task, interpreted, with every call checked."""
+class _Guarded(np.ndarray):
+    """An array that takes no negative index: in compiled code, −1 is what lies before the array."""
 
-    def __init__(self, task: Task, packed: Packed, i: int) -> None:
+    def __getitem__(self, key: Any) -> Any:
+        _check_index(key, self)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _check_index(key, self)
+        super().__setitem__(key, value)
+
+
+def _check_index(key: Any, array: npt.NDArray[Any]) -> None:
+    for each in key if isinstance(key, tuple) else (key,):
+        if isinstance(each, (int, np.integer)) and each < 0:
+            raise IndexError(
+                f"the index {each} of an array of {array.shape} is negative: compiled code reads elsewhere"
+            )
+
+
+def _guarded(view: Any) -> Any:
+    """The arrays of an instance or a state, guarded."""
+    return type(view)(*(each.view(_Guarded) if isinstance(each, np.ndarray) else each for each in view))
+
+
+class _Episode:
+    """One sentence of a task, interpreted, with every call checked; ``guarded``: negative indices are found, too."""
+
+    def __init__(self, task: Task, packed: Packed, i: int, *, guarded: bool = False) -> None:
         self.task, self.i, self.n = task, i, int(packed.lengths[i])
-        self.x = task.instance_view(packed.arrays, i)
+        self._seen = _guarded if guarded else lambda view: view
+        self.x = self._seen(task.instance_view(packed.arrays, i))
         self.out_actions = np.zeros(task.n_actions, np.int32)
         self.out_costs = np.zeros(task.n_actions, np.float64)
         self.out_features = np.zeros(task.max_features, np.int32)
@@ -148,7 +174,7 @@ class _Episode:
     def call(self, function: str, buffer: Buffer, path: Sequence[int], *arguments: Any) -> Any:
         """Call a function that must leave the state alone."""
         before = buffer.copy()
-        state = self.task.state_view(buffer, self.n)
+        state = self._seen(self.task.state_view(buffer, self.n))
         result = _guard(function, self.where(path), getattr(self.task, function), self.x, state, *arguments)
         if not np.array_equal(before, buffer):
             raise _Wrong(f"`{function}` changes the state in {self.where(path)}; only `step` and `initial` may")
@@ -166,7 +192,7 @@ class _Episode:
     def start(self) -> Buffer:
         """The initial state."""
         buffer = np.zeros(self.task.state_size(self.n), np.int32)
-        _guard("initial", self.where([]), self.task.initial, self.x, self.task.state_view(buffer, self.n))
+        _guard("initial", self.where([]), self.task.initial, self.x, self._seen(self.task.state_view(buffer, self.n)))
         return buffer
 
     def is_final(self, buffer: Buffer, path: Sequence[int]) -> bool:
@@ -193,7 +219,7 @@ class _Episode:
     def step(self, buffer: Buffer, path: Sequence[int], action: int) -> Buffer:
         """The state after an action, in a copy."""
         after = buffer.copy()
-        state = self.task.state_view(after, self.n)
+        state = self._seen(self.task.state_view(after, self.n))
         _guard("step", f"{self.where(path)}, action {action}", self.task.step, self.x, state, action)
         if np.array_equal(after, buffer):
             raise _Wrong(f"`step` does not advance: action {action} leaves the state as it was in {self.where(path)}")
@@ -248,7 +274,7 @@ class _Episode:
 
 def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -> list[int]:
     """Walk at random to the end, trying every action on the way; return the actions taken."""
-    episode = _Episode(task, packed, i)
+    episode = _Episode(task, packed, i, guarded=True)
     buffer, path = episode.start(), list[int]()
     bound = task.steps_bound(episode.n)
     while not episode.is_final(buffer, path):

@@ -51,7 +51,7 @@ _lock = threading.RLock()  # one compilation at a time
 MOST_INTERPRETED = 100
 """How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
 
-_interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
+_interpreting: ContextVar[bool | None] = ContextVar("interpreting", default=None)
 
 
 def is_disabled() -> bool:
@@ -222,7 +222,13 @@ work = _Work()
 
 @contextmanager
 def at_once(words: int) -> Iterator[None]:
-    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words."""
+    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
+
+    The outermost of such blocks decides.
+    """
+    if _interpreting.get() is not None:
+        yield
+        return
     work.words += words
     few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
     token = _interpreting.set(few)

@@ -113,9 +113,7 @@ def run_shards(
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     with thread_pool(max(1, jobs)) as pool:
-        futures = [
-            pool.submit(copy_context().run, work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)
-        ]
+        futures = [pool.submit(copy_context().run, work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
         try:
             pending = set(futures)
             while pending:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, cached_property, partial
 from types import FunctionType, new_class
 from typing import Any, ClassVar
@@ -263,6 +264,7 @@ class Task(Static):
                 raise TaskError(
                     f"`{name}` of {cls.__name__}: the functions of a task take no `self`, only what is theirs"
                 )
+        _check_spelling(cls)
         for name in ("instance", "shared"):
             if isinstance(getattr(cls, name), str):
                 raise TaskError(f"`{name}` of {cls.__name__} is a string: write ({getattr(cls, name)!r},)")
@@ -288,6 +290,16 @@ class Task(Static):
         return {
             name: (lean if name in self.lean else compiled)(getattr(self, name)) for name in (*PROTOCOL, *_GENERATED)
         }
+
+
+def _check_spelling(cls: type[Task]) -> None:
+    """Raise :class:`TaskError` for a name that is almost one of the protocol: the default would be used in silence."""
+    known = [name for name in vars(Task) if not name.startswith("_")]
+    for name in vars(cls):
+        if name.startswith("_") or hasattr(Task, name):
+            continue
+        if near := get_close_matches(name, known, 1, cutoff=0.88):
+            raise TaskError(f"{cls.__name__} has {name!r}; {near[0]!r} is meant? Choose a name that is less alike")
 
 
 @dataclass(frozen=True)

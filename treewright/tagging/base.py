@@ -42,7 +42,11 @@ class TaggingEstimator(Estimator[TaggingScores]):
         self._check_fitted()
         jobs = whole_number("jobs", jobs, 1)
         cut = list(batches(sentences, self._batch_size, check_words))
-        return [labels for _, found in overlapped(cut, partial(self._decoding_at_once, jobs=jobs)) for labels in found]  # type: ignore[arg-type]
+        return [labels for _, found in overlapped(cut, partial(self._decoding_at_once, jobs=jobs)) for labels in found]
+
+    def gives(self) -> tuple[str, ...]:
+        """Return the column that it fills."""
+        return (self.column,)
 
     def knows(self, form: str) -> bool:
         """Return whether a word was seen in training, in upper or lower case."""

@@ -17,11 +17,14 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from treewright.bundled import found_model
 from treewright.cli.tasks.amr import AMR
 from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
+from treewright.cli.tasks.pipeline import PipelineTask
 from treewright.cli.tasks.tagging import Tagging, Viterbi
+from treewright.cli.tasks.text import Lemmatization, Morphology, Tokenization
 from treewright.errors import ConfigError, ModelError
 from treewright.plugins import load_plugin, plugins
 
@@ -54,7 +57,19 @@ class _Tasks(Mapping[str, Task]):
         return sum(1 for _ in self)
 
 
-TASKS = _Tasks(Tagging(), Dependency(), Constituency(), Latent(), AMR(), Viterbi(), Eisner())
+TASKS = _Tasks(
+    Tagging(),
+    Dependency(),
+    Constituency(),
+    Latent(),
+    AMR(),
+    Viterbi(),
+    Eisner(),
+    Tokenization(),
+    Morphology(),
+    Lemmatization(),
+    PipelineTask(),
+)
 """The tasks that the command line knows, by name."""
 
 
@@ -62,7 +77,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:
     """The task of a model file and the estimator in it."""
     from treewright.models import read_model
 
-    model = read_model(path)
+    model = read_model(found_model(path))
     if model.task == "grammar":
         raise ModelError(
             f"{path}: this is a grammar, not a model; make one with it: "

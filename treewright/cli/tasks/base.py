@@ -93,7 +93,7 @@ class Task(ABC):
         """The learner of resolved settings, for training with development data or without."""
         from treewright.learners import make_learner
 
-        return make_learner(dict(settings), *self.estimator().learners)
+        return make_learner(dict(settings), *self.estimator().learners())
 
     def value(self, name: str, value: Any) -> Any:
         """The value of a setting of the estimator as the library takes it, from what a person writes."""

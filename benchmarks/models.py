@@ -1,0 +1,120 @@
+"""The bundled models: ``make models`` trains them again from the corpora, to the same bytes with the same libraries.
+
+``english``: tokens, tags, lemmas and dependency trees from UD English EWT; constituents from MASC and from the shorter
+sentences of CRAFT; meaning graphs from *The Little Prince*, with the trees and tags of the pipeline itself. Components
+that are finished are kept in ``build/models``, so that an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.common import ROOT, corpus_folder
+from treewright.amr import AMRParser
+from treewright.constituency import LatentParser
+from treewright.corpora import Sentence, load_corpus, metadata
+from treewright.estimators import Estimator
+from treewright.pipeline import Pipeline, PipelineTrainer
+from treewright.pipeline.training import evaluate_raw
+
+FOLDER = ROOT / "treewright" / "bundled"
+KEPT = ROOT / "build" / "models"
+
+#: the longest sentences that the grammar learns from
+CRAFT_WORDS, MASC_WORDS = 15, 40
+LICENCES = {
+    "ud-english-ewt": "CC BY-SA 4.0",
+    "craft-ptb": "CC BY 3.0",
+    "masc-ptb": "open (MASC)",
+    "amr-little-prince": "freely available annotations; the texts are not part of the model",
+}
+
+
+def main() -> None:
+    """Train the models that are missing in ``build/models``, and write the bundled files."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    pipeline = text_pipeline()
+    grammar = kept("constituents", constituents)
+    graphs = kept("graphs", lambda: meaning(pipeline))
+    whole = Pipeline([*pipeline.components, grammar, graphs])
+    for component in whole.components:
+        component.card_.pop("date", None)  # so that the same training gives the same bytes
+    test = load_corpus(corpus_folder("ud-english-ewt") / "test.conllu")
+    scores = {f"EWT test {name}": round(score.f1, 4) for name, score in evaluate_raw(pipeline, test).items()}
+    scores["CRAFT test F1, up to 40 words"] = round(grammar.evaluate(_trees("craft-ptb", "test", 40)[:500]).f1, 4)
+    scores["MASC test F1, up to 40 words"] = round(grammar.evaluate(_trees("masc-ptb", "test", 40)).f1, 4)
+    scores["Little Prince test Smatch"] = round(graphs.evaluate(_prince("test", pipeline)).f1, 4)
+    whole.card = {
+        "name": "english",
+        "description": "English: tokens, sentences, tags, lemmas, dependency trees, constituents, meaning graphs",
+        "licence": "CC BY-SA 4.0",
+        "data": LICENCES,
+        "command": "make models",
+        "scores": scores,
+    }
+    path = whole.save(FOLDER / "english.tw")
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+    for name, score in scores.items():
+        print(f"  {name}: {100 * score:.2f}")
+
+
+def kept(name: str, train: Any) -> Any:
+    """A component from ``build/models``, or a new one that is kept there."""
+    from treewright.loading import load
+
+    path = KEPT / f"{name}.tw"
+    if not path.exists():
+        print(f"training {name} …", flush=True)
+        train().save(path)
+    return load(path)
+
+
+def text_pipeline() -> Pipeline:
+    """Tokenizer, tagger, lemmatizer and dependency parser."""
+    folder = corpus_folder("ud-english-ewt")
+
+    def train() -> Pipeline:
+        trainer = PipelineTrainer(
+            stage=lambda stage, text: print(f"  {stage}: {text}", flush=True),
+            checkpoint=KEPT / "checkpoint",
+            resume=(KEPT / "checkpoint").exists(),
+        )
+        return trainer.train(folder / "train.conllu", folder / "dev.conllu")
+
+    found = kept("pipeline", train)
+    assert isinstance(found, Pipeline)
+    return found
+
+
+def constituents() -> Estimator[Any]:
+    """A grammar with latent symbols and learned pruning."""
+    train = _trees("masc-ptb", "train", MASC_WORDS) + _trees("craft-ptb", "train", CRAFT_WORDS)
+    dev = _trees("masc-ptb", "dev", MASC_WORDS) + _trees("craft-ptb", "dev", CRAFT_WORDS)[:300]
+    learner = {"name": "split-merge", "cycles": 4, "starts": 1}
+    return LatentParser(learner=learner, tradeoff=1e-3, prune=1e-3).fit(train, dev)
+
+
+def meaning(pipeline: Pipeline) -> Estimator[Any]:
+    """The parser of meaning graphs, from trees as the pipeline makes them."""
+    return AMRParser(bits=17, learner={"name": "exploration", "passes": 6}).fit(
+        _prince("train", pipeline), _prince("dev", pipeline)
+    )
+
+
+def _trees(corpus: str, part: str, longest: int) -> list[Sentence]:
+    sentences = load_corpus(corpus_folder(corpus) / f"{part}.ptb")
+    return [s for s in sentences if 0 < len(s) <= longest and not any(" " in form for form in s.forms)]
+
+
+def _prince(part: str, pipeline: Pipeline) -> list[Sentence]:
+    """Graphs with the words, tags and trees that the pipeline finds in their sentences."""
+    graphs = load_corpus(corpus_folder("amr-little-prince") / f"{part}.txt", "amr")
+    words = [Sentence.from_words(metadata(graph)["snt"].split()) for graph in graphs]
+    return [
+        Sentence(found.tokens, graph.comments, graph=graph.graph)
+        for graph, found in zip(graphs, pipeline.annotate(words), strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""From a treebank to a pipeline and from raw text to every layer, by commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.text.bank import treebank
+from treewright.cli.parse import looks_untokenized
+from treewright.corpora import Sentence, load_corpus, write_conllu
+from treewright.text.raw import raw_text
+
+pytestmark = pytest.mark.jit  # all components learn, with tables of the usual size
+
+SMALL = ["--folds", "2", "--features", "basic", "--passes", "3"]
+TEXT = "The dogs didn't see the cats!\r\n\r\nThe birds saw the dogs. The cats heard the dogs."
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bank") / "train.conllu"
+    write_conllu(treebank(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pipeline(bank, run):
+    out = bank.with_name("language.tw")
+    result = run("train", "pipeline", bank, "--dev", bank, "--out", out, *SMALL)
+    assert "tokenizer" in result.stdout
+    assert "LAS" in result.stdout
+    assert not list(out.parent.glob("*.checkpoint*")) + list(out.parent.glob("*.lock"))
+    return out
+
+
+@pytest.fixture(scope="module")
+def text(bank):
+    path = bank.with_name("text.txt")
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+def test_raw_text_to_conllu_and_back(run, pipeline, text):
+    out = text.with_suffix(".conllu")
+    run("parse", pipeline, text, "--out", out)
+    found = load_corpus(out)
+    assert raw_text(found) == TEXT
+    assert [len(s) for s in found] == [8, 6, 6]
+    assert found[0].column("upos")[:5] == ("DET", "NOUN", "AUX", "PART", "VERB")
+    assert found[0].column("lemma")[3] == "not"
+    assert run("parse", pipeline, "-", input=TEXT).stdout == out.read_text()
+
+
+def test_other_inputs(run, pipeline, text, bank):
+    lines = run("parse", pipeline, "-", "--input", "lines", input="The dogs\nsaw the cats").stdout
+    assert lines.count("# sent_id") == 2
+    tokens = run("parse", pipeline, "-", "--input", "tokens", input="The dogs saw the cats .\n").stdout
+    assert tokens.count("\n") == 7
+    assert run("parse", pipeline, bank).stdout.count("# newpar") == 20
+    guessed = run("parse", pipeline, "-", input=bank.read_text()).stdout
+    assert guessed.count("# newpar") == 20
+    assert "choose one of" in run("parse", pipeline, text, "--input", "words", code=2).stderr
+
+
+def test_json_page_and_layers_that_there_are_not(run, pipeline, text):
+    rows = run("parse", pipeline, text, "--format", "json").stdout.splitlines()
+    assert [json.loads(row)["text"] for row in rows][1] == "The birds saw the dogs."
+    assert run("parse", pipeline, text, "--format", "html").stdout.count("<svg") == 3
+    assert "The birds" in run("parse", pipeline, text, "--format", "text").stdout
+    assert "no constituency layer" in run("parse", pipeline, text, "--format", "ptb", code=2).stderr
+
+
+def test_scores_from_raw_text(run, pipeline, bank):
+    scores = json.loads(run("evaluate", pipeline, bank, "--raw", "--json").stdout)
+    assert scores["Words"]["f1"] == 1.0
+    assert "LAS" in run("evaluate", pipeline, bank).stdout
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n" * 10_000, "\ufeff", "\0"])
+def test_text_without_words_gives_nothing(run, pipeline, text):
+    assert run("parse", pipeline, "-", "--input", "text", input=text).stdout == ""
+
+
+def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes(b"The dogs\ncaf" + b"\xe9 saw")
+    error = run("parse", pipeline, path, code=2).stderr
+    assert "0xe9" in error
+    assert "offset 12" in error
+
+
+def test_a_finished_training_is_not_made_again(run, pipeline, bank):
+    before = pipeline.stat().st_mtime_ns
+    assert "nothing to resume" in run("train", "pipeline", bank, "--out", pipeline, "--resume").stderr
+    assert pipeline.stat().st_mtime_ns == before
+
+
+def test_components_that_there_are_not(run, bank):
+    assert "tokenizer, tagger" in run("train", "pipeline", bank, "--without", "cook", code=2).stderr
+    assert "does not exist" in run("train", "pipeline", bank, "--out", bank.parent / "no" / "x.tw", code=2).stderr
+
+
+def test_two_trainings_of_one_model_are_refused(run, bank, tmp_path):
+    from treewright.cli.locking import locked
+
+    with locked(tmp_path / "x.tw"):
+        error = run("train", "pipeline", bank, "--out", tmp_path / "x.tw", code=2).stderr
+    assert "another training" in error
+
+
+def test_text_for_a_model_without_a_tokenizer_is_warned_of():
+    assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
+    assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
+    assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])

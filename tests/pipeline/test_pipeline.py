@@ -1,0 +1,161 @@
+"""Taggers, lemmas and a parser in sequence: real models, trained on the sentences that they annotate."""
+
+from __future__ import annotations
+
+import pytest
+
+import treewright
+from tests.dependency.helpers import SMALL
+from treewright.corpora import Sentence, Token
+from treewright.dependency import DependencyParser
+from treewright.errors import ConfigError, ModelError
+from treewright.pipeline import Pipeline
+from treewright.tagging import Tagger
+from treewright.text import Lemmatizer, MorphTagger, Tokenizer
+
+GOLD = [
+    Sentence(
+        (
+            Token(noun, noun[:-1].lower(), "NOUN", "NNS", head=2, deprel="nsubj"),
+            Token(verb, lemma, "VERB", "VBD", head=0, deprel="root", misc="SpaceAfter=No"),
+            Token(".", ".", "PUNCT", ".", head=2, deprel="punct"),
+        )
+    )
+    for noun, verb, lemma in (("Dogs", "barked", "bark"), ("Cats", "slept", "sleep"))
+]
+WORDS = [Sentence.from_words(sentence.forms) for sentence in GOLD]
+LEARNER = {"name": "supervised", "passes": 4}
+
+
+@pytest.fixture(scope="module")
+def taggers() -> list[Tagger]:
+    return [Tagger(column, learner=LEARNER, bits=10).fit(GOLD) for column in ("upos", "xpos")]
+
+
+@pytest.fixture(scope="module")
+def parser() -> DependencyParser:
+    parser = DependencyParser("arc-standard", features=SMALL, learner=LEARNER, bits=10).fit(GOLD)
+    parser.card_["columns"] = ["upos", "xpos", "lemma"]
+    return parser
+
+
+@pytest.fixture(scope="module")
+def whole(parser) -> Pipeline:
+    words = [
+        Tokenizer(learner=LEARNER, bits=10).fit(GOLD * 5),
+        MorphTagger(learner=LEARNER, bits=12).fit(GOLD),
+        Lemmatizer(learner=LEARNER, bits=10).fit(GOLD),
+    ]
+    return Pipeline([*words, parser])
+
+
+def columns(sentences):
+    return [[token[:7] for token in sentence] for sentence in sentences]
+
+
+def test_annotates_words_with_tags_lemmas_and_trees(taggers, parser):
+    lemmas = {token.form.lower(): token.lemma for sentence in GOLD for token in sentence}
+    assert columns(Pipeline([*taggers, parser], lemmas=lemmas).annotate(WORDS)) == columns(GOLD)
+
+
+def test_keeps_the_annotation_that_is_there(taggers, parser):
+    tagged = WORDS[0].with_column("upos", ["X", "Y", "Z"])
+    all_of_it = tagged.with_column("xpos", ["x", "y", "z"]).with_column("lemma", ["d", "b", "p"])
+    all_of_it = all_of_it.with_tree([0, 1, 1], ["root", "dep", "dep"])
+    found = Pipeline([*taggers, parser], lemmas={}).annotate([tagged, all_of_it, WORDS[1], Sentence(())])
+    assert found[0].column("upos") == ("X", "Y", "Z")
+    assert found[0].column("xpos") == ("NNS", "VBD", ".")
+    assert None not in found[0].column("head")
+    assert found[1] == all_of_it
+    assert found[2].column("upos") == ("NOUN", "VERB", "PUNCT")
+    assert found[3] == Sentence(())
+
+
+def test_leaves_lemmas_and_trees_alone_without_a_table_and_a_parser(taggers):
+    [found] = Pipeline(taggers).annotate(WORDS[:1])
+    assert found.column("lemma") == ("_", "_", "_")
+    assert found.column("head") == (None, None, None)
+
+
+def test_takes_lists_of_words(taggers):
+    assert Pipeline(taggers).annotate([["Dogs", "barked"]])[0].column("upos") == ("NOUN", "VERB")
+    with pytest.raises(ConfigError, match="is not a sentence"):
+        Pipeline(taggers).annotate(["Dogs barked"])
+
+
+def test_the_order_of_components_is_checked(taggers, parser):
+    with pytest.raises(ConfigError, match=r"DependencyParser needs upos, which Tagger gives"):
+        Pipeline([parser, taggers[0]])
+    with pytest.raises(ConfigError, match=r"both give upos"):
+        Pipeline([taggers[0], taggers[0]])
+    assert Pipeline([taggers[0], parser]).expects == ("xpos", "lemma")
+    with pytest.raises(treewright.NotFittedError):
+        Pipeline([Tagger()])
+
+
+def test_words_that_lack_what_a_component_was_trained_with_are_warned_of(taggers, parser):
+    with pytest.warns(UserWarning, match=r"no upos and no xpos and no lemmas"):
+        Pipeline([parser]).annotate(WORDS)
+
+
+def test_from_raw_text_to_trees(whole):
+    text = " Dogs barked.\n\nCats slept. Dogs slept.\n"
+    document = whole(text)
+    assert columns(s.sentence for s in document)[:2] == columns(GOLD)
+    assert document.text == text
+    assert [s.text for s in document] == ["Dogs barked.", "Cats slept.", "Dogs slept."]
+    assert [text[s.start : s.end] for s in document] == [s.text for s in document]
+    assert [[text[t.start : t.end] for t in s.tokens] for s in document] == [
+        [t.form for t in s.tokens] for s in document
+    ]
+    assert document.sentences[0].dependencies[0] == ("Dogs", "nsubj", "barked")
+    assert document.sentences[0].dependencies[1].head == "ROOT"
+    assert document.sentences[0].constituents is document.sentences[0].amr is None
+
+
+def test_a_document_as_conllu_json_and_page(whole, tmp_path):
+    document = whole("Dogs barked. Cats slept.")
+    assert document.to_conllu().count("# sent_id = ") == 2
+    plain = document.to_json()
+    assert plain["sentences"][1]["words"][0] == {
+        "id": 1, "form": "Cats", "lemma": "cat", "upos": "NOUN", "xpos": "NNS", "head": 2, "deprel": "nsubj",
+    }  # fmt: skip
+    assert (plain["sentences"][1]["start"], plain["sentences"][1]["end"]) == (13, 24)
+    document.show(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 2
+    assert "<h2>Cats slept.</h2>" in page
+
+
+def test_one_model_file_holds_all_components(whole, tmp_path):
+    whole.card["name"] = "toy"
+    path = whole.save(tmp_path / "whole.tw")
+    again = treewright.load(path)
+    assert isinstance(again, Pipeline)
+    assert again.card["name"] == "toy"
+    assert again("Dogs barked.").to_conllu() == whole("Dogs barked.").to_conllu()
+    assert again.save(tmp_path / "again.tw").read_bytes() == path.read_bytes()
+    with pytest.raises(ModelError, match="pipeline"):
+        Tagger.load(path)
+
+
+def test_a_pipeline_without_a_tokenizer_takes_no_text(taggers):
+    with pytest.raises(ConfigError, match="no tokenizer"):
+        Pipeline(taggers)("Dogs barked.")
+
+
+def test_threads_and_pieces_change_nothing(whole):
+    text = "Dogs barked. Cats slept.\n\n" * 20
+    alone = whole(text).to_conllu()
+    assert whole(text, jobs=3).to_conllu() == alone
+    pieces = Pipeline(whole.components).stream(iter(text))
+    assert "".join(map(treewright.corpora.format_conllu, pieces)) == alone
+
+
+def test_models_can_be_kept_by_another_model(taggers, parser):
+    row = Pipeline(taggers, parser, {})
+    again = Pipeline.from_models(row.models(), {})
+    assert again.annotate(WORDS) == row.annotate(WORDS)
+    assert [type(each) for each in again.taggers] == [Tagger, Tagger]
+    assert type(again.parser) is DependencyParser
+    assert Pipeline.from_models(Pipeline(taggers).models()).parser is None

@@ -1,0 +1,103 @@
+"""One training for all components: what a treebank lacks is left out, and an interrupted training goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dependency.helpers import SMALL
+from tests.text.bank import treebank
+from treewright.corpora import Sentence
+from treewright.dependency import DependencyParser
+from treewright.errors import ConfigError, CorpusError
+from treewright.pipeline import PipelineTrainer
+from treewright.pipeline.training import evaluate_raw
+from treewright.text import Lemmatizer, MorphTagger, Tokenizer
+
+pytestmark = pytest.mark.jit  # all components learn several times
+
+LEARNER = {"name": "supervised", "passes": 3}
+
+
+def trainer(**settings) -> PipelineTrainer:
+    return PipelineTrainer(
+        Tokenizer(learner=LEARNER, bits=12),
+        MorphTagger(learner=LEARNER, bits=14),
+        Lemmatizer(learner=LEARNER, bits=10),
+        DependencyParser("arc-standard", features=SMALL, learner=LEARNER, bits=12),
+        **{"folds": 2, **settings},
+    )
+
+
+def blank(*columns):
+    bank = treebank()
+    for column in columns:
+        bank = [s.with_column(column, ["_"] * len(s)) for s in bank]
+    return bank
+
+
+@pytest.fixture(scope="module")
+def stages():
+    return []
+
+
+@pytest.fixture(scope="module")
+def trained(stages):
+    return trainer(stage=lambda name, text: stages.append((name, text))).train(treebank(), treebank())
+
+
+def test_every_component_learns(trained, stages):
+    assert trained.gives == ("words", "upos", "xpos", "feats", "lemma", "dependency")
+    assert trained.expects == ()
+    names = [name for name, _ in stages]
+    assert names == ["tokenizer", "tagger", "lemmatizer", "jackknife", "jackknife", "parser"]
+    assert "1,120" in stages[-1][1]  # twice the words of the treebank
+    scores = evaluate_raw(trained, treebank())
+    assert scores["Words"].f1 == scores["AllTags"].f1 == scores["Lemmas"].f1 == 1.0
+    assert scores["LAS"].f1 > 0.9
+    assert trained.card["scores"]["dev LAS"] == scores["LAS"].f1
+
+
+@pytest.mark.parametrize(
+    ("bank", "left_out", "gives"),
+    [
+        (lambda: blank("misc"), "tokenizer", ("upos", "xpos", "feats", "lemma", "dependency")),
+        (lambda: blank("xpos", "feats"), None, ("words", "upos", "lemma", "dependency")),
+        (lambda: blank("upos", "xpos", "feats"), "tagger", ("words", "lemma", "dependency")),
+        (lambda: blank("lemma"), "lemmatizer", ("words", "upos", "xpos", "feats", "dependency")),
+        (
+            lambda: [Sentence(tuple(t._replace(head=None) for t in s), s.comments, s.extras) for s in treebank()],
+            "parser",
+            ("words", "upos", "xpos", "feats", "lemma"),
+        ),
+    ],
+)
+def test_what_the_treebank_lacks_is_left_out_and_said(bank, left_out, gives):
+    said = []
+    found = trainer(folds=1, stage=lambda name, text: said.append((name, text))).train(bank())
+    assert found.gives == gives
+    assert [name for name, text in said if text.startswith("left out")] == ([left_out] if left_out else [])
+
+
+def test_words_alone_are_not_enough():
+    with pytest.raises(CorpusError, match="nothing to learn"):
+        trainer().train([Sentence.from_words(["a", "dog"])])
+
+
+def test_an_interrupted_training_goes_on(tmp_path, trained):
+    class Stop(Exception):
+        pass
+
+    def stop(name, text):
+        if name == "lemmatizer":
+            raise Stop
+
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(Stop):
+        trainer(checkpoint=folder, stage=stop).train(treebank(), treebank())
+    said = []
+    again = trainer(checkpoint=folder, resume=True, stage=lambda *what: said.append(what)).train(treebank(), treebank())
+    assert said[:2] == [("tokenizer", "from the checkpoint"), ("tagger", "from the checkpoint")]
+    text = "The dogs saw the birds."
+    assert again(text).to_conllu() == trained(text).to_conllu()
+    with pytest.raises(ConfigError, match="other data"):
+        trainer(checkpoint=folder, resume=True).train(treebank()[:10])

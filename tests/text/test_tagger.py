@@ -1,0 +1,52 @@
+"""Tags and lemmas: columns that a treebank lacks are left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.text.bank import treebank
+from treewright.corpora import Sentence
+from treewright.errors import ConfigError, CorpusError
+from treewright.text import Lemmatizer, MorphTagger
+
+LEARNER = {"name": "exploration", "passes": 3}
+
+
+def without(column):
+    return [s.with_column(column, ["_"] * len(s)) for s in treebank()]
+
+
+@pytest.mark.parametrize("left_out", ["upos", "xpos", "feats", None])
+def test_it_learns_the_columns_that_there_are(left_out):
+    bank = treebank() if left_out is None else without(left_out)
+    tagger = MorphTagger(learner=LEARNER, bits=14).fit(bank)
+    assert tagger.columns_ == tuple(c for c in ("upos", "xpos", "feats") if c != left_out)
+    assert tagger.gives() == tagger.columns_
+    assert tagger.predict([Sentence.from_words(s.forms) for s in bank[:5]])[0].column("feats") == bank[0].column(
+        "feats"
+    )
+    assert tagger.evaluate(bank).accuracy == 1.0
+
+
+def test_columns_that_are_empty_or_unknown_are_named():
+    with pytest.raises(CorpusError, match="xpos"):
+        MorphTagger("xpos").fit(without("xpos"))
+    with pytest.raises(ConfigError, match="lemma"):
+        MorphTagger("upos,lemma").fit(treebank())
+    with pytest.raises(CorpusError, match="lemma"):
+        Lemmatizer().fit(without("lemma"))
+
+
+def test_lemmas_of_known_and_of_new_words():
+    lemmatizer = Lemmatizer(learner=LEARNER, bits=12).fit(treebank())
+    assert lemmatizer.needs() == ("words", "upos", "xpos", "feats")
+    assert lemmatizer.evaluate(treebank()).accuracy == 1.0
+    new = treebank()[0]
+    new = Sentence(tuple(t._replace(form="goats", lemma="_") if t.upos == "NOUN" else t for t in new))
+    assert lemmatizer.predict([new])[0].tokens[1].lemma == "goat"
+
+
+def test_the_lexicon_comes_before_the_policy():
+    lemmatizer = Lemmatizer(learner=LEARNER, bits=12).fit(treebank())
+    assert lemmatizer.lemmas_.lexicon["children\tNOUN\tNNS\tNumber=Plur"] == "child"
+    assert lemmatizer.predict(treebank()[-2:])[0].column("lemma") == treebank()[-2].column("lemma")

@@ -1,0 +1,42 @@
+"""One training at a time for one model file: two would share a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from treewright.errors import ConfigError
+
+fcntl: Any = None
+with suppress(ImportError):  # Windows has no such thing
+    fcntl = import_module("fcntl")
+
+__all__ = ["locked"]
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Hold the lock of a model file that is being made. It ends with the process, however that ends.
+
+    Raises:
+        ConfigError: if another process holds it.
+    """
+    if fcntl is None:
+        yield
+        return
+    path = out.with_name(out.name + ".lock")
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(
+                f"{out}: another training is making this model right now; wait for it, or choose another --out"
+            ) from None
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,108 @@
+"""Pipelines on the command line: every layer of annotation, from raw text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treewright.cli.console import make_table
+from treewright.cli.tasks.base import Task, page, percent
+from treewright.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from treewright.corpora import Sentence
+
+__all__ = ["PipelineTask", "score_table"]
+
+
+class PipelineTask(Task):
+    """Tokens, sentences, tags, lemmas, trees and graphs."""
+
+    name = annotates = "pipeline"
+    help = "Train every component that a treebank has the annotation for: see treewright train pipeline --help."
+    score_name = "LAS"
+    formats = ("conllu", "json", "text", "html", "ptb", "penman")
+    keeps_format = False
+
+    def estimator(self) -> type[Any]:
+        """The class of pipelines."""
+        from treewright.pipeline import Pipeline
+
+        return Pipeline
+
+    @property
+    def options(self) -> list[Any]:
+        """None: a pipeline has the settings of its components."""
+        return []
+
+    def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        """Annotate sentences that are divided into words."""
+        annotated: list[Sentence] = estimator.annotate(sentences, jobs=jobs)
+        return annotated
+
+    def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
+        """Accept everything: the measures say what is missing."""
+
+    def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
+        """CoNLL-U, JSON, drawings, or one of the layers that CoNLL-U does not hold."""
+        from treewright.corpora import format_amr, format_conllu, format_ptb
+        from treewright.pipeline import Analysis
+
+        needed = {"ptb": "constituency", "penman": "amr"}.get(format)
+        if needed is not None and needed not in estimator.gives:
+            raise ConfigError(
+                f"this model gives no {needed} layer and cannot write {format}; it gives: {', '.join(estimator.gives)}"
+            )
+        match format:
+            case "conllu":
+                return format_conllu
+            case "json":
+                return lambda sentence: json.dumps(Analysis(sentence).to_json(), ensure_ascii=False) + "\n"
+            case "ptb":
+                return format_ptb
+            case "penman":
+                return format_amr
+            case "html":
+                return lambda s: "".join(f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings())
+        return lambda sentence: _as_text(Analysis(sentence), width)
+
+    def frame(self, format: str) -> tuple[str, str]:
+        """An HTML page around the drawings."""
+        return page("Analysis") if format == "html" else ("", "")
+
+    def score(
+        self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
+    ) -> tuple[dict[str, Any], list[RenderableType]]:
+        """The measures of CoNLL 2018, here of words that are given."""
+        from treewright.metrics.conll18 import score_raw_text
+
+        scores = score_raw_text(gold, parsed)
+        return {name: score.as_dict() for name, score in scores.items()}, [score_table(scores)]
+
+
+def score_table(scores: dict[str, Any]) -> RenderableType:
+    """The measures of CoNLL 2018 as a table."""
+    rows = [
+        (name, percent(s.f1), percent(s.precision), percent(s.recall), percent(s.accuracy), f"{s.gold:,}")
+        for name, s in scores.items()
+    ]
+    return make_table(None, ("measure", "F1", "precision", "recall", "aligned words", "gold"), rows)
+
+
+def _as_text(analysis: Any, width: int | None) -> str:
+    """A sentence for people: its text, a line for each word, and what other layers there are."""
+    from treewright.reports import dependency_text
+
+    parts = [analysis.text]
+    if analysis.dependencies is not None:
+        parts.append(dependency_text(analysis.sentence, width=width) if width else dependency_text(analysis.sentence))
+    else:
+        parts += [f"  {t.form}\t{t.lemma}\t{t.upos}\t{t.xpos}\t{t.feats}" for t in analysis.sentence]
+    if analysis.constituents is not None:
+        parts.append(str(analysis.constituents))
+    if analysis.amr is not None:
+        parts.append(analysis.amr.to_penman())
+    return "\n".join(part.rstrip("\n") for part in parts) + "\n\n"

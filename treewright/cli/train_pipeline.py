@@ -1,0 +1,145 @@
+"""``treewright train pipeline``: every component that a treebank has the annotation for, in one command."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treewright.cli.console import Bar, print_json, size_text, stdout
+from treewright.cli.locking import locked
+from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.output import check_out
+from treewright.cli.streams import load
+from treewright.cli.tasks.base import percent
+from treewright.cli.tasks.pipeline import score_table
+from treewright.errors import ConfigError
+
+if TYPE_CHECKING:
+    from treewright.learners import Pass
+
+__all__ = ["train_pipeline"]
+
+
+def train_pipeline(
+    train: Annotated[Path, typer.Argument(help="The treebank to learn from.", metavar="TRAIN")],
+    dev: Annotated[Path | None, typer.Option("--dev", help="A treebank to choose by, and to score.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes.")] = Path("model.tw"),
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", help="Leave out a component: tokenizer, tagger, lemmatizer or parser."),
+    ] = None,
+    folds: Annotated[
+        int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
+    ] = 5,
+    mode: Annotated[str, typer.Option(help="The parser's transitions: accurate or fast.")] = "accurate",
+    features: Annotated[str, typer.Option(help="What the parser looks at: rich or basic.")] = "rich",
+    passes: Annotated[
+        int | None, typer.Option("--passes", "-n", help="Passes of each component.", min=1, show_default="its own")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The seed of all random numbers.", min=0)] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on after the last stage that was finished.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Train a pipeline on a treebank: tokenizer, tagger, lemmatizer and dependency parser, in one model file.
+
+    A component is left out where the treebank lacks what it learns from: words without
+    spaces between them, tags, lemmas, or trees. The parser learns from gold and from
+    predicted tags. After Ctrl-C, the same command with --resume goes on.
+
+    Examples:
+      treewright train pipeline train.conllu --dev dev.conllu --out language.tw
+      treewright parse language.tw text.txt > analysis.conllu
+      treewright evaluate language.tw test.conllu --raw
+    """
+    check_out(out)
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    shown = not (quiet or as_json)
+    if resume and out.exists() and not checkpoint.exists():
+        note(f"{out} is finished: there is nothing to resume. Without --resume it is trained again")
+        return
+    corpus = load(str(train), "conllu", shown=shown)
+    dev_corpus = None if dev is None else load(str(dev), "conllu", shown=shown)
+    started = time.perf_counter()
+    with warnings.catch_warnings(), locked(out), Bar(shown=shown) as bar:
+        if quiet:
+            warnings.simplefilter("ignore")
+        watch = _Watch(bar, shown, as_json)
+        trainer = _trainer(set(without or ()), mode, features, passes, seed)
+        trainer.folds, trainer.jobs, trainer.checkpoint, trainer.resume = folds, jobs, checkpoint, resume
+        trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
+        try:
+            pipeline = trainer.train(corpus, dev_corpus)
+        except KeyboardInterrupt:
+            bar.hide()
+            note(
+                f"interrupted; the stages that are finished are in {checkpoint}. The same command with --resume goes on"
+            )
+            raise typer.Exit(INTERRUPTED) from None
+        pipeline.save(out)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json({"event": "done", "model": str(out), "seconds": seconds, "card": pipeline.card})
+    elif not quiet:
+        console = stdout()
+        if dev_corpus is not None and pipeline.tokenizer is not None:
+            from treewright.pipeline.training import evaluate_raw
+
+            console.print("\nFrom the raw text of the development data:\n")
+            console.print(score_table(evaluate_raw(pipeline, dev_corpus, jobs=jobs)))
+        console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
+
+
+def _trainer(without: set[str], mode: str, features: str, passes: int | None, seed: int) -> Any:
+    from treewright.dependency import DependencyParser
+    from treewright.pipeline import PipelineTrainer
+    from treewright.text import Lemmatizer, MorphTagger, Tokenizer
+
+    learner: Any = {"name": "exploration", **({} if passes is None else {"passes": passes})}
+    makers: dict[str, Callable[[], Any]] = {
+        "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
+        "tagger": lambda: MorphTagger(learner=learner, seed=seed),
+        "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
+        "parser": lambda: DependencyParser(learner=learner, mode=mode, features=features, seed=seed),
+    }
+    for name in without - makers.keys():
+        raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")
+    components: dict[str, Any] = {name: None if name in without else make() for name, make in makers.items()}
+    return PipelineTrainer(**components)
+
+
+class _Watch:
+    """Tells of stages and passes."""
+
+    def __init__(self, bar: Bar, shown: bool, as_json: bool) -> None:
+        self._bar, self._shown, self._as_json, self._stage = bar, shown, as_json, ""
+
+    def stage(self, name: str, text: str) -> None:
+        """Report that a stage begins."""
+        self._stage = name
+        self._bar.hide()
+        if self._as_json:
+            print_json({"event": "stage", "stage": name, "text": text})
+        elif self._shown:
+            stdout().print(f"{name}: {text}", markup=False)
+
+    def report(self, row: Pass) -> None:
+        """Report a pass."""
+        self._bar.hide()
+        if self._as_json:
+            print_json({"event": "pass", "stage": self._stage, "pass": row.iteration, "score": row.score})
+        elif self._shown:
+            score = "" if row.score is None else f"  dev {percent(row.score)}{' ★' if row.best else ''}"
+            stdout().print(f"  pass {row.iteration}  loss {row.loss:.4f}{score}  {row.seconds:.1f} s", markup=False)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Move the bar of the stage."""
+        self._bar.update(f"{self._stage}: {stage}", done, max(total, 1))

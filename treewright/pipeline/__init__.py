@@ -1,0 +1,7 @@
+"""From raw text to every layer of annotation: components that run in sequence, and the documents that they make."""
+
+from treewright.pipeline.document import Analysis, Document
+from treewright.pipeline.pipeline import Pipeline
+from treewright.pipeline.training import PipelineTrainer, train_pipeline
+
+__all__ = ["Analysis", "Document", "Pipeline", "PipelineTrainer", "train_pipeline"]

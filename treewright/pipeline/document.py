@@ -1,0 +1,202 @@
+"""Documents: a text with the analysis of its sentences."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treewright.corpora import Sentence, format_conllu
+from treewright.corpora.files import text_writer
+from treewright.text.raw import raw_text, surface_tokens
+
+if TYPE_CHECKING:
+    from treewright.corpora import Graph, Tree
+
+__all__ = ["Analysis", "Dependency", "Document", "Span"]
+
+_RANGE = re.compile(r"(?:^|\|)TokenRange=(\d+):(\d+)(?:\||$)")
+_COLUMNS = ("lemma", "upos", "xpos", "feats")
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{margin:1rem;font-family:sans-serif}}
+figure{{margin:0 0 1rem;overflow-x:auto}}pre{{overflow-x:auto}}h2{{font-size:1rem;margin-top:2rem}}</style>
+</head>
+<body>
+"""
+
+
+class Dependency(NamedTuple):
+    """An arc of a dependency tree: a word, its relation, and its head (``ROOT`` for the word that has none)."""
+
+    word: str
+    relation: str
+    head: str
+
+
+class Span(NamedTuple):
+    """A token of the text: where it begins and ends, in characters, and its words, from ``first`` to ``last``."""
+
+    form: str
+    start: int | None
+    end: int | None
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A sentence with all its layers. ``sentence`` has the words with their columns."""
+
+    sentence: Sentence
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the sentence, with a single space for any white space in it."""
+        for comment in self.sentence.comments:
+            if comment.startswith("# text = "):
+                return comment.removeprefix("# text = ")
+        return " ".join(raw_text([self.sentence]).split())
+
+    @cached_property
+    def tokens(self) -> tuple[Span, ...]:
+        """The tokens of the text; a multiword token such as *don't* has several words."""
+        misc = {number: token.misc for number, token in enumerate(self.sentence.tokens, 1)}
+        for before, row in self.sentence.extras:
+            if "-" in row.partition("\t")[0]:
+                misc[before + 1] = row.split("\t")[9]
+        spans = []
+        for token in surface_tokens(self.sentence):
+            found = _RANGE.search(misc[token.first])
+            start, end = (int(found[1]), int(found[2])) if found else (None, None)
+            spans.append(Span(token.form, start, end, token.first, token.last))
+        return tuple(spans)
+
+    @property
+    def start(self) -> int | None:
+        """The place of the first character in the text; None where the words did not come from a text."""
+        return self.tokens[0].start if self.tokens else None
+
+    @property
+    def end(self) -> int | None:
+        """The place after the last character."""
+        return self.tokens[-1].end if self.tokens else None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words."""
+        return self.sentence.forms
+
+    @property
+    def dependencies(self) -> list[Dependency] | None:
+        """The arcs of the dependency tree, one for each word; None where there is no tree."""
+        forms = ("ROOT", *self.sentence.forms)
+        if any(token.head is None for token in self.sentence):
+            return None
+        return [Dependency(token.form, token.deprel, forms[token.head or 0]) for token in self.sentence]
+
+    @property
+    def constituents(self) -> Tree | None:
+        """The constituency tree."""
+        return self.sentence.tree
+
+    @property
+    def amr(self) -> Graph | None:
+        """The meaning graph."""
+        return self.sentence.graph
+
+    def to_conllu(self) -> str:
+        """Return the sentence as CoNLL-U, which holds all layers but constituents and AMR."""
+        return format_conllu(self.sentence)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        words = []
+        for number, token in enumerate(self.sentence.tokens, 1):
+            word: dict[str, Any] = {"id": number, "form": token.form}
+            word |= {name: value for name in _COLUMNS if (value := getattr(token, name)) != "_"}
+            if token.head is not None:
+                word |= {"head": token.head, "deprel": token.deprel}
+            words.append(word)
+        found: dict[str, Any] = {"text": self.text, "start": self.start, "end": self.end}
+        found |= {"tokens": [token._asdict() for token in self.tokens], "words": words}
+        if self.constituents is not None:
+            found["constituents"] = str(self.constituents)
+        if self.amr is not None:
+            found["amr"] = self.amr.to_penman()
+        return found
+
+    def drawings(self) -> Iterator[str]:
+        """Yield an SVG drawing for each of the layers that the sentence has."""
+        from treewright.reports import amr_svg, constituency_svg, dependency_svg
+
+        if self.dependencies is not None:
+            yield dependency_svg(self.sentence)
+        if self.constituents is not None:
+            yield constituency_svg(self.sentence)
+        if self.amr is not None:
+            yield amr_svg(self.sentence)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Document:
+    """A text and the analysis of its sentences, as a :class:`~treewright.pipeline.Pipeline` returns it.
+
+    Iteration yields the sentences.
+    """
+
+    def __init__(self, sentences: Sequence[Sentence], text: str | None = None) -> None:
+        self.sentences = tuple(map(Analysis, sentences))
+        self.text = raw_text(sentences) if text is None else text
+        """The text, character by character as it was given."""
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[Analysis]:
+        return iter(self.sentences)
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= 40 else self.text[:40] + "…"
+        return f"Document({text!r}, sentences={len(self)})"
+
+    def to_conllu(self) -> str:
+        """Return all sentences as CoNLL-U.
+
+        The last column has the white space between tokens, so that the text can be restored
+        (:func:`treewright.text.raw.raw_text`), and the place of each token.
+        """
+        return "".join(sentence.to_conllu() for sentence in self.sentences)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values, for :func:`json.dumps`."""
+        return {"text": self.text, "sentences": [sentence.to_json() for sentence in self.sentences]}
+
+    def to_html(self) -> str:
+        """Return a page with a drawing of each layer of each sentence."""
+        parts = [_PAGE.format(title=html.escape(self.text[:60]))]
+        for sentence in self.sentences:
+            parts.append(f"<h2>{html.escape(sentence.text)}</h2>\n")
+            parts += [f"<figure>\n{drawing}\n</figure>\n" for drawing in sentence.drawings()]
+        return "".join([*parts, "</body>\n</html>\n"])
+
+    def show(self, path: str | os.PathLike[str]) -> None:
+        """Write a page with all drawings to a file, or with the suffix ``.json`` or ``.conllu`` that format."""
+        suffix = os.path.splitext(os.fspath(path))[1].lower()
+        content = {
+            ".json": lambda: json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n",
+            ".conllu": self.to_conllu,
+        }.get(suffix, self.to_html)
+        with text_writer(path) as write:
+            write(content())

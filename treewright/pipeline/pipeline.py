@@ -1,0 +1,272 @@
+"""Pipelines: components that each add a layer of annotation, in one object and in one model file."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from treewright.corpora import Sentence
+from treewright.corpora.lemmas import learn_lemmas, with_lemmas
+from treewright.errors import ConfigError, ModelError
+from treewright.estimators import (
+    Corpus,
+    Estimator,
+    as_sentence,
+    batches,
+    estimator_class,
+    estimator_names,
+    read_corpus,
+)
+from treewright.models import ModelFile, library_versions, read_model, write_model
+from treewright.pipeline.document import Document
+from treewright.search.compiling import at_once
+from treewright.settings import Setting, whole_number
+from treewright.text import Tokenizer
+
+__all__ = ["LAYERS", "Pipeline", "missing_layers"]
+
+#: the layers of annotation, in the order in which they are made; the last three are trees and graphs
+LAYERS = ("text", "words", "upos", "xpos", "feats", "lemma", "dependency", "constituency", "amr")
+_STRUCTURES = {"dependency", "constituency", "amr"}
+
+_BATCH = 20_000  # words
+
+
+class Pipeline:
+    """Components that run in sequence: each adds the layers that it gives to sentences that lack them.
+
+    Args:
+        components: estimators that have learned: a :class:`~treewright.text.Tokenizer`, taggers, a
+            :class:`~treewright.text.Lemmatizer`, parsers. A component must come after those that give what it needs.
+        parser: a component that comes after all of these.
+        lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words that have none when trees
+            are built; None leaves them as they are.
+
+    ``pipeline(text)`` returns a :class:`~treewright.pipeline.Document`. Sentences keep the annotation that they have,
+    so the same pipeline serves raw text, words, tagged words and trees.
+    """
+
+    task: ClassVar[str] = "pipeline"
+    settings: ClassVar[tuple[Setting, ...]] = ()
+    """None: its components have settings."""
+
+    def __init__(
+        self,
+        components: Sequence[Estimator[Any]],
+        parser: Estimator[Any] | None = None,
+        lemmas: Mapping[str, str] | None = None,
+    ) -> None:
+        self.components = (*components, *(() if parser is None else (parser,)))
+        self.lemmas = lemmas
+        self.card: dict[str, Any] = {}
+        """What is known of the whole: where it comes from, and its scores."""
+        self._check()
+
+    def _check(self) -> None:
+        given: dict[str, str] = {}
+        later = {layer: each for each in self.components for layer in each.gives()}
+        for component in self.components:
+            name = type(component).__name__
+            component._check_fitted()
+            for layer in component.gives():
+                if layer in given:
+                    raise ConfigError(f"{given[layer]} and {name} both give {_called(layer)}; leave one out")
+            for layer in component.needs():
+                giver = later.get(layer)
+                if layer not in given and giver is not None and giver is not component:
+                    raise ConfigError(
+                        f"{name} needs {_called(layer)}, which {type(giver).__name__} gives: put that before it"
+                    )
+            given |= dict.fromkeys(component.gives(), name)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The layers that the components give, in order."""
+        return tuple(layer for component in self.components for layer in component.gives())
+
+    @property
+    def expects(self) -> tuple[str, ...]:
+        """The layers that components need and no component gives: the input should have them."""
+        needed = {layer for component in self.components for layer in component.needs()}
+        given = {"text", "words", *self.gives, *(() if self.lemmas is None else ("lemma",))}
+        return tuple(layer for layer in LAYERS if layer in needed - given)
+
+    @property
+    def taggers(self) -> tuple[Estimator[Any], ...]:
+        """The taggers that fill one column each."""
+        return tuple(component for component in self.components if component.annotates == "tagging")
+
+    @property
+    def parser(self) -> Estimator[Any] | None:
+        """The component that makes dependency trees; None where there is none."""
+        return next((component for component in self.components if component.annotates == "dependency"), None)
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The component that divides text into words; None where there is none."""
+        return next((component for component in self.components if isinstance(component, Tokenizer)), None)
+
+    def __repr__(self) -> str:
+        return f"Pipeline([{', '.join(type(component).__name__ for component in self.components)}])"
+
+    # ---- annotating
+
+    def __call__(self, text: str | Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Document:
+        """Analyse a text, or sentences that are divided into words already."""
+        if isinstance(text, str):
+            return Document(list(self.stream([text], jobs=jobs)), text)
+        return Document(self.annotate(list(text), jobs=jobs))
+
+    def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
+        """Yield the analysed sentences of a text that comes in pieces, such as the lines of a file with their ends.
+
+        Memory does not grow with the text. Blank lines end a sentence; with ``lines``, so does every line end.
+        """
+        tokenizer = self.tokenizer
+        if tokenizer is None:
+            raise ConfigError(
+                "this pipeline has no tokenizer and cannot take raw text: give sentences as lists of words, such as "
+                '[["she", "can", "see"]]'
+            )
+        for batch in batches(tokenizer.stream(pieces, lines=lines, jobs=jobs), _BATCH, as_sentence):
+            yield from self._annotated(batch, jobs)
+
+    def annotate(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
+        """Return the sentences with the layers that they lack; a sentence may be a list of words."""
+        jobs = whole_number("jobs", jobs, 1)
+        return [done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)]
+
+    def _annotated(self, sentences: list[Sentence], jobs: int) -> list[Sentence]:
+        lacking = [layer for layer in missing_layers(self.expects, sentences) if layer != "feats"]
+        if lacking:
+            warnings.warn(
+                f"the words have no {' and no '.join(map(_called, lacking))}, and a component was trained with them: "
+                "what it makes of such words is poor",
+                stacklevel=3,
+            )
+        words, rest = self._parted()
+        with at_once(sum(len(sentence) for sentence in sentences)):
+            for component in words:
+                sentences = _where(sentences, component, jobs)
+            if self.lemmas is not None:
+                sentences = [with_lemmas(sentence, self.lemmas) for sentence in sentences]
+            for component in rest:
+                sentences = _where(sentences, component, jobs)
+        return sentences
+
+    def _parted(self) -> tuple[list[Estimator[Any]], list[Estimator[Any]]]:
+        """The components that annotate words, and those that build trees and graphs from them."""
+        words = [c for c in self.components if not set(c.gives()) & _STRUCTURES and not isinstance(c, Tokenizer)]
+        return words, [c for c in self.components if set(c.gives()) & _STRUCTURES]
+
+    # ---- as parts of other models
+
+    @classmethod
+    def learn(cls, treebank: Corpus, *, jobs: int = 1) -> Self:
+        """Learn a tagger for each column of tags that a treebank has, a table of lemmas, and a dependency parser.
+
+        :func:`~treewright.pipeline.train_pipeline` learns better components, and a tokenizer; this is quick.
+        """
+        sentences = read_corpus(treebank)
+        filled = [name for name in ("upos", "xpos", "feats") if not missing_layers([name], sentences)]
+        tagger: Any = estimator_class("tagging")
+        taggers = [tagger(column=column).fit(sentences, jobs=jobs) for column in filled]
+        parser = estimator_class("dependency")().fit(sentences, jobs=jobs)
+        return cls(taggers, parser, learn_lemmas(sentences))
+
+    @classmethod
+    def from_models(cls, models: Sequence[ModelFile], lemmas: Mapping[str, str] | None = None) -> Self:
+        """Make the pipeline whose :meth:`models` these are."""
+        return cls([estimator_class(model.task).from_model(model) for model in models], lemmas=lemmas)
+
+    def models(self) -> list[ModelFile]:
+        """Return the components as model files hold them: another model can keep them."""
+        return [component.to_model() for component in self.components]
+
+    # ---- the model file
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write all components to one file, whole or not at all."""
+        config: list[dict[str, Any]] = []
+        arrays: dict[str, Any] = {}
+        for number, component in enumerate(self.components):
+            model = component.to_model()
+            config.append({"task": model.task, **model.config})
+            arrays |= {f"{number}/{name}": array for name, array in model.arrays.items()}
+        card = {"libraries": library_versions(), **self.card, "components": [c.card_ for c in self.components]}
+        write_model(path, task=self.task, config={"components": config}, arrays=arrays, card=card)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a pipeline that :meth:`save` wrote; no code in the file is executed."""
+        return cls.from_model(read_model(path, expect_task=cls.task))
+
+    @classmethod
+    def from_model(cls, model: ModelFile) -> Self:
+        """Return the pipeline that a model file holds."""
+        card = dict(model.card)
+        try:
+            components = []
+            for number, own in enumerate(model.config["components"]):
+                if own["task"] not in estimator_names():
+                    raise ModelError(f"a component of this pipeline is for {own['task']!r}, which is not installed")
+                prefix = f"{number}/"
+                part = replace(
+                    model,
+                    task=own["task"],
+                    config={"params": own["params"], "learned": own["learned"]},
+                    arrays={n.removeprefix(prefix): a for n, a in model.arrays.items() if n.startswith(prefix)},
+                    card=card["components"][number],
+                )
+                components.append(estimator_class(own["task"]).from_model(part))
+        except (KeyError, TypeError, IndexError) as error:
+            raise ModelError(f"this is a model file, but not one of a pipeline ({error!r})") from error
+        pipeline = cls(components)
+        pipeline.card = {name: value for name, value in card.items() if name != "components"}
+        return pipeline
+
+
+def missing_layers(expected: Iterable[str], sentences: Sequence[Sentence]) -> list[str]:
+    """Return those of some layers that no word has; nothing where there are no words."""
+    if not any(map(len, sentences)):
+        return []
+    return [layer for layer in expected if all(_LACKS[layer](s) for s in sentences if len(s))]
+
+
+def _column(name: str) -> Callable[[Sentence], bool]:
+    return lambda sentence: all(value == "_" for value in sentence.column(name))
+
+
+_LACKS: dict[str, Callable[[Sentence], bool]] = {
+    **{name: _column(name) for name in ("upos", "xpos", "feats", "lemma")},
+    "dependency": lambda sentence: any(token.head is None for token in sentence),
+    "constituency": lambda sentence: sentence.tree is None,
+    "amr": lambda sentence: sentence.graph is None,
+}
+
+
+def _called(layer: str) -> str:
+    """What a layer is called in messages."""
+    return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
+
+
+def _where(sentences: list[Sentence], component: Estimator[Any], jobs: int) -> list[Sentence]:
+    """Annotate the sentences that lack all that a component gives; the others stay as they are."""
+    lacks = [_LACKS.get(layer, _always) for layer in component.gives()]
+    chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and all(each(sentence) for each in lacks)]
+    if len(chosen) == len(sentences):
+        return component.predict(sentences, jobs=jobs)
+    done = component.predict([sentences[k] for k in chosen], jobs=jobs)
+    found = list(sentences)
+    for k, sentence in zip(chosen, done, strict=True):
+        found[k] = sentence
+    return found
+
+
+def _always(sentence: Sentence) -> bool:
+    return True

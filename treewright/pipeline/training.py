@@ -1,0 +1,204 @@
+"""One training for every component of a pipeline, from a treebank.
+
+A component is left out where the treebank lacks what it learns from. The parser learns from each sentence twice: with
+the tags of the treebank, and with those of a tagger that has not seen the sentence (*jackknifing*), because it will
+meet predicted tags when it is used. Each component that is finished is kept in the checkpoint, so that a training that
+was interrupted goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treewright.corpora import Sentence, corpus_hash
+from treewright.dependency import DependencyParser
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.estimators import Corpus, Estimator, clone, read_corpus
+from treewright.metrics.conll18 import score_raw_text
+from treewright.pipeline.pipeline import Pipeline
+from treewright.text import Lemmatizer, MorphTagger, Tokenizer
+from treewright.text.raw import paragraphs, raw_text, surface_tokens
+
+if TYPE_CHECKING:
+    from treewright.learners import Pass
+
+__all__ = ["PipelineTrainer", "evaluate_raw", "train_pipeline"]
+
+_COLUMNS = ("upos", "xpos", "feats", "lemma")
+_PARSER_WEIGHTS = 2_500_000  # the largest ones: the others only make the file larger
+
+
+@dataclass
+class PipelineTrainer:
+    """The settings of a training: the components that have not learned yet, and how training is run and watched.
+
+    Args:
+        tokenizer, tagger, lemmatizer, parser: what learns; None leaves a component out.
+        folds: the number of parts of the treebank that are tagged by a tagger that learned from the others; 1: the
+            parser learns from gold tags only.
+        jobs: threads.
+        stage: called with the name of each stage and what there is to say of it.
+        report: called with each pass.
+        progress: called with (stage, done, total) all along.
+        checkpoint: a folder for what must survive an interruption.
+        resume: go on from what is there.
+    """
+
+    tokenizer: Tokenizer | None = field(default_factory=Tokenizer)
+    tagger: MorphTagger | None = field(default_factory=MorphTagger)
+    lemmatizer: Lemmatizer | None = field(default_factory=Lemmatizer)
+    parser: Estimator[Any] | None = field(default_factory=DependencyParser)
+    folds: int = 5
+    jobs: int = 1
+    stage: Callable[[str, str], None] | None = None
+    report: Callable[[Pass], None] | None = None
+    progress: Callable[[str, int, int], None] | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+
+    def train(self, corpus: Corpus, dev: Corpus | None = None) -> Pipeline:
+        """Train all components on a treebank; with ``dev``, each keeps the pass that is best there."""
+        sentences = read_corpus(corpus)
+        if not any(map(len, sentences)):
+            raise CorpusError("there is nothing to learn from: no words", path=sentences[0].path)
+        dev_sentences = None if dev is None else read_corpus(dev)
+        corpora = {"train": corpus_hash(sentences)}
+        if dev_sentences is not None:
+            corpora["dev"] = corpus_hash(dev_sentences)
+        with self._checkpoint(corpora):
+            components = self._components(sentences, dev_sentences)
+        if not components:
+            raise CorpusError(
+                "there is nothing to learn: no SpaceAfter=No, no tags, no lemmas and no trees", path=sentences[0].path
+            )
+        pipeline = Pipeline(components)
+        pipeline.card = {"corpora": corpora}
+        if dev_sentences is not None and pipeline.tokenizer is not None:
+            scores = evaluate_raw(pipeline, dev_sentences, jobs=self.jobs)
+            pipeline.card["scores"] = {f"dev {name}": score.f1 for name, score in scores.items()}
+        return pipeline
+
+    def _components(self, sentences: list[Sentence], dev: list[Sentence] | None) -> list[Estimator[Any]]:
+        filled = [name for name in _COLUMNS if any(v != "_" for s in sentences for v in s.column(name))]
+        tags = [name for name in filled if name != "lemma"]
+        has_trees = all(token.head is not None for sentence in sentences for token in sentence)
+        components: list[Estimator[Any]] = []
+        if self._wanted("tokenizer", self.tokenizer, _has_spaces(sentences), "the treebank has no SpaceAfter=No"):
+            components.append(self._fitted("tokenizer", self.tokenizer, sentences, dev))
+        if self._wanted("tagger", self.tagger, bool(tags), "the treebank has no tags"):
+            components.append(self._fitted("tagger", self.tagger, sentences, dev))
+        if self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas"):
+            components.append(self._fitted("lemmatizer", self.lemmatizer, sentences, dev))
+        if self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
+            known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
+            both = [*sentences, *self._jackknifed(sentences, known)]
+            dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
+            parser = self._fitted("parser", self.parser, both, dev_found)
+            if isinstance(parser, DependencyParser):
+                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS)
+            parser.card_["columns"] = [name for name in filled if name in known.gives]
+            components.append(parser)
+        return components
+
+    def _wanted(self, name: str, component: Any, possible: bool, why: str) -> bool:
+        if component is not None and not possible:
+            self._say(name, f"left out: {why}")
+        return component is not None and possible
+
+    def _say(self, stage: str, text: str) -> None:
+        if self.stage is not None:
+            self.stage(stage, text)
+
+    def _fitted(self, name: str, component: Any, sentences: Sequence[Sentence], dev: Any) -> Estimator[Any]:
+        """The component after training, or from the checkpoint."""
+        path = None if self.checkpoint is None else self.checkpoint / f"{name}.tw"
+        if self.resume and path is not None and path.exists():
+            with suppress(ModelError):  # a damaged file is made again
+                found: Estimator[Any] = type(component).load(path)
+                self._say(name, "from the checkpoint")
+                return found
+        self._say(name, f"learns from {sum(map(len, sentences)):,} words")
+        fresh: Estimator[Any] = clone(component)
+        fresh.fit(
+            sentences,
+            dev,
+            jobs=self.jobs,
+            report=self.report,
+            progress=self.progress,
+            checkpoint=None if self.checkpoint is None else self.checkpoint / name,
+            resume=self.resume,
+        )
+        if path is not None:
+            fresh.save(path)
+        return fresh
+
+    def _jackknifed(self, sentences: list[Sentence], known: Pipeline) -> list[Sentence]:
+        """The sentences with tags of taggers that have not seen them, and with the lemmas that follow from them."""
+        if self.tagger is None or "upos" not in known.gives or self.folds < 2 or len(sentences) < 2 * self.folds:
+            return []
+        others = Pipeline([c for c in known.components if not isinstance(c, MorphTagger)])
+        bounds = [len(sentences) * k // self.folds for k in range(self.folds + 1)]
+        found: list[Sentence] = []
+        for number, (a, b) in enumerate(pairwise(bounds), 1):
+            self._say("jackknife", f"part {number} of {self.folds}")
+            tagger = clone(self.tagger).fit(sentences[:a] + sentences[b:], jobs=self.jobs, progress=self.progress)
+            tagged = tagger.predict([_words_and_tree(sentence) for sentence in sentences[a:b]], jobs=self.jobs)
+            found += others.annotate(tagged, jobs=self.jobs)
+        return found
+
+    @contextmanager
+    def _checkpoint(self, corpora: dict[str, str]) -> Iterator[None]:
+        """Note what the checkpoint belongs to; one of another training is removed, or is an error with ``resume``."""
+        if self.checkpoint is None:
+            yield
+            return
+        about = self.checkpoint / "pipeline.json"
+        mine = {"corpora": corpora, "components": [c and c.resolved_config() for c in self._all()], "folds": self.folds}
+        mine = json.loads(json.dumps(mine))
+        if about.exists():
+            if not self.resume:
+                shutil.rmtree(self.checkpoint)
+            elif json.loads(about.read_text()) != mine:
+                raise ConfigError(
+                    f"{self.checkpoint} belongs to a training with other data or settings: give the same ones, or "
+                    "train without resuming"
+                )
+        self.checkpoint.mkdir(parents=True, exist_ok=True)
+        about.write_text(json.dumps(mine))
+        yield
+
+    def _all(self) -> tuple[Any, ...]:
+        return self.tokenizer, self.tagger, self.lemmatizer, self.parser
+
+
+def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -> Pipeline:
+    """Train a pipeline on a treebank; the settings are those of :class:`PipelineTrainer`."""
+    return PipelineTrainer(**settings).train(corpus, dev)
+
+
+def evaluate_raw(pipeline: Pipeline, gold: Sequence[Sentence], *, jobs: int = 1) -> dict[str, Any]:
+    """Analyse the raw text of a treebank and score the result by the rules of CoNLL 2018.
+
+    Paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank that marks none
+    is one paragraph.
+    """
+    texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
+    return score_raw_text(gold, pipeline.stream(["\n\n".join(texts)], jobs=jobs))
+
+
+def _has_spaces(sentences: Sequence[Sentence]) -> bool:
+    """Whether any two tokens have no white space between them."""
+    return any(not token.after for sentence in sentences for token in list(surface_tokens(sentence))[:-1])
+
+
+def _words_and_tree(sentence: Sentence) -> Sentence:
+    """The sentence without tags and lemmas."""
+    tokens = tuple(t._replace(lemma="_", upos="_", xpos="_", feats="_") for t in sentence.tokens)
+    return Sentence(tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph)

@@ -1,0 +1,153 @@
+"""The base class of what fills columns by choosing one of the candidates of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from treewright.corpora import Sentence, corpus_hash
+from treewright.errors import CorpusError
+from treewright.estimators import Corpus, Estimator, Running, read_corpus
+from treewright.estimators.settings import BEAM, BITS, SEED
+from treewright.metrics import Comparison
+from treewright.policies import LinearPolicy
+from treewright.search import Packed
+from treewright.settings import Setting
+from treewright.text.scores import ColumnScores, compare_columns, score_columns
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
+
+__all__ = ["CHOICE_SETTINGS", "CandidateEstimator", "learn_choices", "usual_choices"]
+
+CHOICE_SETTINGS: tuple[Setting, ...] = (BITS, BEAM, SEED)
+
+
+def usual_choices(learner: Mapping[str, Any], passes: int, r: float) -> Mapping[str, Any]:
+    """What an imitation learner is given where it says nothing: AROW, and few passes, chosen on development data."""
+    from treewright.learners import Imitation, learner_rows
+
+    if learner["name"] not in learner_rows(Imitation):
+        return {}
+    return {"update": {"name": "arow", "r": r}, "passes": passes}
+
+
+def learn_choices(
+    estimator: Any, learner: Any, packed: Packed, dev: Packed | None, dev_hash: str, most: int, running: Running
+) -> tuple[LinearPolicy, list[Any]]:
+    """Train a policy for choices, and return it in 16 bits with its history.
+
+    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used.
+    """
+
+    from treewright.learners import train
+    from treewright.learners.checkpoints import Judge
+
+    def accuracy(policy: LinearPolicy) -> float:
+        assert dev is not None
+        decoded = policy.compressed(most).decode(dev, beam=estimator.beam, seed=estimator.seed, jobs=running["jobs"])
+        labels, _ = decoded.field("labels")
+        return float((labels == dev.arrays.gold).sum()) / max(1, len(labels))
+
+    trained = train(
+        learner,
+        packed,
+        bits=estimator.bits,
+        beam=estimator.beam,
+        seed=estimator.seed,
+        evaluate=None if dev is None else Judge(accuracy, dev_hash),
+        **running,
+    )
+    return trained.policy.compressed(most), trained.history
+
+
+class CandidateEstimator(Estimator[ColumnScores]):
+    """An estimator that chooses one of the candidates of each word, and so fills columns.
+
+    A subclass has ``_learn`` (labels and candidates from a treebank), ``_pack`` and ``_names``.
+    """
+
+    bits: int
+    beam: int
+    seed: int
+    policy_: LinearPolicy
+    columns_: tuple[str, ...]
+    """The columns that are filled."""
+
+    _most_weights: ClassVar[int] = 1_500_000
+    _usual_passes: ClassVar[int] = 3
+    _usual_r: ClassVar[float] = 30.0
+
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation, Structured
+
+        return (Imitation, Structured)
+
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return usual_choices(learner, self._usual_passes, self._usual_r)
+
+    def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        learner = self._make_learner()
+        sentences = read_corpus(corpus)
+        dev_sentences = None if dev is None else read_corpus(dev)
+        self._learn(sentences)
+        corpora = {"train": corpus_hash(sentences)}
+        packed_dev = None
+        if dev_sentences is not None:
+            corpora["dev"] = corpus_hash(dev_sentences)
+            packed_dev = self._pack(dev_sentences, gold=True)
+        self.policy_, self.history_ = learn_choices(
+            self,
+            learner,
+            self._pack(sentences, gold=True, learning=True),
+            packed_dev,
+            corpora.get("dev", ""),
+            self._most_weights,
+            running,
+        )
+        self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
+
+    def _learn(self, sentences: Sequence[Sentence]) -> None:
+        """Learn labels and candidates, and set ``columns_``."""
+        raise NotImplementedError
+
+    def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
+        """The words for the task, with their labels if ``gold``."""
+        raise NotImplementedError
+
+    def _labels(self, packed: Packed, jobs: int) -> tuple[list[int], list[int]]:
+        """The numbers of the labels of all words, and where each sentence begins."""
+        labels, at = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
+        return labels.tolist(), at.tolist()
+
+    def _gold(self, corpus: Corpus) -> list[Sentence]:
+        gold = read_corpus(corpus)
+        check_filled(gold, self.columns_)
+        return gold
+
+    def _annotation(self) -> str:
+        return f"the columns {', '.join(self.columns_)}"
+
+    def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> ColumnScores:
+        return score_columns(gold, predicted, self.columns_, seed=self.seed)
+
+    def _compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
+    ) -> Comparison:
+        return compare_columns(gold, a, b, self.columns_, **options)
+
+
+def filled(sentences: Sequence[Sentence], columns: Sequence[str]) -> tuple[str, ...]:
+    """Those of some columns in which any word has a value."""
+    return tuple(name for name in columns if any(value != "_" for s in sentences for value in s.column(name)))
+
+
+def check_filled(sentences: Sequence[Sentence], columns: Sequence[str]) -> None:
+    """Raise :class:`~treewright.errors.CorpusError` where there are no words, or where all columns are empty."""
+    if not any(map(len, sentences)):
+        raise CorpusError("there is nothing to learn from or to score: no words", path=sentences[0].path)
+    if not filled(sentences, columns):
+        what = f"the column {columns[0]} is" if len(columns) == 1 else f"the columns {', '.join(columns)} are"
+        raise CorpusError(f"{what} empty (_) everywhere: is this the right corpus?", path=sentences[0].path)

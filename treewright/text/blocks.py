@@ -1,0 +1,102 @@
+"""Where a text has chunks and paragraphs: chunks are what white space separates, paragraphs what blank lines do.
+
+White space is here every character that is not part of a token: what Unicode calls white space, control characters, and
+the byte order mark. So no token ever has a character in it that CoNLL-U cannot hold.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import CorpusError
+
+__all__ = ["MOST_CHARACTERS", "Chunks", "find_chunks"]
+
+Longs = npt.NDArray[np.int64]
+
+#: a longer paragraph is cut at white space, so that memory does not grow with it
+MOST_CHARACTERS = 1 << 18
+
+_BYTE_ORDER_MARK = 0xFEFF
+_TABLED = 0x3001  # the ideographic space is the last one
+_LINE_ENDS = (0x0A, 0x85, 0x2028, 0x2029)
+
+
+class Chunks(NamedTuple):
+    """The chunks of a text: where each begins and ends, and which of them begin a paragraph."""
+
+    starts: Longs
+    ends: Longs
+    paragraphs: Longs
+    """The number of the first chunk of each paragraph."""
+
+
+@cache
+def _separators() -> npt.NDArray[np.bool_]:
+    codes = [chr(code) for code in range(_TABLED)]
+    return np.array([c.isspace() or unicodedata.category(c) == "Cc" for c in codes], np.bool_)
+
+
+def code_points(text: str) -> npt.NDArray[np.int32]:
+    """The characters of a text as numbers.
+
+    Raises:
+        CorpusError: for half of a surrogate pair, which is no character.
+    """
+    try:
+        encoded = text.encode(f"utf-32-{sys.byteorder[0]}e")
+    except UnicodeEncodeError as error:
+        raise CorpusError(
+            f"character {error.start} of the text, {text[error.start]!r}, is half of a surrogate pair, and no character"
+        ) from None
+    return np.frombuffer(encoded, np.int32)
+
+
+def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Which characters are white space."""
+    table = _separators()
+    found: npt.NDArray[np.bool_] = table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED)
+    found |= codes == _BYTE_ORDER_MARK
+    return found
+
+
+def find_chunks(text: str, *, lines: bool = False) -> Chunks:
+    """The chunks and paragraphs of a text; with ``lines``, each line is a paragraph.
+
+    >>> text = "One.\\nTwo.\\n \\nThree."
+    >>> chunks = find_chunks(text)
+    >>> [text[a:b] for a, b in zip(chunks.starts, chunks.ends)], chunks.paragraphs.tolist()
+    (['One.', 'Two.', 'Three.'], [0, 2])
+    """
+    codes = code_points(text)
+    inside = np.concatenate([[False], ~is_separator(codes), [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    starts, ends = edges[0::2], edges[1::2]
+    if not len(starts):
+        return Chunks(starts, ends, starts)
+    is_end = np.isin(codes, _LINE_ENDS)
+    is_end |= (codes == 0x0D) & (np.append(codes[1:], 0) != 0x0A)
+    number = np.concatenate([[0], np.cumsum(is_end)])
+    breaks = number[starts[1:]] - number[ends[:-1]] >= (1 if lines else 2)
+    first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    return Chunks(starts, ends, _cut(first, starts, ends))
+
+
+def _cut(first: Longs, starts: Longs, ends: Longs) -> Longs:
+    """The paragraphs with more of them where one is too long."""
+    last_end = np.append(ends[first[1:] - 1], ends[-1])
+    if (last_end - starts[first]).max() <= MOST_CHARACTERS:
+        return first
+    found: list[int] = []
+    for begin, end in zip(first.tolist(), np.append(first[1:], len(starts)).tolist(), strict=True):
+        while begin < end:
+            found.append(begin)
+            fitting = int(np.searchsorted(ends, starts[begin] + MOST_CHARACTERS, "right"))
+            begin = min(end, max(begin + 1, fitting))
+    return np.array(found, np.int64)

@@ -1,0 +1,144 @@
+"""Which labels a word may have: those that training saw on it, and those of words that look like it.
+
+A :class:`Candidates` table is learned from *keys* with their labels: a key is a word, or a word with its tags. It
+keeps for each key its labels, most frequent first, and for each *class* of keys, such as the words that end in *-ing*,
+the labels that are usual there. A rare or new key is offered the labels of its classes, the narrowest first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.models import pack_strings, unpack_strings
+from treewright.text.choosing import MOST_CANDIDATES
+
+__all__ = ["Candidates"]
+
+
+class _Lists:
+    """Lists of small numbers by a string, in two arrays."""
+
+    def __init__(self, names: Iterable[str], at: npt.NDArray[np.int32], values: npt.NDArray[np.int32]) -> None:
+        self.number = {name: number for number, name in enumerate(names)}
+        self.at, self.values = at, values
+        self._lists, self._bounds = values.tolist(), at.tolist()
+
+    @classmethod
+    def of(cls, lists: Mapping[str, Sequence[int]]) -> _Lists:
+        names = sorted(lists)
+        at = np.cumsum([0, *(len(lists[name]) for name in names)])
+        values = [value for name in names for value in lists[name]]
+        return cls(names, at.astype(np.int32), np.array(values, np.int32))
+
+    def get(self, name: str) -> list[int]:
+        number = self.number.get(name)
+        return [] if number is None else self._lists[self._bounds[number] : self._bounds[number + 1]]
+
+    def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        return {
+            **pack_strings(list(self.number), prefix),
+            f"{prefix}_lists_at": self.at,
+            f"{prefix}_lists": self.values,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> _Lists:
+        return cls(unpack_strings(arrays, prefix), arrays[f"{prefix}_lists_at"], arrays[f"{prefix}_lists"])
+
+
+class Candidates:
+    """The labels that keys may have.
+
+    ``own`` has for each key that training saw its labels and, in ``counts``, how often it was seen with each of them.
+    ``classes`` has the usual labels of classes of keys. Keys that were seen at least ``sure`` times have their own
+    labels only. ``always`` are offered where nothing else is.
+    """
+
+    def __init__(self, own: _Lists, counts: _Lists, classes: _Lists, sure: int, always: Sequence[int]) -> None:
+        self.own, self.counts, self.classes, self.sure, self.always = own, counts, classes, sure, list(always)
+
+    @classmethod
+    def learn(
+        cls,
+        seen: Iterable[tuple[str, Sequence[str], int]],
+        *,
+        sure: int = 8,
+        rare: int = 10,
+        usual: int = 20,
+        share: float = 0.0,
+    ) -> Candidates:
+        """Learn from what was seen: keys, each with its classes and its label.
+
+        The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
+        rare ones. Of each class the ``usual`` most frequent labels are kept, and of each key the labels that it has in
+        at least this ``share`` of cases: the others are often errors.
+        """
+        seen = list(seen)
+        by_key: dict[str, Counter[int]] = defaultdict(Counter)
+        for key, _, label in seen:
+            by_key[key][label] += 1
+        by_class: dict[str, Counter[int]] = defaultdict(Counter)
+        for key, classes, label in seen:
+            if by_key[key].total() < rare:
+                for name in classes:
+                    by_class[name][label] += 1
+        ranked = {
+            key: [label for label in _ranked(counter) if counter[label] >= share * counter.total()]
+            for key, counter in by_key.items()
+        }
+        return cls(
+            _Lists.of(ranked),
+            _Lists.of({key: [by_key[key][label] for label in order] for key, order in ranked.items()}),
+            _Lists.of({name: _ranked(counter)[:usual] for name, counter in by_class.items()}),
+            sure,
+            _ranked(Counter(label for _, _, label in seen))[:usual],
+        )
+
+    def times(self, key: str) -> int:
+        """How often training saw a key."""
+        return sum(self.counts.get(key))
+
+    def of(
+        self, key: str, classes: Iterable[str], more: Sequence[int] = (), allowed: Callable[[int], bool] | None = None
+    ) -> list[int]:
+        """The candidates of a key with these classes, the narrowest first; ``more`` come before those of classes."""
+        own = self.own.get(key)
+        found = dict.fromkeys(label for label in [*own, *more] if allowed is None or allowed(label))
+        if self.times(key) < self.sure:
+            enough = len(found) + (20 if not own else 12)
+            for name in classes:
+                if len(found) >= enough:
+                    break
+                found.update(
+                    dict.fromkeys(label for label in self.classes.get(name) if allowed is None or allowed(label))
+                )
+        if not found:
+            found = dict.fromkeys(label for label in self.always if allowed is None or allowed(label))
+        return list(found)[:MOST_CANDIDATES] or self.always[:1]
+
+    def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """The table as arrays of a model file."""
+        return {
+            **self.own.to_arrays(f"{prefix}_own"),
+            f"{prefix}_counts": self.counts.values,
+            **self.classes.to_arrays(f"{prefix}_classes"),
+            f"{prefix}_always": np.array([self.sure, *self.always], np.int32),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Candidates:
+        """The table that :meth:`to_arrays` took apart."""
+        own = _Lists.from_arrays(arrays, f"{prefix}_own")
+        sure, *always = arrays[f"{prefix}_always"].tolist()
+        counts = _Lists(own.number, own.at, arrays[f"{prefix}_counts"])
+        return cls(own, counts, _Lists.from_arrays(arrays, f"{prefix}_classes"), sure, always)
+
+
+def _ranked(counter: Counter[int]) -> list[int]:
+    """Labels by how often they were counted; of equal ones the smaller first, so that the order is always the same."""
+    return sorted(counter, key=lambda label: (-counter[label], label))

@@ -1,0 +1,212 @@
+"""What a tokenizer sees of characters and of the chunks between white space.
+
+A paragraph is encoded as arrays for :class:`~treewright.text.tokenization.Tokenization`: of each character its code
+point, in lower case too, and its class; of each chunk a few hashes, and what the word list knows of it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.search import string_hash
+from treewright.text.tokenization import (
+    CLOSING,
+    COMMA,
+    DIGIT,
+    HYPHEN,
+    LOWER,
+    OPENING,
+    OTHER,
+    QUOTE,
+    SPACE,
+    STOP,
+    SYMBOL,
+    UNCASED,
+    UPPER,
+)
+
+__all__ = ["character_class", "encode_chunks", "known_words"]
+
+Shorts = npt.NDArray[np.int32]
+
+_TABLED = 0x3000  # characters below have a table; the others are looked up one by one
+_QUOTES = "\"'`“”‘’«»„‚‹›"
+_SIGNS = _QUOTES + "()[]{}<>.,;:!?-–—_*…"
+_LETTERS = (LOWER, UPPER, UNCASED)
+
+
+def character_class(character: str) -> int:
+    """The class of a character. Marks and joiners belong to the letters that they stand on.
+
+    >>> [character_class(c) for c in "aA7.ا"] == [LOWER, UPPER, DIGIT, STOP, UNCASED]
+    True
+    """
+    if character.isspace():
+        return SPACE
+    if character.isupper() or character.istitle():
+        return UPPER
+    if character.isalpha():
+        return LOWER if character.islower() else UNCASED
+    if character.isdigit():
+        return DIGIT
+    if character in "([{<":
+        return OPENING
+    if character in ")]}>":
+        return CLOSING
+    if character in _QUOTES:
+        return QUOTE
+    if character in ".!?…。！？।؟۔":
+        return STOP
+    if character in ",;:،؛、，；：":
+        return COMMA
+    if character in "-–—_/":
+        return HYPHEN
+    if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf"):
+        return UNCASED
+    return OTHER if character < "\x80" else SYMBOL
+
+
+@cache
+def _tables() -> tuple[Shorts, Shorts]:
+    """Class and lower case of each character below :data:`_TABLED`."""
+    characters = [chr(code) for code in range(_TABLED)]
+    return (
+        np.array([character_class(c) for c in characters], np.int32),
+        np.array([_lower(c) for c in characters], np.int32),
+    )
+
+
+def _lower(character: str) -> int:
+    low = character.lower()
+    return ord(low) if len(low) == 1 else ord(character)
+
+
+def shape_of(chunk: str) -> str:
+    """Capitals, letters and digits by their kind, signs as they are; runs are shortened to two.
+
+    >>> shape_of("U.S.-based"), shape_of("10,000")
+    ('X.X.-xx', 'dd,dd')
+    """
+    kinds: list[str] = []
+    for character in chunk[:30]:
+        kind = "X" if character.isupper() else "x" if character.isalpha() else "d" if character.isdigit() else character
+        if len(kinds) < 2 or not kinds[-1] == kind == kinds[-2]:
+            kinds.append(kind)
+    return "".join(kinds)
+
+
+def core_of(chunk: str) -> str:
+    """A chunk in lower case without the signs around it.
+
+    >>> core_of("(Hello!)")
+    'hello'
+    """
+    return chunk.strip(_SIGNS).lower()
+
+
+def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str, int]:
+    """What is known of words: how often they are capitalised within sentences, how often they begin one, how frequent.
+
+    Each is a small number, made of three classes; 0 stands for words that are not known.
+    """
+    lower: Counter[str] = Counter()
+    upper: Counter[str] = Counter()
+    first: Counter[str] = Counter()
+    for tokens in sentences:
+        for position, token in enumerate(tokens):
+            if core := core_of(token):
+                counter = first if position == 0 else upper if token[0].isupper() else lower
+                counter[core] += 1
+    known = {}
+    for core in sorted({*lower, *upper, *first}):
+        total = lower[core] + upper[core] + first[core]
+        if total >= least:
+            capitalised = upper[core] / max(1, upper[core] + lower[core])
+            begins = first[core] / total
+            frequent = 0 if total < 10 else 1 if total < 100 else 2
+            known[core] = 1 + min(3, int(4 * capitalised)) * 16 + min(3, int(8 * begins)) * 4 + frequent
+    return known
+
+
+def _chunk_row(chunk: str, words: Mapping[str, int]) -> tuple[int, int, int, int]:
+    core = core_of(chunk)
+    start = chunk.lstrip(_SIGNS)[:1]
+    initial = 0 if not core else 1 if start.isupper() else 2 if core[0].isdigit() else 3
+    return string_hash(chunk.lower()), string_hash(shape_of(chunk)), string_hash(core), words.get(core, 0) * 4 + initial
+
+
+def encode_chunks(paragraphs: Sequence[Sequence[str]], words: Mapping[str, int], *, dense: bool) -> dict[str, Shorts]:
+    """The arrays of paragraphs, each given as its chunks (one at least), all in a row, with their offsets.
+
+    The characters of a paragraph are those of its chunks with a space after each but the last. ``dense``: tokens may
+    end between two letters.
+    """
+    texts = [" ".join(chunks) for chunks in paragraphs]
+    sizes = np.array([len(text) for text in texts], np.int64)
+    chars = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
+    classes, low = _looked_up(chars)
+    at = np.concatenate([[0], np.cumsum(sizes)])
+    chunks = [chunk for paragraph in paragraphs for chunk in paragraph]
+    lengths = np.fromiter(map(len, chunks), np.int64, len(chunks)) + 1
+    counts = np.array([len(paragraph) for paragraph in paragraphs], np.int64)
+    chunk_at = np.concatenate([[0], np.cumsum(counts)])
+    rows = {chunk: _chunk_row(chunk, words) for chunk in dict.fromkeys(chunks)}
+    table = np.array([rows[chunk] for chunk in chunks], np.int64).reshape(-1, 4).astype(np.int32)
+    # the start of each chunk within its paragraph, and one more start after the last
+    ends = np.cumsum(lengths)
+    starts = np.empty(len(chunks) + len(paragraphs), np.int64)
+    number = np.arange(len(chunks))
+    of = np.repeat(np.arange(len(paragraphs)), counts)
+    begin = np.concatenate([[0], ends])[chunk_at[:-1]]
+    starts[number + of] = np.concatenate([[0], ends[:-1]]) - begin[of]
+    starts[chunk_at[1:] + np.arange(len(paragraphs))] = ends[chunk_at[1:] - 1] - begin
+    # the chunk of each character; the space after a chunk belongs to it
+    within = lengths.copy()
+    within[chunk_at[1:] - 1] -= 1
+    chunk_of = np.repeat(number - chunk_at[of], within)
+    points, points_at = _points(classes, at, dense)
+    return {
+        "chars": chars.copy(),
+        "chars_at": at,
+        "low": low,
+        "low_at": at,
+        "classes": classes,
+        "classes_at": at,
+        "chunk": chunk_of.astype(np.int32),
+        "chunk_at": at,
+        "start": starts.astype(np.int32),
+        "start_at": chunk_at + np.arange(len(chunk_at)),
+        **{name: table[:, k].copy() for k, name in enumerate(("whole", "shape", "core", "flags"))},
+        **{f"{name}_at": chunk_at for name in ("whole", "shape", "core", "flags")},
+        "points": points,
+        "points_at": points_at,
+    }
+
+
+def _looked_up(chars: Shorts) -> tuple[Shorts, Shorts]:
+    of_class, of_low = _tables()
+    small = np.minimum(chars, _TABLED - 1)
+    classes, low = of_class[small], of_low[small]
+    for code in np.unique(chars[chars >= _TABLED]).tolist():
+        found = chars == code
+        classes[found], low[found] = character_class(chr(code)), _lower(chr(code))
+    return classes, low
+
+
+def _points(classes: Shorts, at: npt.NDArray[np.int64], dense: bool) -> tuple[Shorts, npt.NDArray[np.int64]]:
+    """Where a token could end, within each paragraph: after all but spaces, and unless dense not between letters."""
+    after = np.append(classes[1:], SPACE)
+    after[at[1:] - 1] = SPACE
+    keep = classes != SPACE
+    if not dense:
+        keep &= ~(np.isin(classes, _LETTERS) & np.isin(after, _LETTERS))
+    places = np.flatnonzero(keep)
+    points_at = np.searchsorted(places, at)
+    of = np.repeat(np.arange(len(at) - 1), np.diff(points_at))
+    return (places - at[:-1][of]).astype(np.int32), points_at.astype(np.int64)

@@ -1,0 +1,83 @@
+"""Edit scripts: how a lemma is made of a word, as a rule that other words can share.
+
+A script keeps the longest part that form and lemma have in common, in lower case, and says what is cut off and put on
+at both ends, and how the result is cased. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that
+has next to nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
+
+>>> edit_script("Walked", "walk") == edit_script("talked", "talk")
+True
+>>> apply_script(edit_script("children", "child"), "Children")
+'child'
+>>> edit_script("was", "be").absolute, apply_script(edit_script("was", "be"), "is")
+(True, 'be')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+__all__ = ["EditScript", "apply_script", "edit_script"]
+
+
+class EditScript(NamedTuple):
+    """How many characters go at both ends of the form, what comes in their place, and the casing of the result.
+
+    ``casing`` is ``lower``, ``title``, ``upper``, or ``as-is`` for a lemma that is written out in ``suffix``.
+    """
+
+    cut_before: int
+    prefix: str
+    cut_after: int
+    suffix: str
+    casing: str
+
+    @property
+    def absolute(self) -> bool:
+        """Is the lemma written out?"""
+        return self.casing == "as-is"
+
+    def encode(self) -> str:
+        """The script as a string, for a model file.
+
+        >>> EditScript.decode(edit_script("Mice", "mouse").encode()) == edit_script("Mice", "mouse")
+        True
+        """
+        return "\t".join(map(str, self))
+
+    @classmethod
+    def decode(cls, code: str) -> EditScript:
+        """The script that :meth:`encode` wrote."""
+        before, prefix, after, suffix, casing = code.split("\t")
+        return cls(int(before), prefix, int(after), suffix, casing)
+
+
+def edit_script(form: str, lemma: str) -> EditScript:
+    """The script that makes the lemma of the form."""
+    low, target = form.lower(), lemma.lower()
+    casing = next((name for name, cased in _CASINGS.items() if cased(target) == lemma), None)
+    match = SequenceMatcher(None, low, target, autojunk=False).find_longest_match()
+    if casing is None or match.size == 0 or (match.size < 2 and len(target) > 2):
+        return EditScript(0, "", 0, lemma, "as-is")
+    return EditScript(
+        match.a, target[: match.b], len(low) - match.a - match.size, target[match.b + match.size :], casing
+    )
+
+
+def apply_script(script: EditScript, form: str) -> str | None:
+    """The lemma of a form by a script; None where the form is too short for it."""
+    if script.absolute:
+        return script.suffix
+    low = form.lower()
+    if script.cut_before + script.cut_after > len(low):
+        return None
+    lemma = script.prefix + low[script.cut_before : len(low) - script.cut_after] + script.suffix
+    return _CASINGS[script.casing](lemma) or None
+
+
+_CASINGS: dict[str, Callable[[str], str]] = {
+    "lower": str,
+    "title": lambda text: text[:1].upper() + text[1:],
+    "upper": str.upper,
+}

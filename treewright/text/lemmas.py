@@ -1,0 +1,198 @@
+"""Lemmas: one edit script for each word, chosen among those of words with the same tag and ending; and a lexicon.
+
+A word that training saw with the same tags has the lemma that it had there most often. For all others a script is
+chosen (:mod:`treewright.text.edit_scripts`), by a policy over the word's letters, its tags, and those around it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from treewright.corpora import Sentence, Token
+from treewright.models import pack_strings, unpack_strings
+from treewright.search import Packed
+from treewright.text.candidates import Candidates
+from treewright.text.choosing import Template, part_array
+from treewright.text.edit_scripts import EditScript, apply_script, edit_script
+from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
+
+__all__ = ["Lemmas", "TaggedWord", "tagged_words"]
+
+# attributes of a word
+(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, TAG, FEATS, UPOS, LENGTH, S6) = range(16)
+
+TEMPLATES: tuple[Template, ...] = (
+    [(0, TAG)], [(0, LOW)], [(0, LOW), (0, TAG)], [(0, TAG), (0, S1)], [(0, TAG), (0, S2)], [(0, TAG), (0, S3)],
+    [(0, TAG), (0, S4)], [(0, TAG), (0, S5)], [(0, TAG), (0, S6)], [(0, TAG), (0, SHAPE)], [(0, FEATS), (0, S2)],
+    [(0, FEATS), (0, S3)], [(0, FEATS), (0, S4)], [(0, TAG), (0, P1)], [(0, TAG), (0, P2)], [(0, TAG), (0, P3)],
+    [(0, TAG), (0, LENGTH), (0, S2)], [(0, FORM)], [(0, TAG), (-1, TAG)], [(0, TAG), (1, TAG)], [(0, LOW), (-1, LOW)],
+    [(0, UPOS), (0, S3)], [(0, UPOS), (0, S4)], [(0, UPOS), (0, S5)], [(0, SHAPE), (-1, UPOS)],
+    [(0, UPOS), (0, FEATS), (0, SHAPE)],
+)  # fmt: skip
+
+#: which templates are crossed with the casing of a script, with what it does before the stem, and after it
+SHARED_BY = (
+    (),
+    (0, 2, 4, 5, 6, 9, 24, 25),
+    (0, 9, 10, 13, 14, 15),
+    (3, 4, 5, 6, 7, 10, 11, 12, 16, 21, 22, 23),
+)
+
+
+class TaggedWord(NamedTuple):
+    """A word with its tags: what its lemma depends on."""
+
+    form: str
+    upos: str
+    xpos: str
+    feats: str
+
+    def entry(self) -> str:
+        """The word as an entry of a lexicon."""
+        return "\t".join(self)
+
+
+def tagged_words(sentence: Sentence) -> list[TaggedWord]:
+    """The words of a sentence with their tags."""
+    return [TaggedWord(token.form, token.upos, token.xpos, token.feats) for token in sentence]
+
+
+class Lemmas:
+    """Scripts, candidates and a lexicon, as learned from a treebank."""
+
+    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, str]) -> None:
+        self.scripts, self.candidates, self.lexicon = list(scripts), candidates, dict(lexicon)
+        self.numbers = {script: number for number, script in enumerate(scripts)}
+        self._parts = part_array([_parts_of(script) for script in scripts], 1)
+        self._unchanged = [
+            self.numbers[script]
+            for casing in ("lower", "title", "upper")
+            if (script := EditScript(0, "", 0, "", casing)) in self.numbers
+        ]
+        self._row = remembered_rows(self.describe, self.candidates_of)
+        self._learning_row = remembered_rows(self.describe, self.offered)
+
+    @classmethod
+    def learn(cls, sentences: Sequence[Sentence]) -> Lemmas:
+        """Learn from the words of a treebank that have lemmas."""
+        by_word: dict[TaggedWord, Counter[str]] = defaultdict(Counter)
+        for sentence in sentences:
+            for word, token in zip(tagged_words(sentence), sentence, strict=True):
+                if _has_lemma(token):
+                    by_word[word][token.lemma] += 1
+        pairs = [(word, edit_script(word.form, lemma)) for word, counter in by_word.items() for lemma in counter]
+        codes, _ = numbered(script.encode() for _, script in pairs)
+        scripts = [EditScript.decode(code) for code in codes]
+        numbers = {script: number for number, script in enumerate(scripts)}
+        candidates = Candidates.learn(
+            ((_own_class(word), () if script.absolute else _classes(word), numbers[script]) for word, script in pairs),
+            sure=2**30,
+            rare=2**30,
+            usual=10,
+        )
+        lexicon = {word.entry(): counter.most_common(1)[0][0] for word, counter in by_word.items()}
+        return cls(scripts, candidates, lexicon)
+
+    def describe(self, word: TaggedWord) -> list[str]:
+        """The attributes of a word."""
+        low = word.form.lower()
+        return [
+            word.form,
+            low,
+            *affixes(word.form),
+            f"{word.upos}/{word.xpos}",
+            word.feats,
+            word.upos,
+            str(min(len(low), 6)),
+            low[-6:],
+        ]
+
+    def offered(self, word: TaggedWord) -> list[int]:
+        """The scripts that may apply to a word; one that leaves it as it is is always among them."""
+
+        def applies(number: int) -> bool:
+            return apply_script(self.scripts[number], word.form) is not None
+
+        found = self.candidates.of(_own_class(word), _classes(word), allowed=applies)
+        return [*found[: 40 - len(self._unchanged)], *(n for n in self._unchanged if n not in found)] or [0]
+
+    def candidates_of(self, word: TaggedWord) -> list[int]:
+        """The script of a word in the lexicon; of another word, the scripts that may apply."""
+        lemma = self.lexicon.get(word.entry())
+        return self.offered(word) if lemma is None else [self.numbers[edit_script(word.form, lemma)]]
+
+    def pack(
+        self,
+        sentences: Sequence[Sequence[TaggedWord]],
+        gold: Sequence[Sequence[str]] | None = None,
+        *,
+        learning: bool = False,
+    ) -> Packed:
+        """Words for the task, with their lemmas if they are known.
+
+        While ``learning``, the words of the lexicon are treated like new ones: the policy learns from them.
+        """
+        labels = None
+        if gold is not None:
+            labels = [
+                label_numbers(
+                    (edit_script(word.form, lemma) for word, lemma in zip(words, lemmas, strict=True)), self.numbers
+                )
+                for words, lemmas in zip(sentences, gold, strict=True)
+            ]
+        return pack_choices(
+            sentences,
+            labels,
+            row=self._learning_row if learning else self._row,
+            attributes=16,
+            parts=self._parts,
+            counted=1,
+            templates=TEMPLATES,
+            shared_by=SHARED_BY,
+        )
+
+    def lemma(self, word: TaggedWord, script: int) -> str:
+        """The lemma of a word for which a script was chosen."""
+        return apply_script(self.scripts[script], word.form) or word.form
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays of a model file."""
+        entries = sorted(self.lexicon)
+        return {
+            **pack_strings([script.encode() for script in self.scripts], "scripts"),
+            **self.candidates.to_arrays("endings"),
+            **pack_strings(entries, "lexicon"),
+            **pack_strings([self.lexicon[entry] for entry in entries], "lexicon_lemmas"),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Lemmas:
+        """What :meth:`to_arrays` took apart."""
+        scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
+        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), unpack_strings(arrays, "lexicon_lemmas"), strict=True))
+        return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon)
+
+
+def _has_lemma(token: Token) -> bool:
+    return token.lemma != "_" or token.form == "_"
+
+
+def _own_class(word: TaggedWord) -> str:
+    return f"{word.form.lower()}\t{word.upos}"
+
+
+def _classes(word: TaggedWord) -> list[str]:
+    """The word's tag with its endings, the longest first, and its tag alone."""
+    low, tag = word.form.lower(), f"{word.upos}/{word.xpos}"
+    return [*(f"{tag}\t{low[-n:]}" for n in (4, 3, 2, 1)), tag]
+
+
+def _parts_of(script: EditScript) -> list[str]:
+    if script.absolute:
+        return [script.encode(), "written out"]
+    before = f"before {script.cut_before} {script.prefix}"
+    return [script.encode(), script.casing, before, f"after {script.cut_after} {script.suffix}"]

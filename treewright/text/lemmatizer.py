@@ -1,0 +1,125 @@
+"""The lemmatizer: an edit script for each word, and a lexicon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from treewright.corpora import Sentence, Token
+from treewright.policies import LinearPolicy
+from treewright.search import Packed
+from treewright.settings import Setting
+from treewright.text.base import CHOICE_SETTINGS, CandidateEstimator, check_filled, filled
+from treewright.text.lemmas import Lemmas, tagged_words
+from treewright.text.morphology import COLUMNS
+from treewright.text.trace import trace_choices
+from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
+
+__all__ = ["Lemmatizer"]
+
+
+class Lemmatizer(CandidateEstimator):
+    """Finds the lemmas of tagged words.
+
+    A word that training saw with the same tags has the lemma that it had there most often. For another word, an edit
+    script is chosen: what is cut off and put on at both ends of the word, and how the result is cased.
+
+    Args:
+        learner: a row of the table of imitation learners, by name, as settings, or as an object.
+        bits: the size of the table of hashed features, 2^bits rows.
+        beam: how many hypotheses to keep; 1 is greedy.
+        seed: the same seed gives the same model.
+
+    >>> from treewright.corpora import builtin_corpus
+    >>> train, dev, test = builtin_corpus(train=100, dev=20, test=20)
+    >>> lemmatizer = Lemmatizer(learner={"name": "exploration", "passes": 2}, bits=12).fit(train, dev=dev)
+    >>> lemmatizer.evaluate(test).accuracy > 0.9
+    True
+    """
+
+    task: ClassVar[str] = "lemmatization"
+    annotates: ClassVar[str] = "lemmatization"
+    settings: ClassVar[tuple[Setting, ...]] = CHOICE_SETTINGS
+
+    def __init__(
+        self,
+        *,
+        learner: str | Learner | dict[str, Any] = "exploration",
+        bits: int = 20,
+        beam: int = 1,
+        seed: int = 0,
+    ) -> None:
+        self.learner = learner
+        self.bits = bits
+        self.beam = beam
+        self.seed = seed
+
+    lemmas_: Lemmas
+    tags_: tuple[str, ...]
+    """The columns with tags that lemmas depend on: those that the training data have."""
+    columns_ = ("lemma",)
+
+    _most_weights: ClassVar[int] = 600_000
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the layers that it needs: words, and the tags of the training data."""
+        return ("words", *self.tags_)
+
+    def gives(self) -> tuple[str, ...]:
+        """Return the layer that it gives: lemmas."""
+        return ("lemma",)
+
+    def _learn(self, sentences: Sequence[Sentence]) -> None:
+        check_filled(sentences, self.columns_)
+        self.tags_ = filled(sentences, COLUMNS)
+        self.lemmas_ = Lemmas.learn(sentences)
+
+    def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
+        lemmas = [sentence.column("lemma") for sentence in sentences] if gold else None
+        return self.lemmas_.pack([tagged_words(sentence) for sentence in sentences], lemmas, learning=learning)
+
+    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+        words = [tagged_words(sentence) for sentence in batch]
+        packed = self.lemmas_.pack(words)
+
+        def decode() -> list[list[str]]:
+            labels, at = self._labels(packed, jobs)
+            lemma = self.lemmas_.lemma
+            return [
+                [lemma(word, label) for word, label in zip(own, labels[a:b], strict=True)]
+                for own, a, b in zip(words, at, at[1:], strict=False)
+            ]
+
+        return decode
+
+    def _annotate(self, batch: list[Sentence], found: list[list[str]]) -> Iterator[Sentence]:
+        new = tuple.__new__
+        for sentence, lemmas in zip(batch, found, strict=True):
+            tokens = tuple(
+                [
+                    new(Token, (token[0], lemma, *token[2:]))
+                    for token, lemma in zip(sentence.tokens, lemmas, strict=True)
+                ]
+            )
+            yield Sentence(
+                tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph, sentence.path, sentence.line
+            )
+
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+        words = tagged_words(sentence)
+        right = None if gold is None else gold.column("lemma")
+        packed = self.lemmas_.pack([words], None if right is None else [right])
+        return trace_choices(
+            self, sentence, packed, lambda place, label: self.lemmas_.lemma(words[place], label), right, follow
+        )
+
+    def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"tags": list(self.tags_)}, {**self.policy_.to_arrays(), **self.lemmas_.to_arrays()}
+
+    def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.tags_ = tuple(settings["tags"])
+        self.lemmas_ = Lemmas.from_arrays(arrays)
+        self.policy_ = LinearPolicy.from_arrays(arrays)

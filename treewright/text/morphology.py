@@ -1,0 +1,162 @@
+"""Morphological tagging: the universal tag, the tag of the treebank and the features of each word, chosen together.
+
+A label is what a word has in several columns. Labels are chosen as wholes, among the candidates of the word, so that
+the columns always agree; they share weights by their parts (:mod:`treewright.text.choosing`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.corpora import Sentence
+from treewright.models import pack_strings, unpack_strings
+from treewright.search import Packed
+from treewright.text.candidates import Candidates
+from treewright.text.choosing import LABEL_PART, Template, part_array
+from treewright.text.words import (
+    affixes,
+    ambiguity,
+    kind_of,
+    label_numbers,
+    numbered,
+    pack_choices,
+    remembered_rows,
+    suffix_classes,
+)
+
+__all__ = ["COLUMNS", "Morphology"]
+
+#: the columns that a label may consist of, in the order of its parts
+COLUMNS = ("upos", "xpos", "feats")
+
+_LEAST_SHARE = 0.01  # of the cases of a word, for a label to be a candidate
+
+# attributes of a word
+(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY) = range(12)
+# parts of the label of an earlier word
+UPOS, TAG, FEATS = LABEL_PART, LABEL_PART + 1, LABEL_PART + 2
+
+TEMPLATES: tuple[Template, ...] = (
+    [(0, FORM)], [(0, LOW)], [(0, S1)], [(0, S2)], [(0, S3)], [(0, S4)], [(0, S5)], [(0, P1)], [(0, P2)], [(0, P3)],
+    [(0, SHAPE)], [(0, SHAPE), (0, S2)], [(-1, LOW)], [(-2, LOW)], [(1, LOW)], [(2, LOW)], [(-1, S3)], [(1, S3)],
+    [(0, SHAPE), (1, SHAPE)], [(0, SHAPE), (-1, SHAPE)], [(0, LOW), (-1, LOW)], [(0, LOW), (1, LOW)],
+    [(0, LOW), (1, S3)], [(-1, TAG)], [(-1, TAG), (-2, TAG)], [(-1, TAG), (0, LOW)], [(-1, TAG), (-2, TAG), (0, LOW)],
+    [(-1, TAG), (0, S3)], [(-1, TAG), (0, S2)], [(-1, TAG), (0, SHAPE)], [(-1, TAG), (1, LOW)], [(0, AMBIGUITY)],
+    [(1, AMBIGUITY)], [(1, AMBIGUITY), (2, AMBIGUITY)], [(-1, TAG), (1, AMBIGUITY)], [(0, AMBIGUITY), (1, AMBIGUITY)],
+    [(-1, TAG), (0, AMBIGUITY), (1, AMBIGUITY)], [(0, LOW), (1, AMBIGUITY)], [(-1, FEATS)], [(-1, FEATS), (0, S3)],
+    [(-1, LOW), (1, LOW)], [(-1, LOW), (0, AMBIGUITY)], [(0, SHAPE), (-1, UPOS), (1, AMBIGUITY)],
+    [(-1, TAG), (-2, TAG), (1, AMBIGUITY)],
+)  # fmt: skip
+
+#: which templates are crossed with the universal tag, the treebank's tag, the features as a whole, each single feature
+SHARED_BY = (
+    (1, 3, 4, 5, 8, 10, 11, 12, 14, 23, 24, 25, 28, 29, 31, 32, 34, 36),
+    (0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 17, 23, 24, 25, 27, 28, 29, 31, 32, 33, 34, 36, 37, 41),
+    (),
+    (1, 3, 4, 5, 12, 14, 23, 28, 38, 31, 32),
+)
+
+
+class Morphology:
+    """Labels, candidates and attributes of words, as learned from a treebank.
+
+    ``columns`` are those of :data:`COLUMNS` that the treebank has. ``sharing`` crosses templates with the parts of
+    labels, which helps where there are many labels for the size of the treebank.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], labels: Sequence[str], candidates: Candidates, capitalised: Sequence[int],
+        *, min_count: int, sharing: bool
+    ) -> None:  # fmt: skip
+        self.columns, self.labels, self.candidates = tuple(columns), list(labels), candidates
+        self.capitalised, self.min_count, self.sharing = list(capitalised), min_count, sharing
+        self.numbers = {label: number for number, label in enumerate(labels)}
+        self._parts = part_array([self._parts_of(label) for label in labels], 3)
+        self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
+        self._row = remembered_rows(self.describe, self.offered)
+
+    @classmethod
+    def learn(
+        cls, sentences: Sequence[Sentence], columns: Sequence[str], *, min_count: int, sharing: bool
+    ) -> Morphology:
+        """Learn labels and candidates from a treebank."""
+        words = [
+            (token.form, label, place)
+            for sentence in sentences
+            for place, (token, label) in enumerate(zip(sentence, labels_of(sentence, columns), strict=True))
+        ]
+        labels, numbers = numbered(label for _, label, _ in words)
+        candidates = Candidates.learn(
+            ((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words), share=_LEAST_SHARE
+        )
+        names = Counter(numbers[label] for form, label, place in words if place > 0 and kind_of(form) == "X")
+        capitalised = [label for label, _ in names.most_common(3)]
+        return cls(columns, labels, candidates, capitalised, min_count=min_count, sharing=sharing)
+
+    def _parts_of(self, label: str) -> list[str]:
+        values = dict(zip(self.columns, label.split("\t"), strict=True))
+        upos, feats = values.get("upos", ""), values.get("feats", "")
+        tag = values.get("xpos") or upos
+        features = [f"{upos}|{feature}" for feature in feats.split("|") if feats not in ("", "_")]
+        return [upos, tag, feats, *features]
+
+    def describe(self, form: str) -> list[str]:
+        """The attributes of a word; words that training saw less than ``min_count`` times have none of their own."""
+        low = form.lower()
+        known = self.candidates.times(low) >= self.min_count
+        return [
+            form if known else "",
+            low if known else "",
+            *affixes(form),
+            ambiguity(self.candidates, low, self._short),
+        ]
+
+    def offered(self, form: str) -> list[int]:
+        """The candidates of a word."""
+        more = self.capitalised if kind_of(form) == "X" else ()
+        return self.candidates.of(form.lower(), suffix_classes(form), more)
+
+    def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
+        """Words for the task, with their labels if they are known."""
+        return pack_choices(
+            sentences,
+            None if gold is None else [label_numbers(labels, self.numbers) for labels in gold],
+            row=self._row,
+            attributes=12,
+            parts=self._parts,
+            counted=3,
+            templates=TEMPLATES,
+            shared_by=SHARED_BY if self.sharing else ((),),
+        )
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Labels and candidates as arrays of a model file."""
+        return {
+            **pack_strings(self.labels, "labels"),
+            **self.candidates.to_arrays("words"),
+            "capitalised": np.array(self.capitalised, np.int32),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], columns: Sequence[str], *, min_count: int, sharing: bool
+    ) -> Morphology:
+        """What :meth:`to_arrays` took apart."""
+        return cls(
+            columns,
+            unpack_strings(arrays, "labels"),
+            Candidates.from_arrays(arrays, "words"),
+            arrays["capitalised"].tolist(),
+            min_count=min_count,
+            sharing=sharing,
+        )
+
+
+def labels_of(sentence: Sentence, columns: Sequence[str]) -> list[str]:
+    """The labels of the words of a sentence: their columns, separated by tabs."""
+    return ["\t".join(values) for values in zip(*(sentence.column(name) for name in columns), strict=True)]

@@ -1,0 +1,139 @@
+"""Multiword tokens: which tokens are several words, and which words they are.
+
+A rule says how a token is divided. Most are cuts, counted from the end, so that new words can follow them: *don't* is
+cut three letters before its end, as *won't* is. Where the words are no pieces of the token (French *du*, which is
+*de le*), the rule spells them out. A rule is chosen for each token in its context, among those that training saw on the
+token or on tokens with the same ending; most tokens have one candidate, which is to leave them whole.
+
+>>> division("don't", ["do", "n't"]), divide("won't", division("don't", ["do", "n't"]))
+('-3', ['wo', "n't"])
+>>> divide("Du", division("du", ["de", "le"]))
+['De', 'le']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy.typing as npt
+
+from treewright.corpora import Sentence
+from treewright.models import pack_strings, unpack_strings
+from treewright.search import Packed
+from treewright.text.candidates import Candidates
+from treewright.text.choosing import Template, part_array
+from treewright.text.raw import surface_tokens
+from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
+
+__all__ = ["WHOLE", "MultiwordTokens", "divide", "division"]
+
+#: the rule that leaves a token as it is
+WHOLE = ""
+
+# attributes of a token
+(LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE) = range(10)
+
+TEMPLATES: tuple[Template, ...] = (
+    [(0, LOW)], [(0, S1)], [(0, S2)], [(0, S3)], [(0, S4)], [(0, S5)], [(0, SHAPE)], [(0, P1)], [(0, P2)],
+    [(0, P3), (0, S3)], [(-1, LOW)], [(1, LOW)], [(0, LOW), (1, LOW)], [(0, LOW), (-1, LOW)], [(0, S3), (1, S3)],
+    [(0, S3), (-1, S3)], [(0, S2), (1, S2)], [(0, S2), (0, SHAPE)], [(0, S4), (1, S1)],
+)  # fmt: skip
+
+
+def division(token: str, words: Sequence[str]) -> str:
+    """The rule that divides a token into words."""
+    if len(words) < 2:
+        return WHOLE
+    if "".join(words) == token:
+        ends = (sum(map(len, words[k:])) for k in range(1, len(words)))
+        return " ".join(f"-{end}" for end in ends)
+    return "\t" + "\t".join(word.lower() for word in words)
+
+
+def divide(token: str, rule: str) -> list[str] | None:
+    """The words of a token by a rule; None if it stays whole, or is too short for the rule."""
+    if rule == WHOLE:
+        return None
+    if rule.startswith("\t"):
+        first, *others = rule[1:].split("\t")
+        return [first[:1].upper() + first[1:] if token[:1].isupper() else first, *others]
+    cuts = [len(token) + int(cut) for cut in rule.split(" ")]
+    if cuts[0] <= 0:
+        return None
+    return [token[a:b] for a, b in pairwise([0, *cuts, len(token)])]
+
+
+class MultiwordTokens:
+    """Rules and candidates, as learned from a treebank."""
+
+    def __init__(self, rules: Sequence[str], candidates: Candidates) -> None:
+        self.rules, self.candidates = list(rules), candidates
+        self.numbers = {rule: number for number, rule in enumerate(rules)}
+        self._parts = part_array([[rule or "whole"] for rule in rules], 1)
+        self._row = remembered_rows(lambda token: [token.lower(), *affixes(token)], self.offered)
+
+    @classmethod
+    def learn(cls, sentences: Sequence[Sentence]) -> MultiwordTokens:
+        """Learn from the tokens of a treebank."""
+        tokens = [pair for sentence in sentences for pair in zip(*token_rules(sentence), strict=True)]
+        rules, numbers = numbered([WHOLE, *(rule for _, rule in tokens)])
+        candidates = Candidates.learn(
+            (
+                (token.lower(), _endings(token) if rule != WHOLE and not rule.startswith("\t") else (), numbers[rule])
+                for token, rule in tokens
+            ),
+            rare=2**30,
+            usual=4,
+        )
+        return cls(rules, candidates)
+
+    @property
+    def any(self) -> bool:
+        """Whether training saw a multiword token."""
+        return len(self.rules) > 1
+
+    def offered(self, token: str) -> list[int]:
+        """The rules that may divide a token, and the one that does not."""
+        found = self.candidates.of(
+            token.lower(),
+            _endings(token),
+            more=[self.numbers[WHOLE]],
+            allowed=lambda number: self.rules[number] == WHOLE or divide(token, self.rules[number]) is not None,
+        )
+        return found[:10]
+
+    def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
+        """Tokens for the task, with their rules if they are known."""
+        return pack_choices(
+            sentences,
+            None if gold is None else [label_numbers(rules, self.numbers) for rules in gold],
+            row=self._row,
+            attributes=10,
+            parts=self._parts,
+            counted=1,
+            templates=TEMPLATES,
+            shared_by=((),),
+        )
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of it as arrays of a model file."""
+        return {**pack_strings(self.rules, "rules"), **self.candidates.to_arrays("tokens")}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> MultiwordTokens:
+        """What :meth:`to_arrays` took apart."""
+        return cls(unpack_strings(arrays, "rules"), Candidates.from_arrays(arrays, "tokens"))
+
+
+def token_rules(sentence: Sentence) -> tuple[list[str], list[str]]:
+    """The tokens of a sentence and the rules that divide them."""
+    tokens = list(surface_tokens(sentence))
+    words = sentence.forms
+    return [t.form for t in tokens], [division(t.form, words[t.first - 1 : t.last]) for t in tokens]
+
+
+def _endings(token: str) -> list[str]:
+    low = token.lower()
+    return [low[-n:] for n in (4, 3, 2, 1) if n < len(low)]

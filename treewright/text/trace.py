@@ -1,0 +1,115 @@
+"""The traces of what chooses among candidates, and of the tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treewright.corpora import Sentence
+from treewright.search import Packed
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
+from treewright.text.tokenization import INSIDE
+from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.text.base import CandidateEstimator
+    from treewright.text.tokenizer import Tokenizer
+
+__all__ = ["trace_choices", "trace_tokens"]
+
+Named = Callable[[int, int], str]
+"""The name of a label at a place in the sentence."""
+
+
+def trace_choices(
+    estimator: CandidateEstimator,
+    sentence: Sentence,
+    packed: Packed,
+    named: Named,
+    gold: Sequence[str] | None,
+    follow: str,
+) -> Trace:
+    """The choices for the words of a sentence; ``gold`` are the names of the right ones."""
+    steps, state = episode_steps(
+        packed,
+        _Choices(named, gold),
+        policy=estimator.policy_,
+        beam=estimator.beam,
+        seed=estimator.seed,
+        gold=gold is not None,
+        choose=expert_choice if follow == "gold" else None,
+    )
+    found = [named(place, label) for place, label in enumerate(state.labels.tolist())]
+    about = {
+        "model": type(estimator).__name__,
+        "column": ",".join(estimator.columns_),
+        "beam": estimator.beam,
+        "follow": follow,
+    }
+    return Trace(estimator.task, "tags", sentence.forms, steps, {"labels": found}, gold is not None, about)
+
+
+class _Choices(Drawing):
+    def __init__(self, named: Named, gold: Sequence[str] | None) -> None:
+        self.named, self.gold = named, gold
+
+    def state(self, x: Any, state: Any) -> dict[str, Any]:
+        position = int(state.position[0])
+        labels = [self.named(place, label) for place, label in enumerate(state.labels[:position].tolist())]
+        return {"position": position, "labels": labels}
+
+    def action(self, x: Any, state: Any, action: int) -> str:
+        return self.named(int(state.position[0]), action)
+
+    def measures(self, x: Any, state: Any) -> dict[str, float]:
+        return {} if self.gold is None else {"errors": int(state.errors[0])}
+
+    def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
+        """The gold label, also if it is no candidate."""
+        assert decision.costs is not None
+        assert self.gold is not None
+        return decision.costs, (self.gold[int(decision.state.position[0])],)
+
+
+_ACTIONS = ("inside", "token", "sentence")
+_AROUND = 12  # characters of the text that are shown on both sides
+
+
+def trace_tokens(tokenizer: Tokenizer, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+    """The decisions of a tokenizer on the text of a sentence: whether a token or a sentence ends."""
+    packed = tokenizer._pack_gold([sentence if gold is None else gold])
+    steps, state = episode_steps(
+        packed,
+        _Ends(gold is not None),
+        policy=tokenizer.policy_,
+        seed=tokenizer.seed,
+        gold=gold is not None,
+        choose=expert_choice if follow == "gold" else None,
+    )
+    x = packed.instance(0)
+    text, begin, tokens = "".join(map(chr, x.chars.tolist())), 0, []
+    for point, label in zip(x.points.tolist(), state.labels.tolist(), strict=True):
+        if label != INSIDE:
+            tokens.append(text[begin : point + 1].strip())
+            begin = point + 1
+    about = {"model": type(tokenizer).__name__, "follow": follow}
+    return Trace(tokenizer.task, "tokens", sentence.forms, steps, {"tokens": tokens}, gold is not None, about)
+
+
+class _Ends(Drawing):
+    def __init__(self, has_gold: bool) -> None:
+        self.has_gold = has_gold
+
+    def state(self, x: Any, state: Any) -> dict[str, Any]:
+        position = int(state.position[0])
+        at = int(x.points[position]) + 1 if position < int(x.n) else len(x.chars)
+        before, after = (
+            "".join(map(chr, x.chars[max(0, a) : b].tolist())) for a, b in ((at - _AROUND, at), (at, at + _AROUND))
+        )
+        return {"position": position, "context": f"{before}|{after}"}
+
+    def action(self, x: Any, state: Any, action: int) -> str:
+        return _ACTIONS[action]
+
+    def measures(self, x: Any, state: Any) -> dict[str, float]:
+        return {"errors": int(state.errors[0])} if self.has_gold else {}

@@ -1,0 +1,136 @@
+"""What the components of this room see of a word: its letters at both ends, its shape, and what is known of it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.search import Packed, string_hash
+from treewright.text.candidates import Candidates
+from treewright.text.characters import shape_of
+from treewright.text.choosing import Choosing, Template
+
+__all__ = ["AFFIXES", "affixes", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
+
+Key = TypeVar("Key", bound=Hashable)
+
+_REMEMBERED = 1 << 17  # keys
+
+#: the names of what :func:`affixes` lists
+AFFIXES = ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3", "shape")
+
+
+def affixes(form: str) -> list[str]:
+    """The last one to five letters of a word, in lower case, its first one to three, and its shape.
+
+    >>> affixes("Walks")
+    ['s', 'ks', 'lks', 'alks', 'walks', 'w', 'wa', 'wal', 'Xxx']
+    """
+    low = form.lower()
+    return [*(low[-n:] for n in range(1, 6)), *(low[:n] for n in range(1, 4)), shape_of(form)]
+
+
+def kind_of(form: str) -> str:
+    """One letter for what a word is written with: a capital (X), digits (d), letters only (x), or others (o)."""
+    if form[:1].isupper():
+        return "X"
+    if any(character.isdigit() for character in form):
+        return "d"
+    return "x" if form.isalpha() else "o"
+
+
+def suffix_classes(form: str, longest: int = 5) -> list[str]:
+    """The classes of a word: its kind with its endings, the longest first, and its kind alone.
+
+    >>> suffix_classes("Sees", 3)
+    ['Xees', 'Xes', 'Xs', 'X']
+    """
+    kind, low = kind_of(form), form.lower()
+    return [kind + low[len(low) - n :] for n in range(min(longest, len(low)), -1, -1)]
+
+
+Row = tuple[bytes, bytes, int]
+"""A key as the task sees it: its attributes and its candidates as bytes of 32-bit integers, and their number."""
+
+
+def remembered_rows(describe: Callable[[Key], Iterable[str]], candidates: Callable[[Key], Sequence[int]]) -> Any:
+    """A function that returns the :data:`Row` of a key, and remembers the rows of the keys that it saw last.
+
+    ``describe`` gives the attributes of a key as strings, and ``candidates`` the numbers of its labels.
+    """
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def row(key: Key) -> Row:
+        offered = candidates(key)
+        attributes = array("i", [string_hash(text) for text in describe(key)])
+        return attributes.tobytes(), array("i", offered).tobytes(), len(offered)
+
+    return row
+
+
+def pack_choices(
+    sentences: Sequence[Sequence[Key]],
+    gold: Sequence[Sequence[int]] | None,
+    *,
+    row: Callable[[Key], Row],
+    attributes: int,
+    parts: npt.NDArray[np.int32],
+    counted: int,
+    templates: Sequence[Template],
+    shared_by: Sequence[Sequence[int]],
+) -> Packed:
+    """Pack sentences of keys for :class:`~treewright.text.choosing.Choosing`.
+
+    ``row`` gives the attributes and the candidates of a key; it is called once for each key. ``gold`` are numbers of
+    labels, −1 for one that is not known. The other arguments are those of the task.
+    """
+    keys = list(chain.from_iterable(sentences))
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+    rows = [row(key) for key in numbers]
+    # row 0 stands for what is beyond the ends of a sentence
+    table = np.frombuffer(bytearray().join([bytes(4 * attributes), *(r[0] for r in rows)]), np.int32)
+    candidates = np.frombuffer(bytearray().join(r[1] for r in rows), np.int32)
+    first = np.zeros(len(rows) + 2, np.int32)
+    np.cumsum([r[2] for r in rows], out=first[2:])
+    task = Choosing(parts, counted, templates, shared_by, table.reshape(-1, attributes), candidates, first)
+    lengths = np.array([len(own) for own in sentences], np.int32)
+    at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    labels = np.full(len(keys), -1, np.int32)
+    if gold is not None:
+        labels[:] = [label for own in gold for label in own]
+    places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
+    return task.packed(lengths, {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
+
+
+def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
+    """Which labels a frequent word has with some regularity, as a string; of a rare word, its ending.
+
+    >>> table = Candidates.learn([("can", [], 0)] * 9 + [("can", [], 1)])
+    >>> ambiguity(table, "can", ["AUX", "NOUN"]), ambiguity(table, "cat", ["AUX", "NOUN"])
+    ('AUX NOUN', 'rare at')
+    """
+    counts = candidates.counts.get(key)
+    total = sum(counts)
+    if total < 4:
+        return f"rare {key[-2:]}"
+    usual = {
+        names[label] for label, count in zip(candidates.own.get(key), counts, strict=True) if count >= 0.03 * total
+    }
+    return " ".join(sorted(usual))
+
+
+def numbered(labels: Iterable[str]) -> tuple[list[str], dict[str, int]]:
+    """The labels in order, without repetition, and the number of each."""
+    names = sorted(set(labels))
+    return names, {name: number for number, name in enumerate(names)}
+
+
+def label_numbers(values: Iterable[Any], numbers: dict[Any, int]) -> list[int]:
+    """The numbers of labels; −1 for one that is not known."""
+    return [numbers.get(value, -1) for value in values]
