@@ -204,7 +204,9 @@ def best_of(row: dict[str, Any]) -> list[float]:
 
 
 def mean_and_spread(values: list[float]) -> str:
-    """The mean, and half the range over seeds."""
+    """The mean, and half the range over seeds if there are several."""
+    if len(values) == 1:
+        return f"{100 * values[0]:.1f}"
     return f"{100 * statistics.fmean(values):.1f} ± {50 * (max(values) - min(values)):.1f}"
 
 
@@ -233,7 +235,7 @@ def report(results: dict[str, Any]) -> list[str]:
         "",
         f"Trained on the first {SIZE} sentences of The Little Prince, {PASSES} passes, roll-outs for every action with one sample, one thread: `python -m benchmarks amr_learners`. Smatch on dev after each pass, the mean of the seeds;",
         "the best pass, ± half the range over the seeds; Smatch on the first 300 training sentences with the best pass; CPU seconds of one training. β = 1 is the control for decay: it trains on the expert's roll-ins and roll-outs in every pass.",
-        f"All tables of this section together took {number(seconds / 60)} CPU minutes of training: that is why they use {SIZE} sentences.",
+        f"All tables of this section together took {number(seconds / 60)} CPU minutes of training on a machine that was busy otherwise: hence the small sizes, and rows with one seed, which another run of the script completes.",
         "",
     ]
     body = [
@@ -312,7 +314,7 @@ FINDINGS = [
     "",
 ]
 SWITCH_FINDINGS = [
-    "Of the thesis's findings, lemma replacement hurts here too, word features and punctuation make no difference, and child features help a little. Its larger gains do not appear: Shenanigan features, more regularisation, the aligner by",
+    "The 95 % interval on dev is about ±3 points, so that only the largest of these differences mean something. Of the thesis's findings, lemma replacement hurts here too, word features and punctuation make no difference, and child features help a little. Its larger gains do not appear: Shenanigan features, more regularisation, the aligner by",
     "rules and the Insert rule change less than a point, or lower the score; training on so few sentences may be why. Entities, and paths and distances, are worth about a point each. The largest effect by far is not in the thesis's table:",
     "joint choice of action and parameter loses several points against staged choice, with the baseline's features and with the thesis's.",
     "",
