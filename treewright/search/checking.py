@@ -131,7 +131,7 @@ def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
         raise _Wrong(f"`{function}` raises {type(error).__name__} on {where}: {error}{hint}") from error
 
 
-class _Guarded(np.ndarray):  # type: ignore[type-arg]
+class _Guarded(np.ndarray):
     """An array that takes no negative index: in compiled code, −1 is what lies before the array."""
 
     def __getitem__(self, key: Any) -> Any:
