@@ -23,7 +23,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         from treewright.pipeline import Pipeline  # not above: the other models do not need its components
 
         return Pipeline.from_model(model)
-    if model.task not in estimator_names():
+    if model.task not in estimator_names() and ":" not in model.task:
         raise ModelError(
             f"{path} is a model for {model.task!r}; here are estimators for: {', '.join(estimator_names())}"
         )

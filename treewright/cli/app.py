@@ -53,6 +53,16 @@ def treewright(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            help="Import a module of your own first, from the current folder or as installed: its estimators are "
+            "then known as module:Class.",
+            metavar="MODULE",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Treewright: parsers that learn as apprentices.
 
@@ -64,6 +74,17 @@ def treewright(
       treewright evaluate model.tw test.conllu
       echo "Time flies ." | treewright parse model.tw
     """
+    if modules:
+        from importlib import import_module
+
+        from treewright.errors import ConfigError
+
+        sys.path.insert(0, os.getcwd())
+        for module in modules:
+            try:
+                import_module(module)
+            except ImportError as error:
+                raise ConfigError(f"the module {module!r} cannot be imported: {error}") from None
 
 
 def main() -> None:

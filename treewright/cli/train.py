@@ -54,6 +54,8 @@ class TaskCommands(TyperGroup):
         """Return a command without options; for a task of an installed package, one that names the package."""
         known = super().get_command(ctx, cmd_name)
         added = plugins("commands").get(cmd_name)
+        if known is None and ":" in cmd_name:
+            return _stub(cmd_name, "A task of your own.")
         if known is not None or added is None:
             return known
         package = added.dist.name if added.dist else added.value

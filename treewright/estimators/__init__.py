@@ -10,6 +10,7 @@ from treewright.estimators.streams import Input, as_sentence, batches, check_wor
 if TYPE_CHECKING:
     from treewright.estimators.checking import EstimatorError, check_estimator
     from treewright.estimators.cross_validation import CrossValidation, FoldComparison, cross_validate
+    from treewright.estimators.own import LossScores, TaskEstimator
 
 __all__ = [
     "Corpus",
@@ -18,8 +19,10 @@ __all__ = [
     "EstimatorError",
     "FoldComparison",
     "Input",
+    "LossScores",
     "NotFittedError",
     "Running",
+    "TaskEstimator",
     "as_sentence",
     "batches",
     "check_estimator",
@@ -38,7 +41,7 @@ def __getattr__(name: str) -> Any:
     """Import what checks and validates estimators when it is used: annotating needs none of it."""
     from importlib import import_module
 
-    for module in ("checking", "cross_validation"):
+    for module in ("checking", "cross_validation", "own"):
         found = import_module(f"treewright.estimators.{module}")
         if name in found.__all__:
             return getattr(found, name)

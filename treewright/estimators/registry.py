@@ -6,10 +6,14 @@ A package adds an estimator with an entry point in the group ``treewright.tasks`
     chunking = "my_package.chunker:Chunker"
 
 From then on :func:`treewright.load` reads its models. Nothing is imported until it is asked for by its name.
+
+An estimator without a package has the name ``module:Class``. It is found if its module is imported already: a model
+file never decides what is imported.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -56,6 +60,11 @@ def estimator_class(task: str) -> type[Estimator[Any]]:
         found: Any = getattr(import_module(module), name)
     elif task in plugins("tasks"):
         found = load_plugin("tasks", task)
+    elif ":" in task:
+        module, _, name = task.partition(":")
+        found = getattr(sys.modules.get(module), name, None)
+        if found is None:
+            raise ConfigError(f"the estimator {task!r} is not here: import {module} first (--import {module})")
     else:
         raise ConfigError(f"there is no task {task!r}; there are: {', '.join(estimator_names())}")
     if not (isinstance(found, type) and issubclass(found, Estimator)):

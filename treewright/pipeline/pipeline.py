@@ -213,7 +213,7 @@ class Pipeline:
         try:
             components = []
             for number, own in enumerate(model.config["components"]):
-                if own["task"] not in estimator_names():
+                if own["task"] not in estimator_names() and ":" not in own["task"]:
                     raise ModelError(f"a component of this pipeline is for {own['task']!r}, which is not installed")
                 prefix = f"{number}/"
                 part = replace(

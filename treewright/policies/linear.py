@@ -26,6 +26,8 @@ __all__ = ["LinearPolicy", "LinearTrainer", "UntrainedLinear", "rows_for"]
 
 Longs = npt.NDArray[np.int64]
 
+_BYTE = 127
+
 
 def rows_for(bits: int) -> int:
     """How many rows a table of features hashed to ``bits`` bits has."""
@@ -73,10 +75,12 @@ class LinearPolicy(LearnablePolicy):
             raise ModelError(f"{path} holds no policy for a task {task.name!r} with {task.n_actions} actions")
         return cls.from_arrays(model.arrays)
 
-    def compressed(self, most: int | None = None) -> LinearPolicy:
+    def compressed(self, most: int | None = None, *, levels: int = 32767) -> LinearPolicy:
         """The same policy in whole numbers of 16 bits, with at most ``most`` weights, the largest ones.
 
-        Scores change by a common factor and by rounding; half the memory makes decoding faster.
+        Scores change by a common factor and by rounding; half the memory makes decoding faster. ``levels`` is the size
+        of the largest weight that is told apart from still larger ones; with 127 or less, a model file has one byte for
+        each weight. Then a weight that is larger than all but one in ten thousand counts as the largest.
 
         >>> w = np.array([[[0.5, -2.0], [0.0, 1.0]]], np.float32)
         >>> LinearPolicy(w).compressed(most=2).weights.tolist()
@@ -84,6 +88,10 @@ class LinearPolicy(LearnablePolicy):
         """
         largest = float(np.abs(self.weights).max(initial=0.0))
         least = 0.0
+        if levels <= _BYTE and largest:
+            sizes = np.abs(self.weights[self.weights != 0])
+            place = len(sizes) - 1 - len(sizes) // 10_000
+            largest = float(np.partition(sizes, place)[place])
         if most is not None and np.count_nonzero(self.weights) > most:
             sizes = np.abs(self.weights[self.weights != 0])
             least = float(np.partition(sizes, len(sizes) - most)[len(sizes) - most])
@@ -91,7 +99,8 @@ class LinearPolicy(LearnablePolicy):
         for row in range(0, weights.shape[1], 1 << 16):  # a slice at a time: the table may be large
             part = self.weights[:, row : row + (1 << 16)]
             kept = np.where(np.abs(part) >= least, part, 0.0)
-            weights[:, row : row + (1 << 16)] = np.rint(kept * (32767.0 / (largest or 1.0)))
+            scaled = np.rint(kept * (levels / (largest or 1.0)))
+            weights[:, row : row + (1 << 16)] = np.clip(scaled, -levels, levels)
         return replace(self, weights=weights)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -113,7 +122,7 @@ class LinearPolicy(LearnablePolicy):
             "shape": np.asarray(self.weights.shape, np.int64),
             "probabilities": np.asarray(self.probabilities, np.float64),
             "gaps": coded,
-            "weights": flat[places],
+            "weights": _narrow(flat[places]),
         }
 
     @classmethod
@@ -121,7 +130,8 @@ class LinearPolicy(LearnablePolicy):
         """The policy that :meth:`to_arrays` took apart."""
         shape = tuple(int(size) for size in arrays["shape"])
         coded = arrays["gaps"]
-        weights = _aligned(shape, arrays["weights"].dtype)
+        kept = arrays["weights"].dtype
+        weights = _aligned(shape, np.int16 if kept == np.int8 else kept)
         weights.reshape(-1)[np.cumsum(coded, dtype=np.int64)[coded < 255]] = arrays["weights"]
         return cls(weights, tuple(float(p) for p in arrays["probabilities"]))
 
@@ -206,6 +216,13 @@ class LinearTrainer(Trainer):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what :meth:`to_arrays` gave."""
         self.model = Model(*(arrays[name] for name in Model._fields))
+
+
+def _narrow(weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Small whole numbers in 8 bits; others as they are."""
+    if weights.dtype == np.int16 and np.abs(weights).max(initial=0) <= _BYTE:
+        return weights.astype(np.int8)
+    return weights
 
 
 def _aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ from treewright.cli.tasks.amr import AMR
 from treewright.cli.tasks.base import Task
 from treewright.cli.tasks.constituency import Constituency, Latent
 from treewright.cli.tasks.dependency import Dependency, Eisner
+from treewright.cli.tasks.own import OwnTask
 from treewright.cli.tasks.pipeline import PipelineTask
 from treewright.cli.tasks.tagging import Tagging, Viterbi
 from treewright.cli.tasks.text import Lemmatization, Morphology, Tokenization
@@ -40,6 +41,8 @@ class _Tasks(Mapping[str, Task]):
     def __getitem__(self, name: str) -> Task:
         if name in self.built_in:
             return self.built_in[name]
+        if ":" in name:
+            return OwnTask(name)
         if name not in plugins("commands"):
             raise KeyError(name)
         found = load_plugin("commands", name)

@@ -166,9 +166,11 @@ class PruningPolicy:
         return Table(weights, spread, len(self.weights), self.symbols, self.tag, self.word, self.root)
 
     def to_arrays(self) -> dict[str, Any]:
-        """The policy as arrays, for a model file."""
+        """The policy as arrays, for a model file; weights that are small whole numbers take a byte each."""
         numbers = np.array([self.symbols, self.root, self.threshold], np.float64)
-        return {"weights": self.weights, "tag": self.tag, "word": self.word, "numbers": numbers}
+        narrow = self.weights.astype(np.int8) if np.abs(self.weights).max(initial=0.0) <= 127 else self.weights
+        weights = narrow if np.array_equal(narrow, self.weights) else self.weights
+        return {"weights": weights, "tag": self.tag, "word": self.word, "numbers": numbers}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> PruningPolicy:

@@ -1,0 +1,47 @@
+"""The bundled models: small enough, with cards, and every layer of a text."""
+
+from __future__ import annotations
+
+import pytest
+
+import treewright
+from treewright.bundled import bundled_models, found_model
+from treewright.models import read_model
+from treewright.text.raw import raw_text
+
+TEXT = "The boy wants to go. Don't stop him!\n"
+
+
+def test_they_are_small_and_have_cards():
+    models = bundled_models()
+    assert "english" in models
+    assert sum(path.stat().st_size for path in models.values()) <= 25_000_000
+    for path in models.values():
+        card = read_model(path, arrays=False).card
+        assert card["licence"]
+        assert card["data"]
+        assert card["scores"]
+        assert card["command"] == "make models"
+
+
+def test_a_file_comes_before_a_bundled_model(tmp_path, monkeypatch):
+    assert found_model("english") == bundled_models()["english"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "english").touch()
+    assert found_model("english") == "english"
+    assert found_model("klingon") == "klingon"
+
+
+@pytest.mark.jit
+def test_english_gives_every_layer():
+    english = treewright.load("english")
+    assert english.expects == ()
+    document = english(TEXT)
+    assert raw_text([s.sentence for s in document]) == TEXT
+    first, second = document.sentences
+    assert second.words == ("Do", "n't", "stop", "him", "!")
+    assert ("boy", "nsubj", "wants") in first.dependencies
+    assert [t.lemma for t in second.sentence] == ["do", "not", "stop", "he", "!"]
+    assert "(NN boy)" in str(first.constituents)
+    assert "want-01" in first.amr.to_penman()
+    assert document.to_html().count("<svg") == 6
