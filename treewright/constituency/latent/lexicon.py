@@ -30,7 +30,6 @@ import numpy.typing as npt
 
 from treewright.constituency.grammar.lexicon import Lexicon, finest_class, other_tag, word_classes
 from treewright.errors import ModelError
-from treewright.search.compiling import kernel
 
 __all__ = ["LatentLexicon"]
 
@@ -234,71 +233,79 @@ def _coarser_class(name: str, known: Mapping[str, int]) -> str:
             return name
 
 
-@kernel
+class _Cells(NamedTuple):
+    """The substates of all entries: what each belongs to. Sums over them add in this order, on every machine."""
+
+    entry: Longs
+    substate: Longs
+    tag: Longs  # its place in a table of tags and substates
+
+    def by_tag(self, values: Floats, which: Any, shape: tuple[int, int]) -> Floats:
+        """Sums of some of the values by tag and substate."""
+        return _sums(self.tag[which], values[which], shape[0] * shape[1]).reshape(shape)
+
+
+def _sums(places: Longs, values: Floats, n: int) -> Floats:
+    """The sums of the values of each of n places, added in their order."""
+    return np.bincount(places, values, n).astype(np.float64)  # of no values, NumPy makes integers
+
+
+def _cells(entries: Entries, at: Longs, substates: Ints) -> _Cells:
+    entry = np.repeat(np.arange(len(entries.tag)), np.diff(at))
+    substate = np.arange(at[-1]) - at[entry]
+    return _Cells(entry, substate, entries.tag[entry].astype(np.int64) * int(substates.max()) + substate)
+
+
 def _shares(
-    entries: Entries, at: Any, counts: Any, is_rare: Any, occurrences: float, coarser: float, substates: Any
-) -> Any:
+    entries: Entries,
+    at: Longs,
+    counts: Floats,
+    is_rare: npt.NDArray[np.bool_],
+    occurrences: float,
+    coarser: float,
+    substates: Ints,
+) -> Floats:
     """P(substate | tag, row): see the beginning of this module."""
     tag, sibling, backoff, classes = entries.tag, entries.sibling, entries.backoff, entries.classes
-    tags, n = substates.shape[0], tag.shape[0]
-    everything, rare = np.zeros((tags, substates.max())), np.zeros((tags, substates.max()))
-    shares = np.zeros(counts.shape[0])
-    for e in range(classes):
-        for a in range(substates[tag[e]]):
-            everything[tag[e], a] += counts[at[e] + a]
-            if is_rare[e]:
-                if backoff[e] >= 0:
-                    shares[at[backoff[e]] + a] += counts[at[e] + a]
-                else:
-                    rare[tag[e], a] += counts[at[e] + a]
-    for e in range(n - 1, classes - 1, -1):  # so far of the finest class; now also those of finer ones
-        for a in range(substates[tag[e]]):
-            if backoff[e] >= 0:
-                shares[at[backoff[e]] + a] += shares[at[e] + a]
-            else:
-                rare[tag[e], a] += shares[at[e] + a]
-    for t in range(tags):
-        k = substates[t]
-        total, rare_total = everything[t, :k].sum(), rare[t, :k].sum()
-        for a in range(substates.max()):
-            everything[t, a] /= total
-            rare[t, a] = (rare[t, a] + coarser * everything[t, a]) / (rare_total + coarser)
-    for step in range(n):
-        e = (classes + step) % n  # classes first, from coarse to fine
-        t, k, first = tag[e], substates[tag[e]], at[e]
-        weight = coarser
-        if e < classes:
-            weight = occurrences
-            for a in range(k):
-                shares[first + a] = counts[first + a]
-                if sibling[e] >= 0:
-                    shares[first + a] += counts[at[sibling[e]] + a]
-        seen = shares[first : first + k].sum()
-        for a in range(k):
-            general = shares[at[backoff[e]] + a] if backoff[e] >= 0 else rare[t, a]
-            if seen + weight > 0.0:
-                shares[first + a] = (shares[first + a] + weight * general) / (seen + weight)
-            else:
-                shares[first + a] = general
+    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
+    words = slice(0, int(at[classes]))
+    entry, substate = cells.entry[words], cells.substate[words]
+    everything = cells.by_tag(counts, words, shape)
+    rare_cells, coarse = is_rare[entry], backoff[entry]
+    into = np.flatnonzero(rare_cells & (coarse >= 0))
+    shares = _sums(at[coarse[into]] + substate[into], counts[into], len(counts))
+    rare = cells.by_tag(counts, np.flatnonzero(rare_cells & (coarse < 0)), shape)
+    for e in range(len(tag) - 1, classes - 1, -1):  # so far of the finest class; now also those of finer ones
+        own, b = shares[at[e] : at[e + 1]], int(backoff[e])
+        if b >= 0:
+            shares[at[b] : at[b] + len(own)] += own
+        else:
+            rare[tag[e], : len(own)] += own
+    with np.errstate(divide="ignore", invalid="ignore"):
+        everything /= np.add.accumulate(everything, axis=1)[:, -1:]
+        totals = np.add.accumulate(rare, axis=1)[:, -1:]
+        rare = (rare + coarser * everything) / (totals + coarser)
+    for e in range(classes, len(tag)):  # from coarse to fine
+        own, b = shares[at[e] : at[e + 1]], int(backoff[e])
+        general = shares[at[b] : at[b] + len(own)] if b >= 0 else rare[tag[e], : len(own)]
+        seen = np.add.accumulate(own)[-1]
+        own[:] = (own + coarser * general) / (seen + coarser) if seen + coarser > 0.0 else general
+    own = counts[words].copy()
+    twin = np.flatnonzero(sibling[entry] >= 0)
+    own[twin] += counts[at[sibling[entry[twin]]] + substate[twin]]
+    weights = np.bincount(entry, own, classes)[entry] + occurrences
+    general = np.where(coarse >= 0, shares[at[np.maximum(coarse, 0)] + substate], rare.reshape(-1)[cells.tag[words]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares[words] = np.where(weights > 0.0, (own + occurrences * general) / weights, general)
     return shares
 
 
-@kernel
-def _emission(entries: Entries, at: Any, joint: Any, shares: Any, smoothing: float, substates: Any) -> Any:
+def _emission(entries: Entries, at: Longs, joint: Floats, shares: Floats, smoothing: float, substates: Ints) -> Floats:
     """P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
-    tag = entries.tag
-    totals = np.zeros((substates.shape[0], substates.max()))
-    emission = np.zeros(shares.shape[0])
-    for e in range(tag.shape[0]):
-        for a in range(substates[tag[e]]):
-            totals[tag[e], a] += joint[e] * shares[at[e] + a]
-    for e in range(tag.shape[0]):
-        k = substates[tag[e]]
-        mean = 0.0
-        for a in range(k):
-            if totals[tag[e], a] > 0.0:
-                emission[at[e] + a] = joint[e] * shares[at[e] + a] / totals[tag[e], a]
-                mean += emission[at[e] + a] / k
-        for a in range(k):
-            emission[at[e] + a] += smoothing * (mean - emission[at[e] + a])
-    return emission
+    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
+    both = joint[cells.entry] * shares
+    totals = cells.by_tag(both, slice(None), shape).reshape(-1)[cells.tag]
+    emission = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0.0)
+    mean = np.bincount(cells.entry, emission / np.diff(at)[cells.entry], len(entries.tag))[cells.entry]
+    smoothed: Floats = emission + smoothing * (mean - emission)
+    return smoothed
