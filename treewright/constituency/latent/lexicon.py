@@ -91,8 +91,12 @@ class LatentLexicon:
         return other
 
     def _same_words(self, other: LatentLexicon) -> LatentLexicon:
-        other.__dict__["entries"] = self.entries
+        other.__dict__.update(entries=self.entries, _rows=self._rows)
         return other
+
+    @cached_property
+    def _rows(self) -> _Rows:
+        return _Rows(self.base)
 
     def entries_of(self, sentence: Sequence[tuple[str, str]]) -> Longs:
         """The entries of the words and tags of a training sentence."""
@@ -119,7 +123,7 @@ class LatentLexicon:
         _, arrays = self.base.to_arrays()
         at, tag = arrays["at"], arrays["tag"]
         joint = np.exp(arrays["score"].astype(np.float64) + arrays["prior"].astype(np.float64)[tag])
-        rows = _Rows(self.base)
+        rows = self._rows
         place = {(row, t): e for row in range(len(at) - 1) for e, t in enumerate(tag[at[row] : at[row + 1]], at[row])}
 
         def same_tag(row: int, t: int, towards: Ints) -> int:
@@ -140,7 +144,7 @@ class LatentLexicon:
         """For each entry whether it is of a word that is rare in training."""
         _, arrays = self.base.to_arrays()
         at = arrays["at"]
-        rows = _Rows(self.base)
+        rows = self._rows
         seen = np.add.reduceat(np.add.reduceat(self.counts, self.at[:-1]), at[:-1])
         words = np.where(rows.sibling >= 0, seen + seen[rows.sibling], seen)
         rare = (words > 0) & (words < self.base.rare + 0.5)  # sums of expected counts may miss by a hair
@@ -176,12 +180,24 @@ class LatentLexicon:
         return {**settings, **mine}, {**arrays, **counts, "substates": self.substates}
 
     @classmethod
-    def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> LatentLexicon:
-        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit."""
-        base = Lexicon.from_arrays(settings, arrays)
+    def from_arrays(
+        cls,
+        settings: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        coarser: LatentLexicon | None = None,
+    ) -> LatentLexicon:
+        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit.
+
+        ``coarser`` is another lexicon of the same hierarchy, which may have the same words.
+        """
+        if coarser is not None and any(arrays.get(name) is not own for name, own in coarser.base._arrays.items()):
+            coarser = None
+        base = Lexicon.from_arrays(settings, arrays) if coarser is None else coarser.base
         try:
             mixed = float(settings["occurrences"]), float(settings["coarser"])
             lexicon = cls(base, np.asarray(arrays["substates"], np.int32), np.zeros(0), *mixed)
+            if coarser is not None:
+                coarser._same_words(lexicon)
             counts = np.zeros(lexicon.at[-1])
             counts[arrays["emitted.places"]] = arrays["emitted.values"]
             lexicon = lexicon._same_words(replace(lexicon, counts=counts))
@@ -275,29 +291,45 @@ def _shares(
     into = np.flatnonzero(rare_cells & (coarse >= 0))
     shares = _sums(at[coarse[into]] + substate[into], counts[into], len(counts))
     rare = cells.by_tag(counts, np.flatnonzero(rare_cells & (coarse < 0)), shape)
-    for e in range(len(tag) - 1, classes - 1, -1):  # so far of the finest class; now also those of finer ones
-        own, b = shares[at[e] : at[e + 1]], int(backoff[e])
-        if b >= 0:
-            shares[at[b] : at[b] + len(own)] += own
+    levels = _levels(cells.entry, at, backoff, classes)
+    for level in reversed(levels):  # so far of the finest class; now also those of finer ones
+        own = level[::-1]
+        coarser_one = backoff[cells.entry[own]]
+        if coarser_one[0] >= 0:
+            np.add.at(shares, at[coarser_one] + cells.substate[own], shares[own])
         else:
-            rare[tag[e], : len(own)] += own
+            np.add.at(rare.reshape(-1), cells.tag[own], shares[own])
     with np.errstate(divide="ignore", invalid="ignore"):
         everything /= np.add.accumulate(everything, axis=1)[:, -1:]
         totals = np.add.accumulate(rare, axis=1)[:, -1:]
         rare = (rare + coarser * everything) / (totals + coarser)
-    for e in range(classes, len(tag)):  # from coarse to fine
-        own, b = shares[at[e] : at[e + 1]], int(backoff[e])
-        general = shares[at[b] : at[b] + len(own)] if b >= 0 else rare[tag[e], : len(own)]
-        seen = np.add.accumulate(own)[-1]
-        own[:] = (own + coarser * general) / (seen + coarser) if seen + coarser > 0.0 else general
-    own = counts[words].copy()
+
+    def mix(which: Any, seen: Floats, weight: float) -> Floats:
+        """What was seen of some entries, mixed with the shares of their classes."""
+        entry, b = cells.entry[which], backoff[cells.entry[which]]
+        of_class = shares[at[np.maximum(b, 0)] + cells.substate[which]]
+        general = np.where(b >= 0, of_class, rare.reshape(-1)[cells.tag[which]])
+        totals = np.bincount(entry, seen, len(tag))[entry] + weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(totals > 0.0, (seen + weight * general) / totals, general)
+
+    for level in levels:  # from coarse to fine
+        shares[level] = mix(level, shares[level], coarser)
+    seen = counts[words].copy()
     twin = np.flatnonzero(sibling[entry] >= 0)
-    own[twin] += counts[at[sibling[entry[twin]]] + substate[twin]]
-    weights = np.bincount(entry, own, classes)[entry] + occurrences
-    general = np.where(coarse >= 0, shares[at[np.maximum(coarse, 0)] + substate], rare.reshape(-1)[cells.tag[words]])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares[words] = np.where(weights > 0.0, (own + occurrences * general) / weights, general)
+    seen[twin] += counts[at[sibling[entry[twin]]] + substate[twin]]
+    shares[words] = mix(words, seen, occurrences)
     return shares
+
+
+def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]:
+    """The cells of classes, by how many coarser classes theirs has: none, one, and so on."""
+    depth, coarser = np.zeros(len(backoff), np.int64), backoff
+    while (coarser >= 0).any():
+        depth += coarser >= 0
+        coarser = np.where(coarser >= 0, backoff[coarser], _NONE)
+    of_cells = depth[entry[at[classes] :]]
+    return [np.flatnonzero(of_cells == d) + at[classes] for d in range(int(of_cells.max(initial=-1)) + 1)]
 
 
 def _emission(entries: Entries, at: Longs, joint: Floats, shares: Floats, smoothing: float, substates: Ints) -> Floats:
