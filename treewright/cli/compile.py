@@ -57,9 +57,7 @@ def make_ready(task: Task, estimator: Any) -> None:
     before = os.environ.get("TREEWRIGHT_COMPILE")
     os.environ["TREEWRIGHT_COMPILE"] = "now"
     try:
-        task.parse(estimator, [sentence], 1)
-        if task.k_best_formats:
-            task.k_best(estimator, [sentence], 2, 1)
+        task.exercise(estimator, sentence)
     finally:
         os.environ.pop("TREEWRIGHT_COMPILE")
         if before is not None:

@@ -195,6 +195,7 @@ def _work(
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
     """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
     if k_best is None:
+        estimator = task.needed(estimator, format)
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
     writer = task.k_best_writer(estimator, format, width=width)

@@ -149,6 +149,16 @@ class Task(ABC):
         annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
         return annotated
 
+    def needed(self, estimator: Any, format: str) -> Any:
+        """The estimator, or the part of it that makes what a format holds."""
+        return estimator
+
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Annotate a sentence in every way, so that all is compiled that annotating needs."""
+        self.parse(estimator, [sentence], 1)
+        if self.k_best_formats:
+            self.k_best(estimator, [sentence], 2, 1)
+
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
         """Annotate some sentences, and count what :meth:`score` has to know of how that went."""
         return self.parse(estimator, sentences, jobs), Counter()
