@@ -74,7 +74,7 @@ def test_compiled_ahead_nothing_is_left_to_compile(model, data, tmp_path):
     for arguments in (
         ("parse", model, data / "test.conllu"),
         ("evaluate", model, data / "test.conllu"),
-        ("trace", model, data / "test.conllu"),
+        ("trace", data / "test.conllu", "--model", model, "--sentence", "1"),
     ):
         _, about = command(tmp_path, *arguments, now=True)
         assert about.startswith("0 "), arguments

@@ -134,12 +134,12 @@ def test_short_forms(run, tmp_path):
 def test_another_learner_replaces_the_table(run, tmp_path):
     file = tmp_path / "c.toml"
     file.write_text(run("train", "tagging", "-l", "dagger", "--print-config").stdout)
-    result = run("train", "tagging", "--config", file, "-l", "lols", "--print-config")
+    result = run("train", "tagging", "--config", file, "-l", "aggravate", "--print-config")
     assert "replaces the settings of the learner" in result.stderr
     assert result.stderr.endswith("; those of its update stay\n")
-    other = run("train", "tagging", "--config", file, "-l", "lols", "--update", "perceptron", "--print-config")
+    other = run("train", "tagging", "--config", file, "-l", "aggravate", "--update", "perceptron", "--print-config")
     assert "stay" not in other.stderr
-    assert result.stdout == run("train", "tagging", "-l", "lols", "--print-config").stdout
+    assert result.stdout == run("train", "tagging", "-l", "aggravate", "--print-config").stdout
     learner = resolved(run, file, "--update", "arow")["learner"]
     assert learner["update"] == {"name": "arow", "averaged": False, "r": 30.0}
 

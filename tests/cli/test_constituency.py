@@ -107,7 +107,7 @@ class TestTraining:
         }  # fmt: skip
         assert learner == {
             "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,
-            "l1": 0.001, "averaged": True, "batch": 7, "margin": 0.25,
+            "l1": 0.001, "averaged": True, "batch": 7, "margin": 0.25, "patience": 8,
         }  # fmt: skip
 
     @pytest.mark.parametrize("option", ["--passes", "--iterations", "-n"])

@@ -125,7 +125,7 @@ def test_a_learner_that_leaves_the_path_of_a_static_oracle_gets_a_warning(corpus
         with pytest.raises(Reached):
             make_parser(learner=learner, **settings).fit(corpus[0][:10])
 
-    monkeypatch.setattr("treewright.dependency.parser.train", reached)
+    monkeypatch.setattr("treewright.learners.train", reached)
     with pytest.warns(UserWarning, match=r"'exploration' leaves: choose learner 'supervised', or oracle 'dynamic'"):
         begin("exploration", oracle="static")
     alone = replace(find_system("arc-hybrid"), name="alone", costs=None, least_loss=None)

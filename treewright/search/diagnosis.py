@@ -47,10 +47,15 @@ def explain_compilation(packed: Packed, error: Exception) -> str:
     for name in PROTOCOL:
         state = task.state_view(np.zeros(task.state_size(n), np.int32), n)
         try:
-            functions[name].dispatcher.compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
+            _part(functions[name]).compile(tuple(typeof(value) for value in (x, state, *arguments.get(name, ()))))
         except NumbaError as found:
             return f"`{name}` does not compile.\n{_telling(found)}\n{_HINT}"
     return f"the task does not compile together with its policy.\n{_telling(error)}\n{_HINT}"
+
+
+def _part(function: Any) -> Any:
+    """What compiled code calls: it has no wrapper for Python."""
+    return getattr(function.dispatcher, "part", function.dispatcher)
 
 
 def _telling(error: Exception) -> str:

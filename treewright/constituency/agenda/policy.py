@@ -184,6 +184,8 @@ def make_priority_learner(learner: str | dict[str, Any] | PolicyGradient) -> tup
     """
     if isinstance(learner, PolicyGradient):
         return learner, False
+    if not isinstance(learner, str | Mapping):
+        raise ConfigError("is not the name of a learner, nor its settings", setting="priority_learner", value=learner)
     settings = {"name": learner} if isinstance(learner, str) else dict(learner)
     given = current_name("priorities", str(settings.pop("name", "on-policy")))
     name = next((known for known in LEARNERS if known.lower() == given.lower()), None)
