@@ -54,7 +54,7 @@ def _learners() -> Iterator[str]:
     for family in FAMILIES.values():
         yield f"### {family.title}\n"
         yield from _rows("learner", family.rows, family.base.name)
-    split_merge = TASKS["latent"].estimator().learners[0]
+    split_merge = TASKS["latent"].estimator().learners()[0]
     yield "### Split and merge\n\nThe learner of latent-variable grammars, `split-merge`.\n"
     yield from _rows("learner", {split_merge.name: split_merge})
 

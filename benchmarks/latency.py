@@ -1,37 +1,45 @@
 """How long the first use takes: CPU seconds of fresh processes, from an empty cache of compiled code and from a full one.
 
-``python -m benchmarks latency --against FOLDER`` measures another checkout too; ``--only tagger,smatch`` names scenarios.
+``python -m benchmarks latency --against FOLDER`` measures another checkout too; ``--only tagger,smatch`` names scenarios;
+``--repeats`` says how many times each of them is run (the median counts).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
-from benchmarks.common import ROOT, keep, say
+from benchmarks.common import RESULTS, ROOT, keep, say
 
 PREPARE = """
 import treewright
 import treewright.corpora
-train, _, test = treewright.builtin_corpus(train=8, dev=1, test=4)
+train, _, test = treewright.builtin_corpus(train=30, dev=1, test=40)
 settings = {"learner": {"name": "exploration", "iterations": 1}, "bits": 12}
 treewright.Tagger(**settings).fit(train).save("tagger.tw")
 treewright.DependencyParser(**settings).fit(train).save("dependency.tw")
-treewright.ConstituencyParser().fit(train).save("constituency.tw")
+treewright.ConstituencyParser(learner="maximum-likelihood").fit(train).save("constituency.tw")
+treewright.LatentParser(learner={"name": "split-merge", "cycles": 1}).fit(train).save("latent.tw")
 treewright.AMRParser(**settings).fit(train).save("amr.tw")
 treewright.corpora.write_amr(test, "graphs.amr")
+treewright.corpora.write_conllu(test, "many.conllu")
+treewright.corpora.write_conllu([max(test, key=len)], "few.conllu")
 """
 
-PREDICT = """
-import treewright
-model = treewright.load("{name}.tw")
-_, _, test = treewright.builtin_corpus(train=8, dev=1, test=1)
-next(getattr(model, name) for name in ("tag", "parse", "predict") if hasattr(model, name))(test)
+PARSE = """
+import sys
+sys.argv[1:] = ['parse', '{model}.tw', '{file}.conllu', '--out', '{model}.out', '--format', '{format}', '--quiet']
+from treewright.cli import main
+main()
 """
 
 TRAIN = """
@@ -42,44 +50,100 @@ treewright.{estimator}({settings}).fit(train, dev=dev)
 
 LEARNER = 'learner={{"name": "{}", "iterations": 2}}, bits=16'
 SMATCH = "import sys; sys.argv[1:] = ['smatch', 'graphs.amr', 'graphs.amr']; from treewright.cli import main; main()"
-
-SCENARIOS = {
-    "tagger predict": PREDICT.format(name="tagger"),
-    "tagger train": TRAIN.format(estimator="Tagger", settings=LEARNER.format("dagger")),
-    "dependency predict": PREDICT.format(name="dependency"),
-    "dependency train": TRAIN.format(estimator="DependencyParser", settings=LEARNER.format("exploration")),
-    "constituency predict": PREDICT.format(name="constituency"),
-    "constituency train": TRAIN.format(estimator="ConstituencyParser", settings=""),
-    "amr predict": PREDICT.format(name="amr"),
-    "amr train": TRAIN.format(estimator="AMRParser", settings=LEARNER.format("exploration")),
-    "smatch": SMATCH,
+KINDS = {"tagger": "conllu", "dependency": "conllu", "constituency": "ptb", "latent": "ptb", "amr": "penman"}
+TRAINING = {
+    "tagger": [TRAIN.format(estimator="Tagger", settings=LEARNER.format("dagger"))],
+    "dependency": [
+        TRAIN.format(estimator="DependencyParser", settings=LEARNER.format("exploration") + f", mode={mode!r}")
+        for mode in ("fast", "accurate")
+    ],
+    "constituency": [
+        TRAIN.format(estimator="ConstituencyParser", settings='learner={"name": "max-margin", "iterations": 3}')
+    ],
+    "latent": [TRAIN.format(estimator="LatentParser", settings='learner={"name": "split-merge", "cycles": 1}')],
+    "amr": [TRAIN.format(estimator="AMRParser", settings=LEARNER.format("exploration"))],
 }
 
+#: each scenario: programs that run one after the other from an empty cache
+SCENARIOS = {
+    **{f"{kind}: parse": [PARSE.format(model=kind, file="many", format=KINDS[kind])] for kind in KINDS},
+    **{f"{kind}: train": TRAINING[kind] for kind in KINDS},
+    "smatch": [SMATCH],
+}
+SMALL = {kind: PARSE.format(model=kind, file="few", format=KINDS[kind]) for kind in KINDS}
 
-def cpu_seconds(checkout: Path, program: str, folder: Path, cache: Path, interpreted: bool = False) -> float:
-    """CPU seconds of a process that runs a program with a checkout of Treewright."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-    environment |= {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)}
-    environment |= {"NUMBA_DISABLE_JIT": "1"} if interpreted else {}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+def seconds(checkout: Path, program: str, folder: Path, cache: Path, **variables: str) -> tuple[float, float]:
+    """CPU and wall-clock seconds of a process that runs a program with a checkout of Treewright."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "TREEWRIGHT_COMPILE"))}
+    environment |= {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache), **variables}
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{checkout}: {done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - begun
 
 
-def measure(checkout: Path, names: list[str]) -> dict[str, dict[str, float]]:
-    found = {}
+def measure(checkout: Path, names: list[str], repeats: int) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cpu_seconds(checkout, PREPARE, folder, folder, interpreted=True)
-        for number, name in enumerate(names):
-            cache = folder / f"cache{number}"
-            times = [cpu_seconds(checkout, SCENARIOS[name], folder, cache) for _ in range(2)]
-            found[name] = {"first": round(times[0], 1), "second": round(times[1], 1)}
-            say(f"{name:22} {times[0]:7.1f} s from an empty cache, {times[1]:5.1f} s from a full one")
+        seconds(checkout, PREPARE, folder, folder, NUMBA_DISABLE_JIT="1")
+        now = {"TREEWRIGHT_COMPILE": "now"}
+        for name in names:
+            first, second = [], []
+            for _ in range(repeats):
+                with tempfile.TemporaryDirectory() as cache:
+                    first.append(
+                        sum(seconds(checkout, program, folder, Path(cache), **now)[0] for program in SCENARIOS[name])
+                    )
+                    second.append(
+                        sum(seconds(checkout, program, folder, Path(cache))[0] for program in SCENARIOS[name])
+                    )
+            found[name] = {"empty": round(statistics.median(first), 2), "full": round(statistics.median(second), 2)}
+            kind = name.partition(":")[0]
+            if name.endswith("parse"):
+                found[name] |= few_words(checkout, kind, folder, repeats)
+            say(f"{name:22} " + ", ".join(f"{what} {value:.2f} s" for what, value in found[name].items()))
     return found
+
+
+def few_words(checkout: Path, kind: str, folder: Path, repeats: int) -> dict[str, float]:
+    """A sentence of some 20 words: wall-clock seconds with an empty cache, and CPU seconds with a full one."""
+    with tempfile.TemporaryDirectory() as cache:
+        later = {"TREEWRIGHT_COMPILE": "later"}  # nothing is compiled in the background while we measure
+        cold = [seconds(checkout, SMALL[kind], folder, Path(cache) / str(k), **later)[1] for k in range(repeats)]
+        seconds(checkout, SMALL[kind], folder, Path(cache), TREEWRIGHT_COMPILE="now")
+        warm = [seconds(checkout, SMALL[kind], folder, Path(cache))[0] for _ in range(repeats)]
+    return {"few words, empty": round(statistics.median(cold), 2), "few words, full": round(statistics.median(warm), 2)}
+
+
+def report(kept: dict[str, Any]) -> list[str]:
+    """The section of ``docs/benchmarks.md``."""
+    text = [
+        "## The first use",
+        "",
+        "CPU seconds of fresh processes (`python -m benchmarks latency`; medians), from a cache of compiled code that is",
+        "empty and from a full one: 40 sentences parsed by the command line, a training on 200 sentences of the built-in",
+        "corpus, and Smatch of 40 graphs. *A few words*: one sentence of some 20 words; with an empty cache it is interpreted,",
+        "while another process compiles for the next time, and the column has wall-clock seconds.",
+        "",
+    ]
+    for python in sorted(key for key in kept if key.startswith("Python")):
+        now, before = kept[python]["now"], kept[python].get("before", {})
+        head = [python, "empty", "before", "full", "before", "a few words, empty", "full", "before"]
+        rows = []
+        for name, row in now.items():
+            old = before.get(name, {})
+            cells = [row["empty"], old.get("empty"), row["full"], old.get("full")]
+            cells += [row.get("few words, empty"), row.get("few words, full"), old.get("few words, full")]
+            rows.append(
+                [name, *("" if cell is None else f"{cell:.1f}" if cell >= 2 else f"{cell:.2f}" for cell in cells)]
+            )
+        line = ["---"] + ["---:"] * (len(head) - 1)
+        text += ["| " + " | ".join(row) + " |" for row in (head, line, *rows)] + [""]
+    return text
 
 
 def main() -> None:
@@ -87,14 +151,19 @@ def main() -> None:
     parser.add_argument("part", nargs="*")
     parser.add_argument("--against", type=Path, help="another checkout of Treewright")
     parser.add_argument("--only", default="", help="scenarios, by the words that their names contain")
+    parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     wanted = arguments.only.split(",")
     names = [name for name in SCENARIOS if any(word in name for word in wanted)]
     results = {}
     if arguments.against:
         say(f"{arguments.against}:")
-        results["before"] = measure(arguments.against.resolve(), names)
+        results["before"] = measure(arguments.against.resolve(), names, arguments.repeats)
         say("this checkout:")
-    results["now"] = measure(ROOT, names)
+    results["now"] = measure(ROOT, names, arguments.repeats)
     if names == list(SCENARIOS):
-        keep("latency", results)
+        path = RESULTS / "latency.json"
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        python = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+        kept[python] = {**kept.get(python, {}), **results}
+        keep("latency", kept)

@@ -17,6 +17,9 @@ settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_E
 settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")
 
+# What is tested is compiled code, also where a test treats a few words only.
+os.environ.setdefault("TREEWRIGHT_COMPILE", "now")
+
 
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Path]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from treewright.cli import app
+from treewright.cli import make_app
 
 SMALL = ["--bits", "12", "--passes", "2"]
 COMMAND = [sys.executable, "-m", "treewright"]
@@ -22,6 +22,8 @@ COMMAND = [sys.executable, "-m", "treewright"]
 @pytest.fixture(scope="session")
 def run() -> Callable[..., Any]:
     """Run a command in this process."""
+
+    app = make_app()
 
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Any:
         result = CliRunner(env={"COLUMNS": None}).invoke(

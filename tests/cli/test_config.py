@@ -22,7 +22,7 @@ CHOICES = [("-l", name) for name in LEARNERS] + [
 def test_the_options_of_a_task_are_the_settings_that_the_library_declares(task):
     estimator = task.estimator()
     assert [option.setting.name for option in task.table("")] == [setting.name for setting in estimator.settings]
-    rows = learner_rows(*estimator.learners).values()
+    rows = learner_rows(*estimator.learners()).values()
     names = {"name"}.union(*({setting.name for setting in row.settings} for row in rows))
     assert {option.setting.name for option in task.table("learner")} == names - {"update"}
     if "update" in names:

@@ -7,7 +7,7 @@ import pytest
 
 from treewright import load
 from treewright.constituency import ConstituencyParser, LatentParser
-from treewright.corpora import Sentence, Tree, builtin_corpus
+from treewright.corpora import Sentence, Tree, builtin_corpus, corpus_hash
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import read_model
 
@@ -79,7 +79,11 @@ def test_speed_is_tuned_and_kept(parser, corpus, tmp_path):
     before = trees(parser, corpus.test)
     fast = LatentParser(learner=LEARNER, seed=3)
     fast.__dict__.update({name: value for name, value in parser.__dict__.items() if name.endswith("_")})
-    fast.tune_speed(corpus.train, 0.05)
+    fast.tune_speed(corpus.train, 0.05, dev=corpus.test)
+    assert fast.card_["scores"] == {"dev F1": fast.evaluate(corpus.test).f1}
+    assert fast.card_["corpora"]["pruning"] == corpus_hash(corpus.train)
+    assert fast.card_["corpora"]["dev"] == corpus_hash(corpus.test)
+    assert (fast.card_["pruning"]["learner"], fast.card_["pruning"]["tradeoff"]) == ("on-policy", 0.05)
     rows = fast._pieces(corpus.test)
     masks, _ = fast.policy_.masks(rows.rows, rows.at)
     built, possible = np.bitwise_count(masks).sum(), len(masks) * fast.policy_.symbols

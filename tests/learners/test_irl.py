@@ -607,7 +607,7 @@ def test_the_defaults_are_the_papers():
         ("projection", {"l2": 0.5}, "step", "l2 = 1 and normalise = False only"),
         ("projection", {"normalise": True}, "step", "l2 = 1 and normalise = False only"),
         ("projection", {"batch": 2}, "step", "set batch to None"),
-        ("irl-perceptron", {"margin": 0.5}, "margin", "'irl-perceptron', which has: passes, step, step_size, norm"),
+        ("irl-perceptron", {"margin": 0.5}, "margin", "'irl-perceptron', which has: passes, patience, step, "),
     ],
 )
 def test_settings_that_cannot_be_are_refused(name, settings, setting, message):

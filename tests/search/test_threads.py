@@ -28,7 +28,7 @@ def interrupted(**_):
         time.sleep(0.01)
     raise SystemExit(130)
 
-sys.modules["treewright.cli.app"].app = interrupted
+sys.modules["treewright.cli.app"].make_app = lambda verbs: interrupted
 main()
 """
 

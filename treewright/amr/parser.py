@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
@@ -27,14 +27,15 @@ from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Input, Running, batches, corpus_error, read_corpus
 from treewright.estimators.settings import BITS, SEED
-from treewright.learners import Imitation, Learner, train
-from treewright.learners.checkpoints import Judge
 from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, decode, trajectory
 from treewright.settings import Choice, File, Flag, Like, Setting, Whole, one_of
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["AMRParser"]
 
@@ -181,7 +182,6 @@ class AMRParser(Estimator[SmatchScores]):
         BITS,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation,)
 
     def __init__(
         self,
@@ -226,7 +226,17 @@ class AMRParser(Estimator[SmatchScores]):
     and :class:`~treewright.pipeline.Pipeline` runs them."""
     policy_: LinearPolicy
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation
+
+        return (Imitation,)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import train
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = _graphbank(corpus)
         corpora = {"train": corpus_hash(sentences)}

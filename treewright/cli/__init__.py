@@ -1,8 +1,8 @@
 """The command line: one module per command, and in :mod:`~treewright.cli.tasks` one module per task.
 
-Commands import Numba and the library only when they run, so that ``--help`` is immediate.
+Commands import the library only when they run, so that ``--help`` is immediate, and a command imports no other one.
 """
 
-from treewright.cli.app import app, main
+from treewright.cli.app import main, make_app
 
-__all__ = ["app", "main"]
+__all__ = ["main", "make_app"]

@@ -5,61 +5,39 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
-from treewright.cli import (
-    align,
-    compare,
-    corpus,
-    cross_validate,
-    demo,
-    diff,
-    evaluate,
-    expert,
-    grammar,
-    info,
-    learners,
-    models,
-    parse,
-    smatch,
-    trace,
-    train,
-    tune_speed,
-)
 from treewright.cli.outcomes import EXIT_CODES, INTERRUPTED, Commands
+from treewright.cli.verbs import VERBS
 
-__all__ = ["app", "main"]
+__all__ = ["main", "make_app"]
 
-app = typer.Typer(
-    name="treewright",
-    cls=Commands,
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.add_typer(train.app, name="train")
-app.command("tune-speed")(tune_speed.tune_speed)
-app.command("parse")(parse.parse)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("cross-validate")(cross_validate.cross_validate)
-app.command("smatch")(smatch.smatch)
-app.command("diff")(diff.diff)
-app.command("align")(align.align)
-app.command("expert")(expert.expert)
-app.command("trace")(trace.trace)
-app.command("grammar")(grammar.grammar)
-app.command("info")(info.info)
-app.command("learners")(learners.learners)
-app.command("corpus")(corpus.corpus)
-app.command("models")(models.models)
+
+def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
+    """The application with some of its commands. Their modules are imported, and no others."""
+    app = typer.Typer(
+        name="treewright",
+        cls=Commands,
+        epilog=EXIT_CODES,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(treewright)
+    for verb in verbs:
+        module = import_module(f"treewright.cli.{VERBS[verb]}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=verb)
+        else:
+            app.command(verb)(getattr(module, VERBS[verb]))
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,7 +48,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def treewright(
     version: Annotated[
         bool,
@@ -118,7 +95,7 @@ def main() -> None:
             with suppress(OSError, ValueError):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        app(prog_name="treewright")
+        make_app(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in VERBS else VERBS)(prog_name="treewright")
     except SystemExit as end:
         _leave_the_compiler(end.code)
         raise

@@ -100,7 +100,7 @@ def _divided(task: Task, given: Mapping[str, Any], learner: Any) -> tuple[dict[s
     """
     from treewright.learners import learner_rows
 
-    rows = learner_rows(*task.estimator().learners)
+    rows = learner_rows(*task.estimator().learners())
     row = next((row for name, row in rows.items() if name.lower() == str(learner).lower()), None)
     own = {setting.name for setting in row.settings} if row is not None else set()
     shared = {o.parameter for o in task.table("learner")} & {o.parameter for o in task.table("update")}

@@ -25,7 +25,8 @@ def learners(
     as --beam 8. Those of the third table are methods of inverse reinforcement learning:
     they compare whole plans with the given function of a planner, and train parsers and
     taggers that have a planner (constituency, viterbi, eisner). Those of the fourth table
-    learn from rewards: they trade accuracy for speed (tune-speed). The one of the last
+    learn from rewards: they trade accuracy for speed (tune-speed --learner, or train
+    constituency --priority-learner), and train dependency parsers. The one of the last
     table counts relative frequencies (constituency). Learners of installed packages stand
     in the table of their family.
 

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from treewright.cli.verbs import VERBS
 from treewright.errors import TreewrightError
 
 __all__ = [
@@ -37,11 +38,6 @@ EXIT_CODES = """Exit codes:
   130  interrupted (Ctrl-C)
   141  the reader of the output closed the pipe"""
 
-_ORDER = (
-    "demo", "train", "tune-speed", "parse", "evaluate", "compare", "smatch", "diff", "align", "trace", "grammar",
-    "info", "models", "learners", "corpus",
-)  # fmt: skip
-
 
 class Commands(TyperGroup):
     """The group of all commands; their exceptions pass through :func:`outcomes`."""
@@ -49,7 +45,8 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands in the order of a typical session; new ones at the end."""
         names = super().list_commands(ctx)
-        return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+        order = list(VERBS)
+        return sorted(names, key=lambda name: order.index(name) if name in VERBS else len(order))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

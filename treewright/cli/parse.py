@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.cli.compile import compile_in_background
 from treewright.cli.console import Bar, patience_while_compiling
 from treewright.cli.output import write_all, write_one_a_file
 from treewright.cli.preparing import Parser, Tagger, preparation
@@ -136,6 +137,7 @@ def parse(
                 write_one_a_file(batches, text, chosen, out)
             else:
                 write_all(batches, text, task.frame(chosen), out)
+    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
 
 
 def _check_input(format: str) -> None:
@@ -193,6 +195,7 @@ def _work(
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
     """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
     if k_best is None:
+        estimator = task.needed(estimator, format)
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
     writer = task.k_best_writer(estimator, format, width=width)

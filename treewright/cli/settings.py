@@ -129,7 +129,7 @@ def estimator_options(
     configs |= {_condition(variant): estimator(**variant).resolved_config() for variant in variants}
     of_learners = {when: each["learner"] for when, each in configs.items()}
     of_updates = {when: each.get("update", {}) for when, each in of_learners.items()}
-    learners = learner_rows(*estimator.learners)
+    learners = learner_rows(*estimator.learners())
     options = [
         Option(
             replace(setting, note=(notes or {}).get(setting.name, setting.note)),

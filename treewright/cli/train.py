@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
-from treewright.cli.console import Bar, print_json, size_text, stdout
+from treewright.cli.console import Bar, patience_while_compiling, print_json, size_text, stdout
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.output import check_out
@@ -205,6 +206,8 @@ def train(
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
+    with patience_while_compiling(shown=shown):
+        make_ready(task, estimator)
     if advice := task.advice(estimator):
         say(advice)
     learned = task.afterwards(estimator, dev)

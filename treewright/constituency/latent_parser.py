@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import CoarseToFine, Product
 from treewright.constituency.latent.pruning import PruningPolicy
-from treewright.constituency.latent.training import SplitMerge, train_latent
 from treewright.constituency.scores import score_constituents
 from treewright.constituency.settings import (
     DECODER,
@@ -32,10 +31,12 @@ from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
-from treewright.learners import Learner
-from treewright.learners.checkpoints import Judge
 from treewright.settings import Choice, Like, Real, Setting, Whole
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.constituency.latent.training import SplitMerge
+    from treewright.learners import Learner
 
 __all__ = ["LatentParser"]
 
@@ -105,7 +106,6 @@ class LatentParser(ConstituencyEstimator):
         MEMORY,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (SplitMerge,)
 
     def __init__(
         self,
@@ -139,7 +139,17 @@ class LatentParser(ConstituencyEstimator):
 
     # ---- learning
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.constituency.latent.training import SplitMerge
+
+        return (SplitMerge,)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.constituency.latent.training import train_latent
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         treebank = learn_treebank(corpus, self._markovisation(), self.max_length)
         self.top_, self.cover_, binary = treebank.top, treebank.cover, treebank.binary

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -54,18 +54,17 @@ from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Input, Running
 from treewright.estimators.settings import SEED
-from treewright.learners import Learner, MaximumLikelihood
-from treewright.learners.checkpoints import Judge
-from treewright.learners.irl import InverseRL
-from treewright.learners.irl_training import train_irl
-from treewright.learners.steps import STEPS
+from treewright.search.compiling import at_once
 from treewright.search.running import run_shards
 from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole_number
 from treewright.tracing import Trace
 
+if TYPE_CHECKING:
+    from treewright.learners import Learner
+
 __all__ = ["ML", "ConstituencyParser", "KBest"]
 
-ML = MaximumLikelihood.name
+ML = "maximum-likelihood"
 COUNTED = "dev F1 of counting"
 """The score of relative frequencies, in the card of a parser that learned better weights."""
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
@@ -222,7 +221,6 @@ class ConstituencyParser(ConstituencyEstimator):
         MEMORY,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL, MaximumLikelihood)
 
     def __init__(
         self,
@@ -270,7 +268,17 @@ class ConstituencyParser(ConstituencyEstimator):
 
     # ---- learning
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import InverseRL, MaximumLikelihood
+
+        return (InverseRL, MaximumLikelihood)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import InverseRL, train_irl
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         self.priority_, self._hierarchy = None, None
         corpus, held_out = self._for_priorities(corpus, dev)
@@ -476,6 +484,8 @@ class ConstituencyParser(ConstituencyEstimator):
         return f1
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        from treewright.learners.steps import STEPS
+
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps go with no other
         return {**USUAL.get(learner["name"], {}), **whole}
@@ -526,7 +536,11 @@ class ConstituencyParser(ConstituencyEstimator):
         """
         self._check_fitted()
         k, jobs = whole_number("k", k, 1), whole_number("jobs", jobs, 1)
-        return [trees for batch in self._batches(sentences) for trees in self._k_best_of(batch, k, jobs)]
+        found: list[list[KBest]] = []
+        for batch in self._batches(sentences):
+            with at_once(sum(len(sentence) for sentence in batch)):
+                found += self._k_best_of(batch, k, jobs)
+        return found
 
     def _k_best_of(self, batch: Sequence[Sentence], k: int, jobs: int) -> Iterator[list[KBest]]:
         longest = self._longest(12)  # bytes: values, and the numbers of nodes

@@ -1,14 +1,18 @@
 """Sentences, trees and graphs; the file formats that they are read from and written to; the built-in corpus."""
 
+from typing import TYPE_CHECKING, Any
+
 from treewright.corpora.amr import format_amr, metadata, read_amr, write_amr
 from treewright.corpora.brackets import clean_tree, format_ptb, read_ptb, write_ptb
-from treewright.corpora.builtin import builtin_corpus, generate
 from treewright.corpora.conllu import format_conllu, read_conllu, write_conllu
 from treewright.corpora.graphs import Graph
 from treewright.corpora.reading import corpus_hash, format_sentence, formats, load_corpus, read_sentences
 from treewright.corpora.tabular import read_tabular, write_tabular
 from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
+
+if TYPE_CHECKING:
+    from treewright.corpora.builtin import builtin_corpus, generate
 
 __all__ = [
     "Graph",
@@ -36,3 +40,12 @@ __all__ = [
     "write_ptb",
     "write_tabular",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the built-in corpus, a grammar of its own, when it is used."""
+    if name in ("builtin_corpus", "generate"):
+        from treewright.corpora import builtin
+
+        return getattr(builtin, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

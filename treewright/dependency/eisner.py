@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +42,6 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BITS, MIN_COUNT, SEED
-from treewright.learners import InverseRL, Learner, train_irl
-from treewright.learners.checkpoints import Judge
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search.forests import Batch, HypergraphPlanner, Sums, best_pass, pack_graphs
@@ -51,6 +49,9 @@ from treewright.search.hypergraph import Hypergraph
 from treewright.search.running import run_shards
 from treewright.settings import Setting
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import InverseRL, Learner
 
 __all__ = ["EisnerParser", "EisnerPlanner"]
 
@@ -167,7 +168,6 @@ class EisnerParser(DependencyEstimator):
 
     task: ClassVar[str] = "eisner"
     settings: ClassVar[tuple[Setting, ...]] = (BITS, MIN_COUNT, SEED)
-    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
 
     def __init__(
         self,
@@ -182,7 +182,17 @@ class EisnerParser(DependencyEstimator):
         self.min_count = min_count
         self.seed = seed
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import InverseRL
+
+        return (InverseRL,)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import train_irl
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = read_treebank(corpus)
         _check_lengths(sentences)

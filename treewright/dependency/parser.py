@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +32,16 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Pass, Structured, learner_rows, make_learner, train
-from treewright.learners.checkpoints import Judge
-from treewright.learners.rl import PolicyGradient
-from treewright.learners.rl_training import train_rl
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, TransitionEnvironment
 from treewright.settings import Choice, Like, Real, Setting, one_of
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner, Pass
+    from treewright.learners.checkpoints import Judge
+    from treewright.learners.rl import PolicyGradient
 
 __all__ = ["DependencyParser"]
 
@@ -153,7 +154,6 @@ class DependencyParser(DependencyEstimator):
         LABEL_WEIGHT,
         SEED,
     )
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured, PolicyGradient)
 
     def __init__(
         self,
@@ -186,7 +186,17 @@ class DependencyParser(DependencyEstimator):
     policy_: LinearPolicy
     _system: TransitionSystem
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation, PolicyGradient, Structured
+
+        return (Imitation, Structured, PolicyGradient)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import PolicyGradient, train
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = read_treebank(corpus)
         dev_sentences = None if dev is None else read_treebank(dev)
@@ -217,6 +227,8 @@ class DependencyParser(DependencyEstimator):
 
     def _warn_of_path(self, learner: Learner) -> None:
         """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
+        from treewright.learners import Imitation
+
         has_costs = self._system.costs is not None or self._system.estimate is not None
         if isinstance(learner, Imitation) and learner.leaves_path and not (has_costs and self.oracle == "dynamic"):
             cure = "oracle 'dynamic'" if has_costs else "another system"
@@ -230,6 +242,9 @@ class DependencyParser(DependencyEstimator):
         self, learner: PolicyGradient, packed: Packed, evaluate: Judge[LinearPolicy] | None, running: Running
     ) -> tuple[LinearPolicy, list[Pass]]:
         """Learn from rewards: the share of words that are right."""
+        from treewright.learners import train_rl
+        from treewright.learners.checkpoints import Judge
+
         environment = TransitionEnvironment(packed, bits=self._bits)
 
         def policy(θ: npt.NDArray[np.float64]) -> LinearPolicy:
@@ -271,6 +286,8 @@ class DependencyParser(DependencyEstimator):
         return TransitionEnvironment(packed, bits=self._bits, tradeoff=tradeoff, initial=initial)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        from treewright.learners import Imitation, learner_rows, make_learner
+
         if learner["name"] in REINFORCED:
             return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices

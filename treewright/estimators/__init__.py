@@ -1,12 +1,16 @@
 """Estimators: what taggers and parsers have in common, from reading a corpus to saving a model."""
 
+from typing import TYPE_CHECKING, Any
+
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
-from treewright.estimators.checking import EstimatorError, check_estimator
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
-from treewright.estimators.cross_validation import CrossValidation, FoldComparison, cross_validate
-from treewright.estimators.own import LossScores, TaskEstimator
 from treewright.estimators.registry import estimator_class, estimator_names
 from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
+
+if TYPE_CHECKING:
+    from treewright.estimators.checking import EstimatorError, check_estimator
+    from treewright.estimators.cross_validation import CrossValidation, FoldComparison, cross_validate
+    from treewright.estimators.own import LossScores, TaskEstimator
 
 __all__ = [
     "Corpus",
@@ -31,3 +35,14 @@ __all__ = [
     "overlapped",
     "read_corpus",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what checks and validates estimators when it is used: annotating needs none of it."""
+    from importlib import import_module
+
+    for module in ("checking", "cross_validation", "own"):
+        found = import_module(f"treewright.estimators.{module}")
+        if name in found.__all__:
+            return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,18 +13,20 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
-from treewright.learners import Learner, Pass, learner_settings, make_learner
-from treewright.learners.loop import best_score
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
+from treewright.search.compiling import at_once
 from treewright.settings import Setting, checked, current_names, one_of, whole_number
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner, Pass
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
@@ -68,8 +70,6 @@ class Estimator(Generic[ScoresT]):
     """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the constructor's arguments, all but the ``learner``."""
-    learners: ClassVar[tuple[type[Learner], ...]] = ()
-    """The classes of learners that it learns with."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
@@ -123,12 +123,19 @@ class Estimator(Generic[ScoresT]):
         plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
         return {**self.get_params(), **plain, "learner": self._make_learner().params()}
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with. Who only annotates does not import them."""
+        return ()
+
     def _make_learner(self) -> Any:
         """The learner, with what is usual for this task where it says nothing."""
+        from treewright.learners import Learner, learner_settings, make_learner
+
         if isinstance(self.learner, Learner):
-            return make_learner(self.learner, *self.learners)
-        settings = learner_settings(self.learner, *self.learners)
-        return make_learner({**self._usual(settings), **settings}, *self.learners)
+            return make_learner(self.learner, *self.learners())
+        settings = learner_settings(self.learner, *self.learners())
+        return make_learner({**self._usual(settings), **settings}, *self.learners())
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         """Further settings for a learner whose name and settings are given: those that are usual for this task."""
@@ -172,6 +179,8 @@ class Estimator(Generic[ScoresT]):
 
     def _dev_score(self, name: str) -> dict[str, float]:
         """The best score on development data, by its name; nothing where there are none."""
+        from treewright.learners.loop import best_score
+
         best = best_score(self.history_)
         return {} if best is None else {name: best}
 
@@ -213,10 +222,20 @@ class Estimator(Generic[ScoresT]):
         cut: Iterable[list[Sentence]] = self._batches(sentences)
         if not isinstance(sentences, Iterator):
             cut = list(cut)
-        return overlapped(cut, partial(self._decoding, jobs=jobs))
+        return overlapped(cut, partial(self._decoding_at_once, jobs=jobs))
 
     def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
         return batches(sentences, self._batch_size, as_sentence)
+
+    def _decoding_at_once(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+        """Prepare a batch, and return what to do with it; nothing is compiled for a few words."""
+        work, words = self._decoding(batch, jobs), sum(len(sentence) for sentence in batch)
+
+        def run() -> Any:
+            with at_once(words):
+                return work()
+
+        return run
 
     def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
         """Prepare a batch in the calling thread, and return what to do with it in another one."""
@@ -257,7 +276,8 @@ class Estimator(Generic[ScoresT]):
         if gold is not None and gold.forms != whole.forms:
             message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
             raise CorpusError(message, path=gold.path, line=gold.line)
-        return self._trace(whole, gold, follow, **options)
+        with at_once(0):
+            return self._trace(whole, gold, follow, **options)
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         raise ConfigError(f"{type(self).__name__} has no traces")
@@ -338,7 +358,8 @@ class Estimator(Generic[ScoresT]):
         """Return the estimator that a model file holds."""
         try:
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
-            estimator._restore(model.config["learned"], model.arrays)
+            with at_once(0):
+                estimator._restore(model.config["learned"], model.arrays)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(
                 f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "

@@ -70,7 +70,6 @@ class TaskEstimator(Estimator[LossScores]):
     """
 
     settings: ClassVar[tuple[Setting, ...]] = (BITS, BEAM, SEED)
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -115,6 +114,11 @@ class TaskEstimator(Estimator[LossScores]):
         raise NotImplementedError
 
     # ---- what follows from it
+
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        return (Imitation, Structured)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         learner = self._make_learner()

@@ -23,6 +23,7 @@ from treewright.estimators import (
 )
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
+from treewright.search.compiling import at_once
 from treewright.settings import Setting, whole_number
 from treewright.text import Tokenizer
 
@@ -52,7 +53,6 @@ class Pipeline:
     task: ClassVar[str] = "pipeline"
     settings: ClassVar[tuple[Setting, ...]] = ()
     """None: its components have settings."""
-    learners: ClassVar[tuple[type[Any], ...]] = ()
 
     def __init__(
         self,
@@ -149,12 +149,13 @@ class Pipeline:
                 stacklevel=3,
             )
         words, rest = self._parted()
-        for component in words:
-            sentences = _where(sentences, component, jobs)
-        if self.lemmas is not None:
-            sentences = [with_lemmas(sentence, self.lemmas) for sentence in sentences]
-        for component in rest:
-            sentences = _where(sentences, component, jobs)
+        with at_once(sum(len(sentence) for sentence in sentences)):
+            for component in words:
+                sentences = _where(sentences, component, jobs)
+            if self.lemmas is not None:
+                sentences = [with_lemmas(sentence, self.lemmas) for sentence in sentences]
+            for component in rest:
+                sentences = _where(sentences, component, jobs)
         return sentences
 
     def _parted(self) -> tuple[list[Estimator[Any]], list[Estimator[Any]]]:

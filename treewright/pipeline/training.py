@@ -15,17 +15,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
-from treewright.learners import Pass
 from treewright.metrics.conll18 import score_raw_text
 from treewright.pipeline.pipeline import Pipeline
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import paragraphs, raw_text, surface_tokens
+
+if TYPE_CHECKING:
+    from treewright.learners import Pass
 
 __all__ = ["PipelineTrainer", "evaluate_raw", "train_pipeline"]
 

@@ -5,7 +5,9 @@ process, and run without the GIL. ``@compiled`` marks what kernels and tasks cal
 both leave the function as it is. :func:`interpreted` gives the plain Python twin of either.
 
 Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
-(:mod:`treewright.search.native`) does without it.
+(:mod:`treewright.search.native`) does without it. A few words are not worth a compilation: :func:`at_once` interprets
+kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``. On the command line another
+process compiles them meanwhile, unless it says ``TREEWRIGHT_COMPILE=later``.
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ import types as python_types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
 from treewright.search import native
-from treewright.search.digest import code_digest
+from treewright.search.digest import code_digest, is_foreign
 
 __all__ = [
     "CompiledFunction",
+    "at_once",
     "compilations",
     "compiled",
     "inlined",
@@ -44,6 +48,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _lock = threading.RLock()  # one compilation at a time
+
+MOST_INTERPRETED = 100
+"""How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
+
+_interpreting: ContextVar[bool | None] = ContextVar("interpreting", default=None)
 
 
 def is_disabled() -> bool:
@@ -142,7 +151,11 @@ class Kernel(CompiledFunction):
         layout = native.describe(arguments)
         if layout is None:  # an argument that has no place in the table
             return super().__call__(*arguments)
-        code = self._variants.get(layout) or self._find(layout) or self._compile(layout, arguments)
+        code = self._variants.get(layout) or self._find(layout)
+        if code is None and _interpreting.get():
+            work.interpreted = True
+            return self._interpreted(*_plain(arguments))
+        code = code or self._compile(layout, arguments)
         if code is None:
             return super().__call__(*arguments)
         try:
@@ -154,6 +167,10 @@ class Kernel(CompiledFunction):
         """Return whether there is machine code for arguments like these, so that nothing has to be compiled."""
         layout = native.describe(arguments)
         return layout is not None and (self._variants.get(layout) or self._find(layout)) is not None
+
+    @cached_property
+    def _interpreted(self) -> Callable[..., Any]:
+        return interpreted(self.py_func)
 
     def _find(self, layout: str) -> native.NativeCode | None:
         with _lock:
@@ -180,6 +197,46 @@ class Kernel(CompiledFunction):
     def _name(self) -> str:
         module, name = self.py_func.__module__.removeprefix("treewright."), self.py_func.__qualname__
         return f"{module}.{name}".replace("<locals>.", "").replace("<", "").replace(">", "")
+
+
+def _plain(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """The arguments of an interpreted kernel: tasks and kinds with interpreted functions."""
+    for value in arguments:
+        if isinstance(value, native.Static):
+            yield value.plain()
+        elif isinstance(value, tuple):
+            yield type(value)(*_plain(value)) if hasattr(value, "_fields") else tuple(_plain(value))
+        else:
+            yield value
+
+
+class _Work:
+    """What this process has interpreted."""
+
+    def __init__(self) -> None:
+        self.words = 0  # in calls that might have been interpreted
+        self.interpreted = False  # whether a kernel was
+
+
+work = _Work()
+
+
+@contextmanager
+def at_once(words: int) -> Iterator[None]:
+    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
+
+    The outermost of such blocks decides.
+    """
+    if _interpreting.get() is not None:
+        yield
+        return
+    work.words += words
+    few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
+    token = _interpreting.set(few)
+    try:
+        yield
+    finally:
+        _interpreting.reset(token)
 
 
 class _Compilations:
@@ -256,7 +313,7 @@ def numba_internals() -> Any:
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
-    """The plain Python twin of a compiled function, together with everything compiled that it calls.
+    """The plain Python twin of a function, together with everything compiled that it calls.
 
     >>> @compiled
     ... def double(n):
@@ -273,15 +330,22 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
     done[plain] = twin
     for cell, held in zip(cells, plain.__closure__ or (), strict=True):
-        value = held.cell_contents
-        cell.cell_contents = interpreted(value, done) if isinstance(value, CompiledFunction) else value
+        cell.cell_contents = _twin(held.cell_contents, done)
     for name in _names(plain.__code__):
-        value = names.get(name)
-        if isinstance(value, CompiledFunction):
-            names[name] = interpreted(value, done)
-        elif isinstance(value, python_types.ModuleType):
-            names[name] = _PlainModule(value, done)
+        if name in names:
+            names[name] = _twin(names[name], done)
     return cast(Function, twin)
+
+
+def _twin(value: Any, done: dict[Any, Any]) -> Any:
+    """What a name stands for in an interpreted function."""
+    if isinstance(value, CompiledFunction):
+        return interpreted(value, done)
+    if isinstance(value, python_types.FunctionType) and not is_foreign(value.__module__):
+        return interpreted(value, done)  # it may call compiled functions
+    if isinstance(value, python_types.ModuleType) and not is_foreign(value.__name__):
+        return _PlainModule(value, done)
+    return value
 
 
 def _names(code: python_types.CodeType) -> list[str]:
@@ -297,5 +361,4 @@ class _PlainModule:
         self._module, self._done = module, done
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._module, name)
-        return interpreted(value, self._done) if isinstance(value, CompiledFunction) else value
+        return _twin(getattr(self._module, name), self._done)

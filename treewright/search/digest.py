@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["code_digest"]
+__all__ = ["code_digest", "is_foreign"]
 
 # Their code changes with their versions only, which are part of the key on disk.
 _FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {"numpy", "numba", "llvmlite", "scipy"}
@@ -61,7 +61,7 @@ class _Walk:
         return found.hexdigest()[:16]
 
     def _reference(self, function: FunctionType) -> tuple[Any, ...]:
-        if _is_foreign(function.__module__):
+        if is_foreign(function.__module__):
             return "foreign", function.__module__, function.__qualname__
         if id(function) not in self._number:
             self._number[id(function)] = len(self._functions)
@@ -113,7 +113,7 @@ class _Walk:
             return "intrinsic", self._reference(function)
         if isinstance(value, BuiltinFunctionType):
             return "built in", value.__module__, value.__qualname__
-        text = str(value) if _is_foreign(type(value).__module__) else ""
+        text = str(value) if is_foreign(type(value).__module__) else ""
         return "object", self._type(type(value)), "" if " at 0x" in text else text
 
     def _type(self, kind: type) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ class _Walk:
         return "type", *name
 
     def _module(self, module: ModuleType, attributes: frozenset[str]) -> tuple[Any, ...]:
-        if _is_foreign(module.__name__):
+        if is_foreign(module.__name__):
             return "foreign", module.__name__
         read = [(name, vars(module)[name]) for name in sorted(attributes) if name in vars(module)]
         return "module", [(name, self._value(value, attributes)) for name, value in read]
@@ -197,5 +197,6 @@ def _overloads() -> dict[Any, list[FunctionType]]:
     return overloads()
 
 
-def _is_foreign(module: str | None) -> bool:
+def is_foreign(module: str | None) -> bool:
+    """Return whether a module is no code of ours or of the user, but of Python, NumPy or the compiler."""
     return (module or "").partition(".")[0] in _FOREIGN

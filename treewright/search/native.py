@@ -50,6 +50,10 @@ class Static:
         """The functions that compiled code calls as methods, by name."""
         raise NotImplementedError
 
+    def plain(self) -> Any:
+        """An object with the same functions, interpreted."""
+        raise NotImplementedError
+
     @property
     def _numba_type_(self) -> Any:
         from treewright.search.numba_types import type_of

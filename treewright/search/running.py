@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NoReturn, TypeVar
@@ -112,7 +113,7 @@ def run_shards(
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     with thread_pool(max(1, jobs)) as pool:
-        futures = [pool.submit(work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
+        futures = [pool.submit(copy_context().run, work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
         try:
             pending = set(futures)
             while pending:

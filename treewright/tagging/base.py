@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from treewright.corpora import Sentence, Token
@@ -41,7 +42,7 @@ class TaggingEstimator(Estimator[TaggingScores]):
         self._check_fitted()
         jobs = whole_number("jobs", jobs, 1)
         cut = list(batches(sentences, self._batch_size, check_words))
-        return [labels for _, found in overlapped(cut, lambda batch: self._decoding(batch, jobs)) for labels in found]  # type: ignore[arg-type]
+        return [labels for _, found in overlapped(cut, partial(self._decoding_at_once, jobs=jobs)) for labels in found]
 
     def gives(self) -> tuple[str, ...]:
         """Return the column that it fills."""

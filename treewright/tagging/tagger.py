@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
-from treewright.learners import Imitation, Learner, Structured, train
-from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
@@ -22,6 +20,9 @@ from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.trace import trace_tags
 from treewright.tagging.words import word_rows
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["Tagger"]
 
@@ -47,7 +48,6 @@ class Tagger(TaggingEstimator):
 
     task: ClassVar[str] = "tagging"
     settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, BEAM, MIN_COUNT, SEED)
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
 
     def __init__(
         self,
@@ -68,7 +68,17 @@ class Tagger(TaggingEstimator):
 
     policy_: LinearPolicy
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation, Structured
+
+        return (Imitation, Structured)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import train
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = labelled_corpus(corpus, self.column)
         self.labels_ = collect_labels(sentences, self.column)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,6 @@ import numpy.typing as npt
 from treewright.corpora import Sentence, corpus_hash
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import BITS, MIN_COUNT, SEED
-from treewright.learners import InverseRL, Learner, train_irl
-from treewright.learners.checkpoints import Judge
 from treewright.policies import LinearPolicy
 from treewright.search.compiling import kernel
 from treewright.search.forests import HypergraphPlanner, Sums, add
@@ -36,6 +34,9 @@ from treewright.tagging.corpus import collect_labels, count_words, labelled_corp
 from treewright.tagging.trace import trace_plan
 from treewright.tagging.words import ATTRIBUTES, word_rows
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import InverseRL, Learner
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
@@ -110,7 +111,6 @@ class ViterbiTagger(TaggingEstimator):
 
     task: ClassVar[str] = "viterbi"
     settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, ORDER, MIN_COUNT, SEED)
-    learners: ClassVar[tuple[type[Learner], ...]] = (InverseRL,)
 
     def __init__(
         self,
@@ -131,7 +131,17 @@ class ViterbiTagger(TaggingEstimator):
 
     policy_: LinearPolicy
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import InverseRL
+
+        return (InverseRL,)
+
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import train_irl
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = labelled_corpus(corpus, self.column)
         self.labels_ = collect_labels(sentences, self.column)

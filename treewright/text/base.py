@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BEAM, BITS, SEED
-from treewright.learners import Imitation, Learner, Structured, learner_rows, train
-from treewright.learners.checkpoints import Judge
 from treewright.metrics import Comparison
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
 from treewright.text.scores import ColumnScores, compare_columns, score_columns
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["CHOICE_SETTINGS", "CandidateEstimator", "learn_choices", "usual_choices"]
 
@@ -24,6 +25,8 @@ CHOICE_SETTINGS: tuple[Setting, ...] = (BITS, BEAM, SEED)
 
 def usual_choices(learner: Mapping[str, Any], passes: int, r: float) -> Mapping[str, Any]:
     """What an imitation learner is given where it says nothing: AROW, and few passes, chosen on development data."""
+    from treewright.learners import Imitation, learner_rows
+
     if learner["name"] not in learner_rows(Imitation):
         return {}
     return {"update": {"name": "arow", "r": r}, "passes": passes}
@@ -36,6 +39,9 @@ def learn_choices(
 
     The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used.
     """
+
+    from treewright.learners import train
+    from treewright.learners.checkpoints import Judge
 
     def accuracy(policy: LinearPolicy) -> float:
         assert dev is not None
@@ -61,8 +67,6 @@ class CandidateEstimator(Estimator[ColumnScores]):
     A subclass has ``_learn`` (labels and candidates from a treebank), ``_pack`` and ``_names``.
     """
 
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation, Structured)
-
     bits: int
     beam: int
     seed: int
@@ -73,6 +77,13 @@ class CandidateEstimator(Estimator[ColumnScores]):
     _most_weights: ClassVar[int] = 1_500_000
     _usual_passes: ClassVar[int] = 3
     _usual_r: ClassVar[float] = 30.0
+
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation, Structured
+
+        return (Imitation, Structured)
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         return usual_choices(learner, self._usual_passes, self._usual_r)

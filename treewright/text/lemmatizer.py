@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.corpora import Sentence, Token
-from treewright.learners import Learner
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
@@ -15,6 +14,9 @@ from treewright.text.lemmas import Lemmas, tagged_words
 from treewright.text.morphology import COLUMNS
 from treewright.text.trace import trace_choices
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["Lemmatizer"]
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.corpora import Sentence, Token
 from treewright.errors import ConfigError
 from treewright.estimators.settings import MIN_COUNT
-from treewright.learners import Learner
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Flag, Like, Setting, one_of
@@ -16,6 +15,9 @@ from treewright.text.base import CHOICE_SETTINGS, CandidateEstimator, check_fill
 from treewright.text.morphology import COLUMNS, Morphology, labels_of
 from treewright.text.trace import trace_choices
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["MorphTagger"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,11 @@ from treewright.corpora import Sentence, Token, corpus_hash
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BITS, SEED
-from treewright.learners import Imitation, Learner, make_learner, train
-from treewright.learners.checkpoints import Judge
 from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
+from treewright.search.compiling import at_once
 from treewright.settings import Setting, whole_number
 from treewright.text.base import usual_choices
 from treewright.text.blocks import Chunks, find_chunks
@@ -30,6 +29,9 @@ from treewright.text.scores import TokenScores, compare_tokens, score_tokens
 from treewright.text.tokenization import INSIDE, SENTENCE, TOKEN, Tokenization
 from treewright.text.trace import trace_tokens
 from treewright.tracing import Trace
+
+if TYPE_CHECKING:
+    from treewright.learners import Learner
 
 __all__ = ["Tokenizer"]
 
@@ -66,7 +68,6 @@ class Tokenizer(Estimator[TokenScores]):
     task: ClassVar[str] = "tokenization"
     annotates: ClassVar[str] = "tokenization"
     settings: ClassVar[tuple[Setting, ...]] = (BITS, SEED)
-    learners: ClassVar[tuple[type[Learner], ...]] = (Imitation,)
 
     def __init__(
         self, *, learner: str | Learner | dict[str, Any] = "exploration", bits: int = 20, seed: int = 0
@@ -95,10 +96,20 @@ class Tokenizer(Estimator[TokenScores]):
 
     # ---- learning
 
+    @classmethod
+    def learners(cls) -> tuple[type[Learner], ...]:
+        """Return the classes of learners that it learns with."""
+        from treewright.learners import Imitation
+
+        return (Imitation,)
+
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         return usual_choices(learner, passes=6, r=30.0)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
+        from treewright.learners import train
+        from treewright.learners.checkpoints import Judge
+
         learner = self._make_learner()
         sentences = read_corpus(corpus)
         if not any(map(len, sentences)):
@@ -120,6 +131,8 @@ class Tokenizer(Estimator[TokenScores]):
 
     def _fit_multiword(self, sentences: Sequence[Sentence], running: Running) -> None:
         """Learn which tokens are several words: seconds, so there is no checkpoint and no report."""
+        from treewright.learners import Imitation, make_learner, train
+
         self.multiword_, self.multiword_policy_ = MultiwordTokens.learn(sentences), None
         if self.multiword_.any:
             rules = [token_rules(sentence) for sentence in sentences]
@@ -193,12 +206,14 @@ class Tokenizer(Estimator[TokenScores]):
         chunks = find_chunks(text, lines=lines)
         if not len(chunks.starts):
             return []
-        starts, ends, last, first = self._tokens(text, chunks, jobs)
+        with at_once(len(chunks.starts)):
+            starts, ends, last, first = self._tokens(text, chunks, jobs)
         forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         misc = _miscellaneous(text, starts, ends, offset)
         bounds = [0, *(np.flatnonzero(last) + 1).tolist()]
         pairs = list(pairwise(bounds))
-        divided = self._divided([forms[a:b] for a, b in pairs], jobs)
+        with at_once(len(forms)):
+            divided = self._divided([forms[a:b] for a, b in pairs], jobs)
         begins = set(first.tolist())
         built = []
         for (a, b), words in zip(pairs, divided, strict=True):

@@ -93,7 +93,7 @@ class Task(ABC):
         """The learner of resolved settings, for training with development data or without."""
         from treewright.learners import make_learner
 
-        return make_learner(dict(settings), *self.estimator().learners)
+        return make_learner(dict(settings), *self.estimator().learners())
 
     def value(self, name: str, value: Any) -> Any:
         """The value of a setting of the estimator as the library takes it, from what a person writes."""
@@ -148,6 +148,16 @@ class Task(ABC):
         """Annotate some sentences."""
         annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
         return annotated
+
+    def needed(self, estimator: Any, format: str) -> Any:
+        """The estimator, or the part of it that makes what a format holds."""
+        return estimator
+
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Annotate a sentence in every way, so that all is compiled that annotating needs."""
+        self.parse(estimator, [sentence], 1)
+        if self.k_best_formats:
+            self.k_best(estimator, [sentence], 2, 1)
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
         """Annotate some sentences, and count what :meth:`score` has to know of how that went."""

@@ -43,6 +43,20 @@ class PipelineTask(Task):
         annotated: list[Sentence] = estimator.annotate(sentences, jobs=jobs)
         return annotated
 
+    def needed(self, estimator: Any, format: str) -> Any:
+        """For CoNLL-U, the components whose annotation it holds."""
+        from treewright.pipeline import Pipeline
+
+        if format != "conllu":
+            return estimator
+        kept = [each for each in estimator.components if not {"constituency", "amr"} & set(each.gives())]
+        return Pipeline(kept, lemmas=estimator.lemmas) if kept else estimator
+
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Annotate a sentence as text, so that all components run."""
+        words = list(sentence.forms)
+        estimator(" ".join(words) if estimator.tokenizer is not None else [words])
+
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """Accept everything: the measures say what is missing."""
 

@@ -83,6 +83,10 @@ class Tokenization(_Words):
     Example:
       treewright train tokenization train.conllu --dev dev.conllu --out tokens.tw"""
 
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Tokenize a sentence."""
+        estimator.tokenize(" ".join(sentence.forms))
+
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
     ) -> tuple[dict[str, Any], list[RenderableType]]:

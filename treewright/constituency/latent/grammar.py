@@ -323,12 +323,15 @@ class LatentGrammar:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> LatentGrammar:
-        """The grammar that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit."""
+    def from_arrays(cls, arrays: Mapping[str, Any], coarse: LatentGrammar | None = None) -> LatentGrammar:
+        """The grammar that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit.
+
+        ``coarse`` is another grammar of the same hierarchy, whose words need not be read again.
+        """
         parts = {part: named_so(arrays, part) for part in ("base.", "lexicon.")}
         try:
             settings = json.loads(parts["lexicon."].pop("settings").tobytes())
-            lexicon = LatentLexicon.from_arrays(settings, parts["lexicon."])
+            lexicon = LatentLexicon.from_arrays(settings, parts["lexicon."], coarse and coarse.lexicon)
             substates, coarser = (np.asarray(arrays[name], np.int32) for name in ("substates", "coarser"))
             grammar = cls(Grammar.from_arrays(parts["base."]), substates, np.zeros(0), np.zeros(0), lexicon, coarser)
             binary, unary = np.zeros(grammar.binary_at[-1]), np.zeros(grammar.unary_at[-1])
@@ -372,7 +375,7 @@ def hierarchy_from_arrays(
     grammars: list[LatentGrammar] = []
     while own := named_so(arrays, f"{name}{len(grammars)}."):
         common = common or own
-        grammars.append(LatentGrammar.from_arrays({**common, **own}))
+        grammars.append(LatentGrammar.from_arrays({**common, **own}, grammars[0] if grammars else None))
     return grammars
 
 

@@ -30,7 +30,6 @@ import numpy.typing as npt
 
 from treewright.constituency.grammar.lexicon import Lexicon, finest_class, other_tag, word_classes
 from treewright.errors import ModelError
-from treewright.search.compiling import kernel
 
 __all__ = ["LatentLexicon"]
 
@@ -92,8 +91,12 @@ class LatentLexicon:
         return other
 
     def _same_words(self, other: LatentLexicon) -> LatentLexicon:
-        other.__dict__["entries"] = self.entries
+        other.__dict__.update(entries=self.entries, _rows=self._rows)
         return other
+
+    @cached_property
+    def _rows(self) -> _Rows:
+        return _Rows(self.base)
 
     def entries_of(self, sentence: Sequence[tuple[str, str]]) -> Longs:
         """The entries of the words and tags of a training sentence."""
@@ -120,7 +123,7 @@ class LatentLexicon:
         _, arrays = self.base.to_arrays()
         at, tag = arrays["at"], arrays["tag"]
         joint = np.exp(arrays["score"].astype(np.float64) + arrays["prior"].astype(np.float64)[tag])
-        rows = _Rows(self.base)
+        rows = self._rows
         place = {(row, t): e for row in range(len(at) - 1) for e, t in enumerate(tag[at[row] : at[row + 1]], at[row])}
 
         def same_tag(row: int, t: int, towards: Ints) -> int:
@@ -141,7 +144,7 @@ class LatentLexicon:
         """For each entry whether it is of a word that is rare in training."""
         _, arrays = self.base.to_arrays()
         at = arrays["at"]
-        rows = _Rows(self.base)
+        rows = self._rows
         seen = np.add.reduceat(np.add.reduceat(self.counts, self.at[:-1]), at[:-1])
         words = np.where(rows.sibling >= 0, seen + seen[rows.sibling], seen)
         rare = (words > 0) & (words < self.base.rare + 0.5)  # sums of expected counts may miss by a hair
@@ -177,12 +180,24 @@ class LatentLexicon:
         return {**settings, **mine}, {**arrays, **counts, "substates": self.substates}
 
     @classmethod
-    def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> LatentLexicon:
-        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit."""
-        base = Lexicon.from_arrays(settings, arrays)
+    def from_arrays(
+        cls,
+        settings: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        coarser: LatentLexicon | None = None,
+    ) -> LatentLexicon:
+        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit.
+
+        ``coarser`` is another lexicon of the same hierarchy, which may have the same words.
+        """
+        if coarser is not None and any(arrays.get(name) is not own for name, own in coarser.base._arrays.items()):
+            coarser = None
+        base = Lexicon.from_arrays(settings, arrays) if coarser is None else coarser.base
         try:
             mixed = float(settings["occurrences"]), float(settings["coarser"])
             lexicon = cls(base, np.asarray(arrays["substates"], np.int32), np.zeros(0), *mixed)
+            if coarser is not None:
+                coarser._same_words(lexicon)
             counts = np.zeros(lexicon.at[-1])
             counts[arrays["emitted.places"]] = arrays["emitted.values"]
             lexicon = lexicon._same_words(replace(lexicon, counts=counts))
@@ -234,71 +249,95 @@ def _coarser_class(name: str, known: Mapping[str, int]) -> str:
             return name
 
 
-@kernel
+class _Cells(NamedTuple):
+    """The substates of all entries: what each belongs to. Sums over them add in this order, on every machine."""
+
+    entry: Longs
+    substate: Longs
+    tag: Longs  # its place in a table of tags and substates
+
+    def by_tag(self, values: Floats, which: Any, shape: tuple[int, int]) -> Floats:
+        """Sums of some of the values by tag and substate."""
+        return _sums(self.tag[which], values[which], shape[0] * shape[1]).reshape(shape)
+
+
+def _sums(places: Longs, values: Floats, n: int) -> Floats:
+    """The sums of the values of each of n places, added in their order."""
+    return np.bincount(places, values, n).astype(np.float64)  # of no values, NumPy makes integers
+
+
+def _cells(entries: Entries, at: Longs, substates: Ints) -> _Cells:
+    entry = np.repeat(np.arange(len(entries.tag)), np.diff(at))
+    substate = np.arange(at[-1]) - at[entry]
+    return _Cells(entry, substate, entries.tag[entry].astype(np.int64) * int(substates.max()) + substate)
+
+
 def _shares(
-    entries: Entries, at: Any, counts: Any, is_rare: Any, occurrences: float, coarser: float, substates: Any
-) -> Any:
+    entries: Entries,
+    at: Longs,
+    counts: Floats,
+    is_rare: npt.NDArray[np.bool_],
+    occurrences: float,
+    coarser: float,
+    substates: Ints,
+) -> Floats:
     """P(substate | tag, row): see the beginning of this module."""
     tag, sibling, backoff, classes = entries.tag, entries.sibling, entries.backoff, entries.classes
-    tags, n = substates.shape[0], tag.shape[0]
-    everything, rare = np.zeros((tags, substates.max())), np.zeros((tags, substates.max()))
-    shares = np.zeros(counts.shape[0])
-    for e in range(classes):
-        for a in range(substates[tag[e]]):
-            everything[tag[e], a] += counts[at[e] + a]
-            if is_rare[e]:
-                if backoff[e] >= 0:
-                    shares[at[backoff[e]] + a] += counts[at[e] + a]
-                else:
-                    rare[tag[e], a] += counts[at[e] + a]
-    for e in range(n - 1, classes - 1, -1):  # so far of the finest class; now also those of finer ones
-        for a in range(substates[tag[e]]):
-            if backoff[e] >= 0:
-                shares[at[backoff[e]] + a] += shares[at[e] + a]
-            else:
-                rare[tag[e], a] += shares[at[e] + a]
-    for t in range(tags):
-        k = substates[t]
-        total, rare_total = everything[t, :k].sum(), rare[t, :k].sum()
-        for a in range(substates.max()):
-            everything[t, a] /= total
-            rare[t, a] = (rare[t, a] + coarser * everything[t, a]) / (rare_total + coarser)
-    for step in range(n):
-        e = (classes + step) % n  # classes first, from coarse to fine
-        t, k, first = tag[e], substates[tag[e]], at[e]
-        weight = coarser
-        if e < classes:
-            weight = occurrences
-            for a in range(k):
-                shares[first + a] = counts[first + a]
-                if sibling[e] >= 0:
-                    shares[first + a] += counts[at[sibling[e]] + a]
-        seen = shares[first : first + k].sum()
-        for a in range(k):
-            general = shares[at[backoff[e]] + a] if backoff[e] >= 0 else rare[t, a]
-            if seen + weight > 0.0:
-                shares[first + a] = (shares[first + a] + weight * general) / (seen + weight)
-            else:
-                shares[first + a] = general
+    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
+    words = slice(0, int(at[classes]))
+    entry, substate = cells.entry[words], cells.substate[words]
+    everything = cells.by_tag(counts, words, shape)
+    rare_cells, coarse = is_rare[entry], backoff[entry]
+    into = np.flatnonzero(rare_cells & (coarse >= 0))
+    shares = _sums(at[coarse[into]] + substate[into], counts[into], len(counts))
+    rare = cells.by_tag(counts, np.flatnonzero(rare_cells & (coarse < 0)), shape)
+    levels = _levels(cells.entry, at, backoff, classes)
+    for level in reversed(levels):  # so far of the finest class; now also those of finer ones
+        own = level[::-1]
+        coarser_one = backoff[cells.entry[own]]
+        if coarser_one[0] >= 0:
+            np.add.at(shares, at[coarser_one] + cells.substate[own], shares[own])
+        else:
+            np.add.at(rare.reshape(-1), cells.tag[own], shares[own])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        everything /= np.add.accumulate(everything, axis=1)[:, -1:]
+        totals = np.add.accumulate(rare, axis=1)[:, -1:]
+        rare = (rare + coarser * everything) / (totals + coarser)
+
+    def mix(which: Any, seen: Floats, weight: float) -> Floats:
+        """What was seen of some entries, mixed with the shares of their classes."""
+        entry, b = cells.entry[which], backoff[cells.entry[which]]
+        of_class = shares[at[np.maximum(b, 0)] + cells.substate[which]]
+        general = np.where(b >= 0, of_class, rare.reshape(-1)[cells.tag[which]])
+        totals = np.bincount(entry, seen, len(tag))[entry] + weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(totals > 0.0, (seen + weight * general) / totals, general)
+
+    for level in levels:  # from coarse to fine
+        shares[level] = mix(level, shares[level], coarser)
+    seen = counts[words].copy()
+    twin = np.flatnonzero(sibling[entry] >= 0)
+    seen[twin] += counts[at[sibling[entry[twin]]] + substate[twin]]
+    shares[words] = mix(words, seen, occurrences)
     return shares
 
 
-@kernel
-def _emission(entries: Entries, at: Any, joint: Any, shares: Any, smoothing: float, substates: Any) -> Any:
+def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]:
+    """The cells of classes, by how many coarser classes theirs has: none, one, and so on."""
+    depth, coarser = np.zeros(len(backoff), np.int64), backoff
+    while (coarser >= 0).any():
+        depth += coarser >= 0
+        coarser = np.where(coarser >= 0, backoff[coarser], _NONE)
+    of_cells = depth[entry[at[classes] :]]
+    return [np.flatnonzero(of_cells == d) + at[classes] for d in range(int(of_cells.max(initial=-1)) + 1)]
+
+
+def _emission(entries: Entries, at: Longs, joint: Floats, shares: Floats, smoothing: float, substates: Ints) -> Floats:
     """P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
-    tag = entries.tag
-    totals = np.zeros((substates.shape[0], substates.max()))
-    emission = np.zeros(shares.shape[0])
-    for e in range(tag.shape[0]):
-        for a in range(substates[tag[e]]):
-            totals[tag[e], a] += joint[e] * shares[at[e] + a]
-    for e in range(tag.shape[0]):
-        k = substates[tag[e]]
-        mean = 0.0
-        for a in range(k):
-            if totals[tag[e], a] > 0.0:
-                emission[at[e] + a] = joint[e] * shares[at[e] + a] / totals[tag[e], a]
-                mean += emission[at[e] + a] / k
-        for a in range(k):
-            emission[at[e] + a] += smoothing * (mean - emission[at[e] + a])
-    return emission
+    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
+    both = joint[cells.entry] * shares
+    totals = cells.by_tag(both, slice(None), shape).reshape(-1)[cells.tag]
+    emission = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0.0)
+    mean = np.bincount(cells.entry, emission / np.diff(at)[cells.entry], len(entries.tag))[cells.entry]
+    smoothed: Floats = emission + smoothing * (mean - emission)
+    return smoothed

@@ -1,0 +1,80 @@
+"""A few words are answered at once, without the compiler; the compiler works for the next time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PARSE = """
+import sys, time
+from treewright.cli import main
+from treewright.search.compiling import compilations
+
+begun = []
+compilations.listeners.append(begun.append)
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+unwanted = ("learners", "corpora.builtin", "cli.train", "cli.trace")
+unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
+print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
+"""
+
+
+def command(cache: Path, *arguments: object, text: str | None = None, now: bool = False) -> tuple[str, str]:
+    """Run a command in a process of its own; returns its output, and what was compiled and imported."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("TREEWRIGHT_COMPILE", "NUMBA_DISABLE_JIT")}
+    environment |= {"NUMBA_CACHE_DIR": str(cache), "TMPDIR": str(cache)}
+    environment |= {"TREEWRIGHT_COMPILE": "now"} if now else {}
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE, *map(str, arguments)],
+        input=text,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr.splitlines()[-1]
+
+
+@pytest.mark.jit
+def test_few_words_are_interpreted_while_another_process_compiles(model, tmp_path):
+    cold, about = command(tmp_path, "parse", model, text="The dog sees a cat .\n")
+    assert about == "0 []"
+    for _ in range(600):
+        if list(tmp_path.glob("*greedy_pass*.kernel")):
+            break
+        time.sleep(0.1)
+    assert len(list(tmp_path.glob("treewright-*"))) == 1
+    warm, about = command(tmp_path, "parse", model, text="The dog sees a cat .\n")
+    assert about == "0 []"
+    assert warm == cold
+
+
+@pytest.mark.jit
+def test_many_words_are_compiled_for(model, tmp_path):
+    text = "The dog sees a cat .\n" * 30
+    found, about = command(tmp_path, "parse", model, text=text)
+    assert about == "1 ['numba']"
+    again, about = command(tmp_path, "parse", model, text=text)
+    assert about == "0 []"
+    assert again == found
+
+
+@pytest.mark.jit
+def test_compiled_ahead_nothing_is_left_to_compile(model, data, tmp_path):
+    command(tmp_path, "compile", model)
+    for arguments in (
+        ("parse", model, data / "test.conllu"),
+        ("evaluate", model, data / "test.conllu"),
+        ("trace", model, data / "test.conllu"),
+    ):
+        _, about = command(tmp_path, *arguments, now=True)
+        assert about.startswith("0 "), arguments

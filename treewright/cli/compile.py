@@ -1,0 +1,87 @@
+"""``treewright compile``: compile what a model needs, ahead of its first use."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from treewright.bundled import found_model
+from treewright.cli.console import patience_while_compiling
+from treewright.cli.tasks import Task, load_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["compile", "compile_in_background", "make_ready"]
+
+_PATIENCE = 600.0  # seconds after which a compilation in the background counts as dead
+
+
+def compile(
+    models: Annotated[list[str], typer.Argument(help="Model files, or names of bundled models.", metavar="MODEL...")],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+) -> None:
+    """Compile what models need, ahead of their first use.
+
+    Compiled code is kept on disk, and all later commands find it there. Training does this by itself, and `parse` does
+    it in the background where it finds nothing: this command is for the image of a container, or before a measurement.
+
+    Examples:
+      treewright compile model.tw
+      treewright compile tagger.tw parser.tw
+    """
+    os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for what loading runs
+    for model in models:
+        task, estimator = load_model(model)
+        with patience_while_compiling(shown=not quiet):
+            make_ready(task, estimator)
+
+
+def make_ready(task: Task, estimator: Any) -> None:
+    """Compile everything that `parse`, `evaluate`, `compare` and `--k-best` run, by parsing one sentence."""
+    from treewright.corpora.builtin import builtin_corpus
+    from treewright.search.compiling import is_disabled
+
+    if is_disabled():
+        return
+    [sentence] = builtin_corpus(train=1, dev=1, test=1).test
+    before = os.environ.get("TREEWRIGHT_COMPILE")
+    os.environ["TREEWRIGHT_COMPILE"] = "now"
+    try:
+        task.exercise(estimator, sentence)
+    finally:
+        os.environ.pop("TREEWRIGHT_COMPILE")
+        if before is not None:
+            os.environ["TREEWRIGHT_COMPILE"] = before
+
+
+def compile_in_background(models: Sequence[Path | str]) -> None:
+    """Start another process that compiles what models need, if this one had to interpret, and none is at it already."""
+    from treewright.search.compiling import work
+
+    if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":
+        return
+    names = [str(Path(found_model(model)).resolve()) for model in models]
+    key = hashlib.sha256(repr([(name, os.stat(name).st_mtime_ns) for name in names]).encode()).hexdigest()[:16]
+    mark = Path(tempfile.gettempdir()) / f"treewright-{os.getuid() if hasattr(os, 'getuid') else ''}-{key}"
+    with contextlib.suppress(OSError):
+        if time.time() - mark.stat().st_mtime < _PATIENCE:
+            return
+    with contextlib.suppress(OSError):
+        mark.touch()
+        subprocess.Popen(
+            [sys.executable, "-m", "treewright", "compile", "--quiet", *names],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
