@@ -99,9 +99,9 @@ format: $(VENV)/.installed-tools ## put the sources into shape
 	@$(bin)/ruff format .
 
 # The tests run in two ways. Compiled, as users run the library, all of them. With the compiler off, the small cases
-# (neither `jit` nor `slow`): that needs no compilation, and coverage sees into the kernels.
+# (neither `jit` nor `slow`) of the library: that needs no compilation, and coverage sees into the kernels.
 pytest  := pytest -q -n $(WORKERS) --dist loadfile
-small   := -m 'not jit and not slow' tests treewright
+small   := -m 'not jit and not slow' --ignore=tests/cli tests treewright
 
 quick: $(VENV)/.installed-tools ## the quick tests, with the compiler off
 	@mkdir -p $(logs)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import treewright
-from treewright.cli import app
+from treewright.cli.app import make_app
 from treewright.corpora import builtin_corpus, write_conllu
 from treewright.errors import ConfigError
 from treewright.estimators import estimator_class
@@ -58,7 +58,7 @@ def test_commands(truecasing, corpus, tmp_path, monkeypatch):
     write_conllu(corpus.train, tmp_path / "train.conllu")
 
     def run(*args, code=0):
-        result = CliRunner().invoke(app, [*map(str, args)], prog_name="treewright")
+        result = CliRunner().invoke(make_app(), [*map(str, args)], prog_name="treewright")
         assert result.exit_code == code, result.output
         return result
 
