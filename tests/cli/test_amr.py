@@ -278,9 +278,7 @@ def test_compare_from_words(run, amr, files, taggers, tree_parser):
 
 def test_missing_tags(run, amr, taggers, tree_parser):
     """A model that was trained with tags says so where words have none."""
-    with pytest.warns(
-        UserWarning, match=r"no tags \(upos and xpos\) and no lemmas.*--tagger upos.tw --tagger xpos.tw"
-    ):
+    with pytest.warns(UserWarning, match=r"no tags \(upos and xpos\) and no lemmas.*--tagger upos.tw --tagger xpos.tw"):
         run("parse", tree_parser, "-", input="Two dogs bark\n")
     with pytest.warns(UserWarning, match=r"no tags \(upos\)"):
         run("parse", amr, "-", "--tagger", taggers / "xpos.tw", "--parser", tree_parser, input="Two dogs bark\n")

@@ -20,7 +20,10 @@ def corpus():
     return builtin_corpus(train=40, dev=1, test=5)
 
 
-@pytest.fixture(scope="module", params=["v2h1", "v1h0-left", "v2hinf-head"])
+@pytest.fixture(
+    scope="module",
+    params=["v2h1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("v1h0-left", "v2hinf-head"))],
+)
 def parser(request, corpus):
     return ConstituencyParser(request.param, learner="maximum-likelihood").fit(corpus.train)
 

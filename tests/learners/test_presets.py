@@ -98,6 +98,7 @@ def test_who_only_saw_the_expert_does_not_recover_from_an_error(supervised_loss,
     assert supervised_loss > 0.5 * length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLORING)
 def test_who_saw_errors_of_its_own_recovers(treacherous, supervised_loss, name):
     training, held_out = treacherous
