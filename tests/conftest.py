@@ -12,7 +12,7 @@ from hypothesis import settings
 
 # Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests. With the
 # compiler off, fewer examples are tried: the compiled run tries all of them.
-_EXAMPLES = 25 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
+_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 60
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_EXAMPLES)
 settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")

@@ -28,6 +28,7 @@ def trees(parser, sentences):
     return [sentence.tree for sentence in parser.parse(sentences)]
 
 
+@pytest.mark.slow
 def test_parses_and_is_the_same_from_a_file(parser, corpus, tmp_path):
     assert parser.evaluate(corpus.test).f1 > 0.6
     assert len(parser.levels_) == 1 + max(row.iteration for row in parser.history_ if row.best)

@@ -79,6 +79,7 @@ def assert_trees(sentences, parsed):
 # ---- learning
 
 
+@pytest.mark.slow
 def test_it_learns_the_built_in_corpus(parser, corpus):
     scores = parser.evaluate(corpus[2])
     assert scores.f1 > 0.6
@@ -100,6 +101,7 @@ def test_relative_frequencies_are_what_all_learners_begin_with(counted, parser, 
     assert with_dev.card_["scores"]["dev F1"] == pytest.approx(counted.evaluate(corpus[1]).f1)
 
 
+@pytest.mark.slow
 def test_with_development_data_learned_weights_are_no_worse_there_than_counting(counted, corpus):
     """Steps that are far too large spoil the weights: then some or all of the way back to counting is best."""
     train, dev, _ = corpus
@@ -446,6 +448,7 @@ def test_the_names_of_symbols_tell_how_trees_were_made_binary(corpus, name):
     assert memory_of(grammar) == grammar_settings(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["v1h0-left", "v2h1-head-tags"])
 def test_a_grammar_that_is_given_is_learned_on_from(corpus, name, tmp_path):
     train, test = corpus[0][:30], corpus[2][:8]

@@ -172,6 +172,7 @@ def test_rewards_of_rules_may_be_positive(corpus):
     assert found.scores == pytest.approx(wanted, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_tuning_the_speed_of_a_parser(corpus):
     parser = ConstituencyParser(learner=ML, decoder="max-rule").fit(corpus.train[:20])
     with pytest.raises(ConfigError, match="goes with decoder 'viterbi'"):
@@ -206,6 +207,7 @@ def test_the_card_of_a_tuned_parser_is_that_of_the_tuned_parser(corpus, tmp_path
     assert min(parser.card_["priorities"]["seconds"]) >= 0.0 < max(parser.card_["priorities"]["seconds"])
 
 
+@pytest.mark.slow
 def test_searches_that_learn_nothing(exact, corpus, tmp_path):
     sentences, wanted = corpus.test[:6], [s.tree for s in exact.parse(corpus.test[:6])]
     deep = ConstituencyParser(learner=ML, search="ida-star", max_gap=0.01).fit(corpus.train)
