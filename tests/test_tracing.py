@@ -137,7 +137,7 @@ def test_mistakes():
         Step(np.int64(0))
     with pytest.raises(TraceError, match="names in a trace are strings, not 1"):
         Record({1: 2})
-    with pytest.raises(TraceError, match="no kind of traces 'trees'; there are: .*tags"):
+    with pytest.raises(TraceError, match=r"no kind of traces 'trees'; there are: .*tags"):
         Trace("x", "trees", ())
 
 
