@@ -103,6 +103,11 @@ class AMR(Task):
         check_trees(sentences, NO_TREES)
         return super().parse(estimator, sentences, jobs)
 
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Parse a sentence, and compare its graph with itself."""
+        super().exercise(estimator, sentence)
+        self.compare([sentence], [sentence], [sentence], "smatch", samples=1, seed=0)
+
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """PENMAN, with colours on a terminal; drawings; the language of Graphviz; or a JSON object on a line."""
         write = graph_writer(format, colours=width is not None)
