@@ -45,3 +45,10 @@ def test_english_gives_every_layer():
     assert "(NN boy)" in str(first.constituents)
     assert "want-01" in first.amr.to_penman()
     assert document.to_html().count("<svg") == 6
+
+
+@pytest.mark.jit
+def test_brackets_in_words_are_as_in_treebanks():
+    [sentence] = treewright.load("english")("He left (early).").sentences
+    assert "(-LRB- -LRB-)" in str(sentence.constituents)
+    assert "(" in sentence.words

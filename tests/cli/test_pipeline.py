@@ -82,6 +82,24 @@ def test_text_without_words_gives_nothing(run, pipeline, text):
     assert run("parse", pipeline, "-", "--input", "text", input=text).stdout == ""
 
 
+def test_white_space_on_standard_input_is_a_text_without_words(run, pipeline):
+    assert run("parse", pipeline, "-", input="   \n\n").stdout == ""
+
+
+def test_annotation_of_the_corpus_is_not_taken_for_the_models(run, pipeline, bank, tmp_path):
+    wrong = [sentence.with_column("upos", ["X"] * len(sentence)) for sentence in load_corpus(bank)]
+    write_conllu(wrong, tmp_path / "wrong.conllu")
+    scores = json.loads(run("evaluate", pipeline, tmp_path / "wrong.conllu", "--json").stdout)
+    assert scores["UPOS"]["f1"] == 0.0
+    assert scores["Words"]["f1"] == 1.0
+
+
+def test_a_pipeline_has_no_steps_and_needs_something_to_compare_with(run, pipeline, tmp_path):
+    assert "no steps of its own" in run("trace", "--model", pipeline, "--text", "The dogs", code=2).stderr
+    (tmp_path / "bare.ptb").write_text("(S (NN dogs))\n")
+    assert "nothing to compare with" in run("evaluate", pipeline, tmp_path / "bare.ptb", code=2).stderr
+
+
 def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"The dogs\ncaf" + b"\xe9 saw")

@@ -71,7 +71,8 @@ def compile_in_background(models: Sequence[Path | str]) -> None:
     if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":
         return
     names = [str(Path(found_model(model)).resolve()) for model in models]
-    key = hashlib.sha256(repr([(name, os.stat(name).st_mtime_ns) for name in names]).encode()).hexdigest()[:16]
+    marked = [os.environ.get("NUMBA_CACHE_DIR"), *((name, os.stat(name).st_mtime_ns) for name in names)]
+    key = hashlib.sha256(repr(marked).encode()).hexdigest()[:16]
     mark = Path(tempfile.gettempdir()) / f"treewright-{os.getuid() if hasattr(os, 'getuid') else ''}-{key}"
     with contextlib.suppress(OSError):
         if time.time() - mark.stat().st_mtime < _PATIENCE:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from treewright.bundled import found_model
 from treewright.cli.config import params_toml
 from treewright.cli.console import make_table, print_json, stdout
 from treewright.cli.tasks import TASKS
@@ -38,6 +39,7 @@ def info(
     """
     from treewright.models import read_model
 
+    model = Path(found_model(model))
     header = read_model(model, arrays=False)
     known = TASKS.get(header.task)
     params = header.config.get("params", {})

@@ -80,7 +80,8 @@ class Input:
         if known is None and self._tokenizer is not None:  # lines would lose what separates them
             self._first = self._read(_CHUNK)
             self.done += len(self._first)
-            known = reading.guess_format(iter(self._first.decode(errors="replace").splitlines()), [])
+            begun = self._first.decode(errors="replace")
+            known = reading.guess_format(iter(begun.splitlines()), []) if begun.strip() else "text"
             known = "text" if known == "tabular" else known
         return known or reading.guess_format(self._lines, self._seen)
 

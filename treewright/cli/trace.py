@@ -254,6 +254,8 @@ def _with_trees(
 
 def _model(task: Task, estimator: Any, gold: bool, labelled: bool) -> Callable[[Sentence], Trace]:
     """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
+    if not hasattr(estimator, "trace"):
+        raise ConfigError(f"a {task.name} has no steps of its own; give the model of one of its components")
     options: dict[str, Any] = {"follow": "gold" if gold else "model"}
     if task.annotates == "dependency":
         options["labelled"] = labelled

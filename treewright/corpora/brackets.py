@@ -186,6 +186,25 @@ def _quoted(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:40] + "…")
 
 
+def escaped_brackets(tree: Tree | None) -> Tree | None:
+    """Return a tree that can be written in brackets: those in words are as the Penn Treebank has them.
+
+    >>> print(escaped_brackets(Tree("NP", (Tree("-LRB-", ("(",)), Tree("NN", ("cat",))))))
+    (NP (-LRB- -LRB-) (NN cat))
+    """
+    if tree is None or not any("(" in word or ")" in word for word in tree.leaves()):
+        return tree
+    done: list[Tree] = []
+    for node in reversed(list(tree.subtrees())):  # children before parents, the last first
+        if node.is_preterminal:
+            word = str(node.children[0]).replace("(", "-LRB-").replace(")", "-RRB-")
+            done.append(Tree(node.label, (word,)))
+        else:
+            children = [done.pop() for _ in node.children]
+            done.append(Tree(node.label, tuple(children)))
+    return done.pop()
+
+
 def format_ptb(sentence: Sentence) -> str:
     r"""The tree of one sentence as a line, with its end; a label that is empty leaves no space behind it.
 

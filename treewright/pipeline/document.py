@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treewright.corpora import Sentence, format_conllu
+from treewright.corpora.brackets import escaped_brackets
 from treewright.corpora.files import text_writer
 from treewright.text.raw import raw_text, surface_tokens
 
@@ -106,8 +107,8 @@ class Analysis:
 
     @property
     def constituents(self) -> Tree | None:
-        """The constituency tree."""
-        return self.sentence.tree
+        """The constituency tree; brackets in words are as the Penn Treebank writes them, ``-LRB-`` and ``-RRB-``."""
+        return escaped_brackets(self.sentence.tree)
 
     @property
     def amr(self) -> Graph | None:

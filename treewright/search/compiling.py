@@ -52,6 +52,8 @@ _lock = threading.RLock()  # one compilation at a time
 MOST_INTERPRETED = 100
 """How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
 
+#: Whether kernels that are not compiled yet are interpreted; None outside of :func:`at_once`. Threads that run shards
+#: of a corpus get a copy of the context (:func:`treewright.search.running.run_shards`).
 _interpreting: ContextVar[bool | None] = ContextVar("interpreting", default=None)
 
 
@@ -225,7 +227,8 @@ work = _Work()
 def at_once(words: int) -> Iterator[None]:
     """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
 
-    The outermost of such blocks decides.
+    The outermost of such blocks decides. ``at_once(0)`` is for work that is never worth a compilation by itself, such
+    as a trace of one sentence, or the tables of a model that is loaded.
     """
     if _interpreting.get() is not None:
         yield

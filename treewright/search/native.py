@@ -7,7 +7,10 @@ to a digest of all code that the kernel runs, the processor, and the versions of
 would write to wrong addresses.
 
 A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
-into memory. The compiler is not needed for this.
+into memory. The compiler is not needed for this. The line has ``statics``, the number of arguments without values;
+``results``, what each result is (``int``, ``bool``, ``float``, or the type and the dimensions of an array);
+``several``, whether they are a tuple; ``record``, the module and the name of its class if it is a named one; and the
+``digest`` of the object file. Numbers of 32 bits travel as 64 bits, and the entry converts them.
 """
 
 from __future__ import annotations
@@ -165,7 +168,7 @@ def _read(name: str, places: Iterator[int]) -> Any:
     header, data = next(places), next(places)
     made = np.empty([next(places) for _ in range(int(dimensions))], kind)
     ctypes.memmove(made.__array_interface__["data"][0], data, made.nbytes)
-    if header:  # the array is not an argument of the kernel: it is ours
+    if header:  # the array is not an argument of the kernel: it is ours, and here its only owner gives it back
         owners = ctypes.c_int64.from_address(header)
         owners.value -= 1
         if owners.value == 0:

@@ -291,27 +291,9 @@ def read_grammar(path: str) -> Grammar:
 
 
 def _brackets(sentence: Sentence) -> str:
-    from treewright.corpora import format_ptb
+    from treewright.corpora.brackets import escaped_brackets, format_ptb
 
-    return format_ptb(_escaped(sentence))
-
-
-def _escaped(sentence: Sentence) -> Sentence:
-    """A sentence that can be written in brackets: those in words are as the Penn Treebank has them."""
-    from treewright.corpora import Tree
-
-    tree = sentence.tree
-    if tree is None or not any("(" in word or ")" in word for word in tree.leaves()):
-        return sentence
-    done: list[Tree] = []
-    for node in reversed(list(tree.subtrees())):  # children before parents, the last first
-        if node.is_preterminal:
-            word = str(node.children[0]).replace("(", "-LRB-").replace(")", "-RRB-")
-            done.append(Tree(node.label, (word,)))
-        else:
-            children = [done.pop() for _ in node.children]
-            done.append(Tree(node.label, tuple(children)))
-    return replace(sentence, tree=done.pop())
+    return format_ptb(replace(sentence, tree=escaped_brackets(sentence.tree)))
 
 
 def _drawing(sentence: Sentence, width: int | None) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
 from treewright.cli.tasks.base import Task, page, percent
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,12 +59,25 @@ class PipelineTask(Task):
         words = list(sentence.forms)
         estimator(" ".join(words) if estimator.tokenizer is not None else [words])
 
+    def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
+        """Annotate the words of sentences, whatever annotation they have: a pipeline would keep it."""
+        from treewright.corpora import Sentence
+
+        bare = [Sentence.from_words(sentence.forms) for sentence in sentences]
+        return self.parse(self.needed(estimator, "conllu"), bare, jobs), Counter()
+
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Accept everything: the measures say what is missing."""
+        """At least one word must have a head or a tag; the measures say what else is missing."""
+        if all(token.head is None and token.upos in ("", "_") for sentence in gold for token in sentence):
+            raise CorpusError(
+                "there are neither heads nor tags in it: there is nothing to compare with; give a file in CoNLL-U",
+                path=gold[0].path,
+            )
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, JSON, drawings, or one of the layers that CoNLL-U does not hold."""
-        from treewright.corpora import format_amr, format_conllu, format_ptb
+        from treewright.corpora import format_amr, format_conllu
+        from treewright.corpora.brackets import escaped_brackets, format_ptb
         from treewright.pipeline import Analysis
 
         needed = {"ptb": "constituency", "penman": "amr"}.get(format)
@@ -76,7 +91,7 @@ class PipelineTask(Task):
             case "json":
                 return lambda sentence: json.dumps(Analysis(sentence).to_json(), ensure_ascii=False) + "\n"
             case "ptb":
-                return format_ptb
+                return lambda sentence: format_ptb(replace(sentence, tree=escaped_brackets(sentence.tree)))
             case "penman":
                 return format_amr
             case "html":
