@@ -77,6 +77,11 @@ def grown(n, given):
 
 
 @kernel
+def nested(n):
+    return Pair(Pair(np.arange(n), n), (0.5, n > 1))
+
+
+@kernel
 def table(n):
     return np.full((n, 2), np.float32(0.5))
 
@@ -126,6 +131,13 @@ def test_arrays_come_back_as_copies_and_memory_is_freed():
 def resident() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@jit
+def test_records_in_records_come_back():
+    found = nested(3)
+    assert (type(found), type(found.left)) == (Pair, Pair)
+    assert (found.left.left.tolist(), found.left.right, found.right) == ([0, 1, 2], 3, (0.5, True))
 
 
 @jit
@@ -227,5 +239,5 @@ def test_the_name_of_a_file_depends_on_code_layout_and_compiler(monkeypatch):
 
 def test_code_says_what_it_is_in_json(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    native.keep("kernel", "digest", "layout", json.dumps({"results": []}).encode() + b"\n")
+    native.keep("kernel", "digest", "layout", json.dumps({"statics": 0}).encode() + b"\n")
     assert native.find("kernel", "digest", "layout") is None  # it does not say enough

@@ -52,20 +52,20 @@ class _Writer:
 
     def write(self, returned: Any, arguments: tuple[Any, ...]) -> Entry:
         call = f"kernel({', '.join(self._expression(value) for value in arguments)})"
-        several = isinstance(returned, types.BaseTuple)
-        parts = [] if returned == types.none else list(returned) if several else [returned]
-        self.lines.append(f"r = {call}" if parts else call)
-        results = [self._result(f"r[{k}]" if several else "r", kind) for k, kind in enumerate(parts)]
+        nothing = returned == types.none
+        self.lines.append(call if nothing else f"r = {call}")
+        result = None if nothing else self._result("r", returned)
         parameters = "".join(f"s{k}, " for k in range(len(self.statics)))
         exec(f"def entry({parameters}t):\n" + "".join(f"    {line}\n" for line in self.lines), self.names)
         kinds = (*(typeof(value) for value in self.statics), types.CPointer(types.int64))
-        record = getattr(returned, "instance_class", None)
-        name = [record.__module__, record.__qualname__] if record else None
-        about = {"statics": len(self.statics), "results": results, "several": several, "record": name}
-        return Entry(self.names["entry"], kinds, about)
+        return Entry(self.names["entry"], kinds, {"statics": len(self.statics), "result": result})
 
-    def _result(self, value: str, kind: Any) -> str:
+    def _result(self, value: str, kind: Any) -> Any:
         """Put a result into the table, and say what it is."""
+        if isinstance(kind, types.BaseTuple):
+            record = getattr(kind, "instance_class", None)
+            parts = [self._result(f"{value}[{k}]", part) for k, part in enumerate(kind)]
+            return {"record": [record.__module__, record.__qualname__] if record else None, "parts": parts}
         if isinstance(kind, types.Array) and kind.layout == "C":
             self.lines.append(f"{self._next()}, {self._next()} = give_away({value})")
             for k in range(kind.ndim):

@@ -8,9 +8,9 @@ would write to wrong addresses.
 
 A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
 into memory. The compiler is not needed for this. The line has ``statics``, the number of arguments without values;
-``results``, what each result is (``int``, ``bool``, ``float``, or the type and the dimensions of an array);
-``several``, whether they are a tuple; ``record``, the module and the name of its class if it is a named one; and the
-``digest`` of the object file. Numbers of 32 bits travel as 64 bits, and the entry converts them.
+``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
+``parts``, and by the module and the name of its class if it is a named one); and the ``digest`` of the object file.
+Numbers of 32 bits travel as 64 bits, and the entry converts them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
-_FORMAT = 1  # counts changes of the table and of the file
+_FORMAT = 2  # counts changes of the table and of the file
 _BESIDE = Path(__file__).parent
 _COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
 _SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in the table
@@ -129,9 +129,8 @@ class NativeCode:
         about = json.loads(head)
         if about["digest"] != hashlib.sha256(body).hexdigest():
             raise ValueError("this is not the code that was written")  # LLVM would crash
-        self._results: list[str] = about["results"]
-        self._several, self._record = about["several"], about["record"]
-        self._size = sum(2 + int(name.partition("*")[2]) if "*" in name else 1 for name in self._results)
+        self._result = about["result"]
+        self._size = _places(self._result)
         self._engine, address = _load(body)
         statics = about["statics"]
         # Numba's conventions: where a result goes, where an exception goes, and then the arguments
@@ -146,20 +145,28 @@ class NativeCode:
         status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
-        if not self._results:
-            return None
-        places = iter(table[len(numbers) :])
-        found = [_read(name, places) for name in self._results]
-        if not self._several:
-            return found[0]
-        if self._record is None:
-            return tuple(found)
-        module, name = self._record
-        return getattr(import_module(module), name)(*found)
+        return _read(self._result, iter(table[len(numbers) :]))
 
 
-def _read(name: str, places: Iterator[int]) -> Any:
+def _places(result: Any) -> int:
+    """The number of places that a result has in the table."""
+    if result is None:
+        return 0
+    if isinstance(result, dict):
+        return sum(map(_places, result["parts"]))
+    return 2 + int(result.partition("*")[2]) if "*" in result else 1
+
+
+def _read(name: Any, places: Iterator[int]) -> Any:
     """A result, from its places in the table."""
+    if name is None:
+        return None
+    if isinstance(name, dict):
+        parts = [_read(part, places) for part in name["parts"]]
+        if name["record"] is None:
+            return tuple(parts)
+        module, record = name["record"]
+        return getattr(import_module(module), record)(*parts)
     if name == "float":
         return struct.unpack("<d", struct.pack("<q", next(places)))[0]
     if name in ("int", "bool"):
