@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import Columns
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
@@ -23,6 +24,7 @@ from treewright.dependency.treebank import (
     framed,
     gold_arcs,
     las_against,
+    named_arcs,
     named_trees,
     offsets,
     read_treebank,
@@ -256,6 +258,12 @@ class DependencyParser(DependencyEstimator):
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
 
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        packed = self._pack_words(zip(*(columns[name] for name in Token._fields[:5]), strict=True), columns.lengths)
+        decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+        columns["head"], columns["deprel"] = named_arcs(*_trees(decoded), self.labels_)
+        return columns
+
     def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
 
@@ -345,9 +353,18 @@ class DependencyParser(DependencyEstimator):
         labels: npt.NDArray[np.int32] | None = None,
     ) -> Packed:
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
-        at = offsets(tokens)
-        lengths = np.diff(at).astype(np.int32)
-        rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
+        return self._pack_words(chain.from_iterable(tokens), list(map(len, tokens)), heads, labels)
+
+    def _pack_words(
+        self,
+        words: Iterable[Sequence[Any]],
+        lengths: Sequence[int],
+        heads: npt.NDArray[np.int32] | None = None,
+        labels: npt.NDArray[np.int32] | None = None,
+    ) -> Packed:
+        """The words of sentences of some lengths, each by its first five columns, with gold trees if they are known."""
+        at = np.cumsum([0, *lengths], dtype=np.int64)
+        rows, table = word_rows(words, self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -363,7 +380,7 @@ class DependencyParser(DependencyEstimator):
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
             flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
-        return self._task().packed(lengths, flat)
+        return self._task().packed(np.array(lengths, np.int32), flat)
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""

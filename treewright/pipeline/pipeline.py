@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from treewright.corpora import Sentence
+from treewright.corpora.columns import Columns
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import (
@@ -149,14 +150,15 @@ class Pipeline:
                 stacklevel=3,
             )
         words, rest = self._parted()
-        with at_once(sum(len(sentence) for sentence in sentences)):
+        columns = Columns(sentences)
+        with at_once(len(columns)):
             for component in words:
-                sentences = _where(sentences, component, jobs)
+                columns = _where(columns, component, jobs)
             if self.lemmas is not None:
-                sentences = [with_lemmas(sentence, self.lemmas) for sentence in sentences]
+                columns = Columns([with_lemmas(sentence, self.lemmas) for sentence in columns.sentences()])
             for component in rest:
-                sentences = _where(sentences, component, jobs)
-        return sentences
+                columns = _where(columns, component, jobs)
+        return columns.sentences()
 
     def _parted(self) -> tuple[list[Estimator[Any]], list[Estimator[Any]]]:
         """The components that annotate words, and those that build trees and graphs from them."""
@@ -242,6 +244,9 @@ def _column(name: str) -> Callable[[Sentence], bool]:
     return lambda sentence: all(value == "_" for value in sentence.column(name))
 
 
+#: the columns that show whether words have a layer
+_COLUMN = {**{name: name for name in ("upos", "xpos", "feats", "lemma")}, "dependency": "head"}
+
 _LACKS: dict[str, Callable[[Sentence], bool]] = {
     **{name: _column(name) for name in ("upos", "xpos", "feats", "lemma")},
     "dependency": lambda sentence: any(token.head is None for token in sentence),
@@ -255,17 +260,19 @@ def _called(layer: str) -> str:
     return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
 
 
-def _where(sentences: list[Sentence], component: Estimator[Any], jobs: int) -> list[Sentence]:
+def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
     """Annotate the sentences that lack all that a component gives; the others stay as they are."""
+    if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in component.gives()):
+        return component._filled(columns, jobs)
+    sentences = columns.sentences()
     lacks = [_LACKS.get(layer, _always) for layer in component.gives()]
     chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and all(each(sentence) for each in lacks)]
     if len(chosen) == len(sentences):
-        return component.predict(sentences, jobs=jobs)
-    done = component.predict([sentences[k] for k in chosen], jobs=jobs)
-    found = list(sentences)
+        return component._filled(columns, jobs)
+    done = component._filled(Columns([sentences[k] for k in chosen]), jobs).sentences()
     for k, sentence in zip(chosen, done, strict=True):
-        found[k] = sentence
-    return found
+        sentences[k] = sentence
+    return Columns(sentences)
 
 
 def _always(sentence: Sentence) -> bool:

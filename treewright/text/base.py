@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.corpora import Sentence, corpus_hash
+from treewright.corpora.columns import Columns
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BEAM, BITS, SEED
@@ -117,10 +118,13 @@ class CandidateEstimator(Estimator[ColumnScores]):
         """The words for the task, with their labels if ``gold``."""
         raise NotImplementedError
 
-    def _labels(self, packed: Packed, jobs: int) -> tuple[list[int], list[int]]:
-        """The numbers of the labels of all words, and where each sentence begins."""
-        labels, at = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
-        return labels.tolist(), at.tolist()
+    def _labels(self, packed: Packed, jobs: int) -> list[int]:
+        """The numbers of the labels of all words."""
+        labels, _ = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
+        return labels.tolist()
+
+    def _decode(self, batch: list[Sentence], jobs: int) -> list[Sentence]:
+        return self._filled(Columns(batch), jobs).sentences()
 
     def _gold(self, corpus: Corpus) -> list[Sentence]:
         gold = read_corpus(corpus)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,7 @@ from treewright.search.compiling import at_once
 from treewright.settings import Setting, whole_number
 from treewright.text.base import usual_choices
 from treewright.text.blocks import Chunks, find_chunks
-from treewright.text.characters import encode_chunks, known_words
+from treewright.text.characters import chunk_rows, encode_chunks, known_words
 from treewright.text.gold import gold_paragraphs, letters_meet
 from treewright.text.multiword import WHOLE, MultiwordTokens, divide, token_rules
 from treewright.text.raw import encode_spaces, paragraphs, raw_text, surface_tokens
@@ -118,6 +119,7 @@ class Tokenizer(Estimator[TokenScores]):
         corpora = {"train": corpus_hash(sentences)}
         forms = [[token.form for token in surface_tokens(sentence)] for sentence in sentences]
         self.words_ = known_words(forms)
+        self.__dict__.pop("_chunk_row", None)  # of an earlier training
         self.spaced_ = any(len(form.split()) > 1 for own in forms for form in own)
         self.dense_ = letters_meet(sentences) >= _DENSE
         packed, evaluate = self._pack_gold(sentences), None
@@ -150,10 +152,14 @@ class Tokenizer(Estimator[TokenScores]):
 
     def _pack_gold(self, sentences: Sequence[Sentence]) -> Packed:
         texts = list(gold_paragraphs(paragraphs(sentences)))
-        flat = encode_chunks([text.split(" ") for text, _ in texts], self.words_, dense=self.dense_)
+        flat = encode_chunks([text.split(" ") for text, _ in texts], self._chunk_row, dense=self.dense_)
         labels = np.concatenate([labels for _, labels in texts])
         of = np.repeat(flat["chars_at"][:-1], np.diff(flat["points_at"]))
         return self._packed(flat, labels[flat["points"] + of])
+
+    @cached_property
+    def _chunk_row(self) -> Callable[[str], bytes]:
+        return chunk_rows(self.words_)
 
     def _packed(self, flat: dict[str, Any], gold: npt.NDArray[np.int32] | None = None) -> Packed:
         if gold is None:
@@ -228,7 +234,7 @@ class Tokenizer(Estimator[TokenScores]):
         strings = [text[a:b] for a, b in zip(chunks.starts.tolist(), chunks.ends.tolist(), strict=True)]
         bounds = [*chunks.paragraphs.tolist(), len(strings)]
         blocks = [strings[a:b] for a, b in pairwise(bounds)]
-        flat = encode_chunks(blocks, self.words_, dense=self.dense_)
+        flat = encode_chunks(blocks, self._chunk_row, dense=self.dense_)
         packed = self._packed(flat)
         labels = self.policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")[0]
         # the chunk of each point, and the place of the point in the text
