@@ -18,7 +18,6 @@ from treewright.constituency import LatentParser
 from treewright.corpora import Sentence, load_corpus, metadata
 from treewright.estimators import Estimator
 from treewright.pipeline import Pipeline, PipelineTrainer
-from treewright.pipeline.training import evaluate_raw
 
 FOLDER = ROOT / "treewright" / "bundled"
 KEPT = ROOT / "build" / "models"
@@ -48,7 +47,7 @@ def main() -> None:
     for component in whole.components:
         component.card_.pop("date", None)  # so that the same training gives the same bytes
     test = load_corpus(corpus_folder("ud-english-ewt") / "test.conllu")
-    scores = {f"EWT test {name}": round(score.f1, 4) for name, score in evaluate_raw(pipeline, test).items()}
+    scores = {f"EWT test {name}": round(score.f1, 4) for name, score in pipeline.evaluate(test, raw=True).items()}
     scores["CRAFT test F1, up to 40 words"] = round(grammar.evaluate(_trees("craft-ptb", "test", 40)[:500]).f1, 4)
     scores["MASC test F1, up to 40 words"] = round(grammar.evaluate(_trees("masc-ptb", "test", 40)).f1, 4)
     scores["Little Prince test Smatch"] = round(graphs.evaluate(_prince("test", pipeline)).f1, 4)

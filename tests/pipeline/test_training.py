@@ -10,7 +10,6 @@ from treewright.corpora import Sentence
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError
 from treewright.pipeline import PipelineTrainer
-from treewright.pipeline.training import evaluate_raw
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
 pytestmark = pytest.mark.jit  # all components learn several times
@@ -51,7 +50,7 @@ def test_every_component_learns(trained, stages):
     names = [name for name, _ in stages]
     assert names == ["tokenizer", "tagger", "lemmatizer", "jackknife", "jackknife", "parser"]
     assert "1,120" in stages[-1][1]  # twice the words of the treebank
-    scores = evaluate_raw(trained, treebank())
+    scores = trained.evaluate(treebank(), raw=True)
     assert scores["Words"].f1 == scores["AllTags"].f1 == scores["Lemmas"].f1 == 1.0
     assert scores["LAS"].f1 > 0.9
     assert trained.card["scores"]["dev LAS"] == scores["LAS"].f1

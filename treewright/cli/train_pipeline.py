@@ -91,10 +91,8 @@ def train_pipeline(
     elif not quiet:
         console = stdout()
         if dev_corpus is not None and pipeline.tokenizer is not None:
-            from treewright.pipeline.training import evaluate_raw
-
             console.print("\nFrom the raw text of the development data:\n")
-            console.print(score_table(evaluate_raw(pipeline, dev_corpus, jobs=jobs)))
+            console.print(score_table(pipeline.evaluate(dev_corpus, raw=True, jobs=jobs)))
         console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
 
 

@@ -22,11 +22,13 @@ from treewright.estimators import (
     estimator_names,
     read_corpus,
 )
+from treewright.metrics.conll18 import F1, score_raw_text
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
 from treewright.search.compiling import at_once
 from treewright.settings import Setting, whole_number
 from treewright.text import Tokenizer
+from treewright.text.raw import paragraphs, raw_text
 
 __all__ = ["LAYERS", "Pipeline", "missing_layers"]
 
@@ -140,6 +142,25 @@ class Pipeline:
         """Return the sentences with the layers that they lack; a sentence may be a list of words."""
         jobs = whole_number("jobs", jobs, 1)
         return [done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)]
+
+    def evaluate(self, corpus: Corpus, *, raw: bool = False, jobs: int = 1) -> dict[str, F1]:
+        """Score the analysis of a treebank by the measures of CoNLL 2018 (:mod:`treewright.metrics.conll18`).
+
+        The words of the treebank are given, and all its other annotation is ignored. With ``raw`` only the text is
+        given. Its paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank
+        that marks none is one paragraph. Constituents and meaning graphs are not scored.
+        """
+        gold = read_corpus(corpus)
+        scored = self.without("constituency", "amr")
+        if raw:
+            texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
+            return score_raw_text(gold, scored.stream(["\n\n".join(texts)], jobs=jobs))
+        return score_raw_text(gold, scored.annotate([Sentence.from_words(s.forms) for s in gold], jobs=jobs))
+
+    def without(self, *layers: str) -> Pipeline:
+        """Return a pipeline without the components that give some layers; the pipeline itself where there are none."""
+        kept = [component for component in self.components if not set(layers) & set(component.gives())]
+        return self if len(kept) == len(self.components) else Pipeline(kept, lemmas=self.lemmas)
 
     def _annotated(self, sentences: list[Sentence], jobs: int) -> list[Sentence]:
         lacking = [layer for layer in missing_layers(self.expects, sentences) if layer != "feats"]

@@ -21,15 +21,14 @@ from treewright.corpora import Sentence, corpus_hash
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
-from treewright.metrics.conll18 import score_raw_text
 from treewright.pipeline.pipeline import Pipeline
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
-from treewright.text.raw import paragraphs, raw_text, surface_tokens
+from treewright.text.raw import surface_tokens
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
 
-__all__ = ["PipelineTrainer", "evaluate_raw", "train_pipeline"]
+__all__ = ["PipelineTrainer", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
 _PARSER_WEIGHTS = 2_500_000  # the largest ones: the others only make the file larger
@@ -81,7 +80,7 @@ class PipelineTrainer:
         pipeline = Pipeline(components)
         pipeline.card = {"corpora": corpora}
         if dev_sentences is not None and pipeline.tokenizer is not None:
-            scores = evaluate_raw(pipeline, dev_sentences, jobs=self.jobs)
+            scores = pipeline.evaluate(dev_sentences, raw=True, jobs=self.jobs)
             pipeline.card["scores"] = {f"dev {name}": score.f1 for name, score in scores.items()}
         return pipeline
 
@@ -181,16 +180,6 @@ class PipelineTrainer:
 def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -> Pipeline:
     """Train a pipeline on a treebank; the settings are those of :class:`PipelineTrainer`."""
     return PipelineTrainer(**settings).train(corpus, dev)
-
-
-def evaluate_raw(pipeline: Pipeline, gold: Sequence[Sentence], *, jobs: int = 1) -> dict[str, Any]:
-    """Analyse the raw text of a treebank and score the result by the rules of CoNLL 2018.
-
-    Paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank that marks none
-    is one paragraph.
-    """
-    texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
-    return score_raw_text(gold, pipeline.stream(["\n\n".join(texts)], jobs=jobs))
 
 
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:

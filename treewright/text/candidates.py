@@ -50,6 +50,12 @@ class _Lists:
         The relative frequencies in each class are smoothed by those of the next wider one, as in the suffix tries of
         TnT (Brants 2000): p ← (count + θ·p) / (total + θ).
         """
+        chances = self.chances(key, classes)
+        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
+        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
+
+    def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
+        """How probable the labels of a key are, by its own counts and those of its classes."""
         assert self.class_counts is not None
         chances: dict[int, float] = {}
         lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
@@ -59,8 +65,7 @@ class _Lists:
                 chances = {label: weight * chance / total for label, chance in chances.items()}
                 for label, count in zip(labels, counts, strict=True):
                     chances[label] = chances.get(label, 0.0) + count / total
-        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
-        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
+        return chances
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         return {

@@ -115,7 +115,7 @@ class Morphology:
             form if known else "",
             low if known else "",
             *affixes(form),
-            ambiguity(self.candidates, low, self._short),
+            ambiguity(self.candidates, low, self._short, suffix_classes(form)),
         ]
 
     def offered(self, form: str) -> list[int]:

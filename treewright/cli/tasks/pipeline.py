@@ -47,12 +47,8 @@ class PipelineTask(Task):
 
     def needed(self, estimator: Any, format: str) -> Any:
         """For CoNLL-U, the components whose annotation it holds."""
-        from treewright.pipeline import Pipeline
-
-        if format != "conllu":
-            return estimator
-        kept = [each for each in estimator.components if not {"constituency", "amr"} & set(each.gives())]
-        return Pipeline(kept, lemmas=estimator.lemmas) if kept else estimator
+        kept = estimator.without("constituency", "amr")
+        return kept if format == "conllu" and kept.components else estimator
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
         """Annotate a sentence as text, so that all components run."""
