@@ -5,16 +5,29 @@ A component that fills a column replaces one list; the tokens are made once, whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from treewright.corpora.types import Sentence, Token
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "filled_columns"]
 
 _token: Any = partial(tuple.__new__, Token)  # the fastest way to make a named tuple of a tuple
+
+
+def filled_columns(sentences: Iterable[Sentence]) -> list[str]:
+    """The columns of tags and lemmas in which any word has a value; a parser that is trained on them expects these.
+
+    >>> filled_columns([Sentence((Token("cats", "cat", "NOUN"),))])
+    ['upos', 'lemma']
+    """
+    tokens = [token for sentence in sentences for token in sentence.tokens]
+    return [name for name in _TAGS if any(getattr(token, name) != "_" for token in tokens)]
+
+
+_TAGS = ("upos", "xpos", "feats", "lemma")
 
 
 class Columns:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
-from treewright.corpora.columns import Columns
+from treewright.corpora.columns import Columns, filled_columns
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
@@ -203,6 +203,7 @@ class DependencyParser(DependencyEstimator):
         sentences = read_treebank(corpus)
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
+        columns = filled_columns(sentences)
         self._learn_words(sentences)
         self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
@@ -225,7 +226,7 @@ class DependencyParser(DependencyEstimator):
             )
             policy, self.history_ = trained.policy, trained.history
         self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
-        self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+        self.card_ = {**self._make_card(corpora, self._dev_score("dev LAS")), "columns": columns}
 
     def _warn_of_path(self, learner: Learner) -> None:
         """Warn if the learner asks the oracle in states of which the oracle knows nothing."""

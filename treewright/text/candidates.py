@@ -44,29 +44,6 @@ class _Lists:
         number = self.number.get(name)
         return [] if number is None else self._lists[self._bounds[number] : self._bounds[number + 1]]
 
-    def _probable(self, key: str, classes: Iterable[str]) -> list[int]:
-        """The labels of a rare key that are not too improbable, the most probable first.
-
-        The relative frequencies in each class are smoothed by those of the next wider one, as in the suffix tries of
-        TnT (Brants 2000): p ← (count + θ·p) / (total + θ).
-        """
-        chances = self.chances(key, classes)
-        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
-        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
-
-    def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
-        """How probable the labels of a key are, by its own counts and those of its classes."""
-        assert self.class_counts is not None
-        chances: dict[int, float] = {}
-        lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
-        for labels, counts, weight in [*reversed(lists), (self.own.get(key), self.counts.get(key), _OWN_SMOOTHING)]:
-            if labels:
-                total = sum(counts) + weight
-                chances = {label: weight * chance / total for label, chance in chances.items()}
-                for label, count in zip(labels, counts, strict=True):
-                    chances[label] = chances.get(label, 0.0) + count / total
-        return chances
-
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         return {
             **pack_strings(list(self.number), prefix),
@@ -174,6 +151,12 @@ class Candidates:
         The relative frequencies in each class are smoothed by those of the next wider one, as in the suffix tries of
         TnT (Brants 2000): p ← (count + θ·p) / (total + θ).
         """
+        chances = self.chances(key, classes)
+        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
+        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
+
+    def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
+        """How probable the labels of a key are, by its own counts and those of its classes."""
         assert self.class_counts is not None
         chances: dict[int, float] = {}
         lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
@@ -183,8 +166,7 @@ class Candidates:
                 chances = {label: weight * chance / total for label, chance in chances.items()}
                 for label, count in zip(labels, counts, strict=True):
                     chances[label] = chances.get(label, 0.0) + count / total
-        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
-        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
+        return chances
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """The table as arrays of a model file."""

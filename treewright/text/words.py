@@ -120,7 +120,7 @@ def ambiguity(candidates: Candidates, key: str, names: Sequence[str], classes: S
     if total < 4:
         if candidates.class_counts is None:
             return f"rare {key[-2:]}"
-        chances = candidates.chances(key, classes)
+        chances = candidates.chances("", classes)  # its own labels would be known too well in training
         likely: Counter[str] = Counter()
         for label, chance in chances.items():
             likely[names[label]] += chance  # type: ignore[assignment]
