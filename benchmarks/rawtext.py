@@ -20,9 +20,9 @@ from benchmarks.common import RESULTS, ROOT, corpus_folder, say, timed
 from benchmarks.dependency_peers import udpipe_sentences
 from treewright.corpora import Sentence, format_conllu, load_corpus
 from treewright.corpora.conllu import parse_conllu
-from treewright.dependency import DependencyParser
 from treewright.metrics.conll18 import MEASURES, score_raw_text
 from treewright.pipeline import Pipeline, PipelineTrainer
+from treewright.pipeline.training import pipeline_parser
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import paragraphs, raw_text
 
@@ -70,7 +70,7 @@ def treewright_result(corpus: str, seed: int) -> dict[str, float]:
         Tokenizer(seed=seed),
         MorphTagger(seed=seed),
         Lemmatizer(seed=seed),
-        DependencyParser(seed=seed),
+        pipeline_parser(seed=seed),
         checkpoint=MODELS / f"{corpus}-{seed}.checkpoint",
         resume=path.with_suffix(".checkpoint").exists(),
     )

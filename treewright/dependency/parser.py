@@ -98,7 +98,7 @@ SYSTEM = Setting("system", _Systems(system_names), "The transition system: how t
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
-    "What is looked at: rich, basic, or templates such as 's0.w; s0.t b0.t'",
+    "What is looked at: rich, full, basic, or templates such as 's0.w; s0.t b0.t'",
 )
 MODE = Setting(
     "mode",
@@ -125,8 +125,9 @@ class DependencyParser(DependencyEstimator):
             (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
-        features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
-            or lists for ``moves`` and ``labels``; see :mod:`treewright.dependency.templates`.
+        features: ``rich``, ``full`` (more of the same), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
+            ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
+            :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
         oracle: ``dynamic``, which knows what every action costs in every state, or ``static``.
         beam: how many hypotheses to keep while parsing; 1 is greedy.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +32,13 @@ def word_case(form: str) -> str:
 
 
 def word_rows(
-    words: Iterable[Sequence[str]], vocabulary: Container[str]
+    words: Iterable[Sequence[Any]], vocabulary: Container[str]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the row of each word in a table, and the table: one row for each word with its annotation.
 
-    A word is a token, or its first five columns. Two rows stand for nothing and for the root. Forms and lemmas that are not in ``vocabulary`` are rare or new: they
-    all look the same, and only tag, features, suffix and capitals tell them apart.
+    A word is a token, or its first five columns. Two rows stand for nothing and for the root. Forms and lemmas that
+    are not in ``vocabulary`` are rare or new: they all look the same, and only tag, features, suffix and capitals tell
+    them apart.
     """
     numbers: dict[tuple[str, ...], int] = {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW}
     number = numbers.setdefault

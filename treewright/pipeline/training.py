@@ -28,10 +28,18 @@ from treewright.text.raw import surface_tokens
 if TYPE_CHECKING:
     from treewright.learners import Pass
 
-__all__ = ["PipelineTrainer", "train_pipeline"]
+__all__ = ["PipelineTrainer", "pipeline_parser", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
-_PARSER_WEIGHTS = 2_500_000  # the largest ones: the others only make the file larger
+_PARSER_WEIGHTS = 4_000_000  # the largest ones: the others only make the file larger
+_ROWS_PER_WORD = 40  # of the parser's table of features, so that few features share a row
+_FEWEST_BITS, _MOST_BITS = 16, 24
+
+
+def pipeline_parser(*, passes: int = 12, **settings: Any) -> DependencyParser:
+    """Return the parser of a pipeline: fast, with many templates; the size of its table follows the treebank."""
+    learner = {"name": "exploration", "passes": passes}
+    return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
 
 
 @dataclass
@@ -53,7 +61,7 @@ class PipelineTrainer:
     tokenizer: Tokenizer | None = field(default_factory=Tokenizer)
     tagger: MorphTagger | None = field(default_factory=MorphTagger)
     lemmatizer: Lemmatizer | None = field(default_factory=Lemmatizer)
-    parser: Estimator[Any] | None = field(default_factory=DependencyParser)
+    parser: Estimator[Any] | None = field(default_factory=pipeline_parser)
     folds: int = 5
     jobs: int = 1
     stage: Callable[[str, str], None] | None = None
@@ -99,9 +107,9 @@ class PipelineTrainer:
             known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
-            parser = self._fitted("parser", self.parser, both, dev_found)
+            parser = self._fitted("parser", _sized(self.parser, both), both, dev_found)
             if isinstance(parser, DependencyParser):
-                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS)
+                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS).coded()
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
@@ -180,6 +188,14 @@ class PipelineTrainer:
 def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -> Pipeline:
     """Train a pipeline on a treebank; the settings are those of :class:`PipelineTrainer`."""
     return PipelineTrainer(**settings).train(corpus, dev)
+
+
+def _sized(parser: Any, sentences: Sequence[Sentence]) -> Any:
+    """The parser with a table that is large enough for a treebank, if it does not say how large the table is."""
+    if not isinstance(parser, DependencyParser) or parser.mode != "fast" or parser.bits is not None:
+        return parser
+    bits = (_ROWS_PER_WORD * sum(map(len, sentences))).bit_length()
+    return clone(parser).set_params(bits=min(max(bits, _FEWEST_BITS), _MOST_BITS))
 
 
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:

@@ -38,7 +38,8 @@ def learn_choices(
 ) -> tuple[LinearPolicy, list[Any]]:
     """Train a policy for choices, and return it in 16 bits with its history.
 
-    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used.
+    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used, but for
+    the rounding to weights of one byte.
     """
 
     from treewright.learners import train
@@ -59,7 +60,7 @@ def learn_choices(
         evaluate=None if dev is None else Judge(accuracy, dev_hash),
         **running,
     )
-    return trained.policy.compressed(most), trained.history
+    return trained.policy.compressed(most).coded(), trained.history
 
 
 class CandidateEstimator(Estimator[ColumnScores]):
@@ -121,7 +122,8 @@ class CandidateEstimator(Estimator[ColumnScores]):
     def _labels(self, packed: Packed, jobs: int) -> list[int]:
         """The numbers of the labels of all words."""
         labels, _ = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
-        return labels.tolist()
+        numbers: list[int] = labels.tolist()
+        return numbers
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Sentence]:
         return self._filled(Columns(batch), jobs).sentences()

@@ -175,7 +175,7 @@ class Candidates:
             f"{prefix}_counts": self.counts.values,
             **self.classes.to_arrays(f"{prefix}_classes"),
             f"{prefix}_always": np.array([self.sure, *self.always], np.int32),
-            **({} if self.class_counts is None else {f"{prefix}_class_counts": self.class_counts.values}),
+            **({} if self.class_counts is None else {f"{prefix}_class_counts": _narrow(self.class_counts.values)}),
         }
 
     @classmethod
@@ -188,6 +188,11 @@ class Candidates:
         of_classes = arrays.get(f"{prefix}_class_counts")
         class_counts = None if of_classes is None else _Lists(classes.number, classes.at, of_classes)
         return cls(own, counts, classes, sure, always, class_counts)
+
+
+def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Counts in 16 bits where they fit."""
+    return counts.astype(np.uint16) if counts.max(initial=0) < 1 << 16 else counts
 
 
 def _ranked(counter: Counter[int]) -> list[int]:

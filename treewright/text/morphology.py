@@ -115,7 +115,7 @@ class Morphology:
             form if known else "",
             low if known else "",
             *affixes(form),
-            ambiguity(self.candidates, low, self._short, suffix_classes(form)),
+            ambiguity(self.candidates, low, self._short),
         ]
 
     def offered(self, form: str) -> list[int]:

@@ -127,7 +127,7 @@ class Tokenizer(Estimator[TokenScores]):
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._accuracy_on(self._pack_gold(dev_sentences), running["jobs"]), corpora["dev"])
         trained = train(learner, packed, bits=self.bits, seed=self.seed, evaluate=evaluate, **running)
-        self.policy_, self.history_ = trained.policy.compressed(_MOST_WEIGHTS), trained.history
+        self.policy_, self.history_ = trained.policy.compressed(_MOST_WEIGHTS).coded(), trained.history
         self._fit_multiword(sentences, running)
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
@@ -141,7 +141,7 @@ class Tokenizer(Estimator[TokenScores]):
             packed = self.multiword_.pack([tokens for tokens, _ in rules], [own for _, own in rules])
             learner = make_learner(_MULTIWORD, Imitation)
             trained = train(learner, packed, bits=_MULTIWORD_BITS, seed=self.seed, jobs=running["jobs"])
-            self.multiword_policy_ = trained.policy.compressed(_MOST_WEIGHTS)
+            self.multiword_policy_ = trained.policy.compressed(_MOST_WEIGHTS).coded()
 
     def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
         def accuracy(policy: LinearPolicy) -> float:

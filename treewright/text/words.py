@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -106,10 +105,8 @@ def pack_choices(
     return task.packed(np.array(lengths, np.int32), {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
 
 
-def ambiguity(candidates: Candidates, key: str, names: Sequence[str], classes: Sequence[str] = ()) -> str:
+def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
     """Which labels a frequent word has with some regularity, as a string; of a rare word, its ending.
-
-    Where the candidates know how probable the labels of classes are, a rare word has the labels that are probable.
 
     >>> table = Candidates.learn([("can", [], 0)] * 9 + [("can", [], 1)])
     >>> ambiguity(table, "can", ["AUX", "NOUN"]), ambiguity(table, "cat", ["AUX", "NOUN"])
@@ -118,13 +115,7 @@ def ambiguity(candidates: Candidates, key: str, names: Sequence[str], classes: S
     counts = candidates.counts.get(key)
     total = sum(counts)
     if total < 4:
-        if candidates.class_counts is None:
-            return f"rare {key[-2:]}"
-        chances = candidates.chances("", classes)  # its own labels would be known too well in training
-        likely: Counter[str] = Counter()
-        for label, chance in chances.items():
-            likely[names[label]] += chance  # type: ignore[assignment]
-        return " ".join(["rare", *sorted(name for name, chance in likely.items() if chance >= 0.2)])
+        return f"rare {key[-2:]}"
     usual = {
         names[label] for label, count in zip(candidates.own.get(key), counts, strict=True) if count >= 0.03 * total
     }
