@@ -125,7 +125,7 @@ class DependencyParser(DependencyEstimator):
             (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
-        features: ``rich``, ``full`` (more of the same), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
+        features: ``rich``, ``full`` (more of it), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
             ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
             :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
