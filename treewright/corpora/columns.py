@@ -5,16 +5,17 @@ A component that fills a column replaces one list; the tokens are made once, whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 from treewright.corpora.types import Sentence, Token
 
-__all__ = ["Columns", "filled_columns"]
+__all__ = ["Columns", "filled_columns", "make_token"]
 
-_token: Any = partial(tuple.__new__, Token)  # the fastest way to make a named tuple of a tuple
+#: makes a token of the tuple of its columns, in the fastest way
+make_token: Callable[[tuple[Any, ...]], Token] = partial(tuple.__new__, Token)
 
 
 def filled_columns(sentences: Iterable[Sentence]) -> list[str]:
@@ -82,7 +83,7 @@ class Columns:
         """The sentences with the columns as they are now; everything else is kept."""
         if not self._changed:
             return list(self._given)
-        tokens = list(map(_token, zip(*self._columns.values(), strict=True)))
+        tokens = list(map(make_token, zip(*self._columns.values(), strict=True)))
         return [
             Sentence(tuple(tokens[a:b]), old.comments, old.extras, old.tree, old.graph, old.path, old.line)
             for old, (a, b) in zip(self._given, pairwise(self.at), strict=True)

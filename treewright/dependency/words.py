@@ -42,7 +42,7 @@ def word_rows(
     """
     numbers: dict[tuple[str, ...], int] = {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW}
     number = numbers.setdefault
-    keys = [tuple(word[:5]) for word in words]
+    keys: list[Any] = [word[:5] for word in words]
     for key in dict.fromkeys(keys):
         number(key, len(numbers))
     rows = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))

@@ -7,7 +7,7 @@ chosen (:mod:`treewright.text.edit_scripts`), by a policy over the word's letter
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -76,8 +76,9 @@ class Lemmas:
             for casing in ("lower", "title", "upper")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
-        self._row = remembered_rows(self.describe, self.candidates_of)
-        self._learning_row = remembered_rows(self.describe, self.offered)
+        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words come as plain tuples, too
+        self._row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.candidates_of(make(w)))
+        self._learning_row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.offered(make(w)))
         self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma)
 
     @classmethod
@@ -131,7 +132,7 @@ class Lemmas:
 
     def pack(
         self,
-        words: Sequence[TaggedWord],
+        words: Sequence[Sequence[str]],
         lengths: Sequence[int],
         gold: Sequence[str] | None = None,
         *,
@@ -139,11 +140,13 @@ class Lemmas:
     ) -> Packed:
         """The words of sentences of some lengths for the task, with their lemmas if they are known.
 
+        A word has the fields of :class:`TaggedWord`.
+
         While ``learning``, the words of the lexicon are treated like new ones: the policy learns from them.
         """
         labels = None
         if gold is not None:
-            scripts = (edit_script(word.form, lemma) for word, lemma in zip(words, gold, strict=True))
+            scripts = (edit_script(word[0], lemma) for word, lemma in zip(words, gold, strict=True))
             labels = label_numbers(scripts, self.numbers)
         return pack_choices(
             words,

@@ -84,7 +84,7 @@ class Lemmatizer(CandidateEstimator):
         return self.lemmas_.pack(words, list(map(len, sentences)), lemmas, learning=learning)
 
     def _filled(self, columns: Columns, jobs: int) -> Columns:
-        words = list(map(TaggedWord._make, zip(*(columns[name] for name in TaggedWord._fields), strict=True)))
+        words = list(zip(*(columns[name] for name in TaggedWord._fields), strict=True))
         labels = self._labels(self.lemmas_.pack(words, columns.lengths), jobs)
         columns["lemma"] = list(map(self.lemmas_.remembered_lemma, columns["form"], labels))
         return columns

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import make_token
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BITS, SEED
@@ -221,12 +222,17 @@ class Tokenizer(Estimator[TokenScores]):
         with at_once(len(forms)):
             divided = self._divided([forms[a:b] for a, b in pairs], jobs)
         begins = set(first.tolist())
+        nothing = repeat("_")
+        tokens = list(map(make_token, zip(forms, *[nothing] * 4, repeat(None), *[nothing] * 2, misc, strict=False)))
         built = []
         for (a, b), words in zip(pairs, divided, strict=True):
             line = " ".join(text[starts[a] : ends[b - 1]].split())
             number += 1
             comments = (*(("# newpar",) if a in begins else ()), f"# sent_id = {number}", f"# text = {line}")
-            built.append(_sentence(forms[a:b], misc[a:b], words, comments))
+            if words:
+                built.append(_sentence(forms[a:b], misc[a:b], words, comments))
+            else:
+                built.append(Sentence(tuple(tokens[a:b]), comments))
         return built
 
     def _tokens(self, text: str, chunks: Chunks, jobs: int) -> tuple[Longs, Longs, npt.NDArray[np.bool_], Longs]:
@@ -342,17 +348,10 @@ def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[s
     return misc
 
 
-_EMPTY = ("_",) * 4
-_NO_TREE = (None, "_", "_")
-
-
 def _sentence(
     forms: Sequence[str], misc: Sequence[str], divided: Mapping[int, Sequence[str]], comments: tuple[str, ...]
 ) -> Sentence:
-    new = tuple.__new__
-    if not divided:
-        tokens = [new(Token, (form, *_EMPTY, *_NO_TREE, rest)) for form, rest in zip(forms, misc, strict=True)]
-        return Sentence(tuple(tokens), comments)
+    """A sentence some of whose tokens are divided into words."""
     tokens, extras = [], []
     for place, (form, rest) in enumerate(zip(forms, misc, strict=True)):
         words = divided.get(place)
