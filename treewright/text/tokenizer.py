@@ -214,13 +214,16 @@ class Tokenizer(Estimator[TokenScores]):
         if not len(chunks.starts):
             return []
         with at_once(len(chunks.starts)):
-            starts, ends, last, first = self._tokens(text, chunks, jobs)
+            return self._built(text, chunks, offset, number, jobs)
+
+    def _built(self, text: str, chunks: Chunks, offset: int, number: int, jobs: int) -> list[Sentence]:
+        """The sentences of a text that has chunks."""
+        starts, ends, last, first = self._tokens(text, chunks, jobs)
         forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         misc = _miscellaneous(text, starts, ends, offset)
         bounds = [0, *(np.flatnonzero(last) + 1).tolist()]
         pairs = list(pairwise(bounds))
-        with at_once(len(forms)):
-            divided = self._divided([forms[a:b] for a, b in pairs], jobs)
+        divided = self._divided([forms[a:b] for a, b in pairs], jobs)
         begins = set(first.tolist())
         nothing = repeat("_")
         tokens = list(map(make_token, zip(forms, *[nothing] * 4, repeat(None), *[nothing] * 2, misc, strict=False)))
