@@ -115,7 +115,7 @@ def graph_entries(packed: Any, g: int, out: Counts) -> int:
         source, target = packed.label[first + packed.source[at]], packed.label[first + packed.target[at]]
         out[n] = edge_entry(source, np.int64(packed.role[at]) + np.int64(1), target)
         n += np.int64(1)
-    out[:n].sort()
+    out[:n] = out[np.argsort(out[:n], kind="mergesort")]  # sort() would need a list, which no file of machine code has
     return n
 
 
