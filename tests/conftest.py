@@ -11,9 +11,10 @@ import pytest
 from _pytest.doctest import DoctestItem
 from hypothesis import settings
 
-# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests. With the
-# compiler off, fewer examples are tried: the compiled run tries all of them.
-_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 60
+from tests.examples import MOST
+
+# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests.
+_EXAMPLES = min(60, MOST)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_EXAMPLES)
 settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")
@@ -40,6 +41,7 @@ def real_data() -> Callable[[str], Path]:
     return find
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Let ``--dist loadfile`` keep together what shares compiled code."""
     from tests.scheduling import ByTask

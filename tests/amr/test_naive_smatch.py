@@ -1,16 +1,17 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr import naive
+from tests.examples import examples
 from treewright.amr import naive_loss, naive_smatch
 from treewright.amr.naive_smatch import ABSOLUTE, NAIVE, PENALTY, smatch_loss, sort_entries
 from treewright.corpora import Graph
 from treewright.errors import ConfigError, CorpusError
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(naive.PAIRS)
 def test_entries_are_compared_as_multisets(pairs):
     gold, predicted = zip(*pairs, strict=True)
