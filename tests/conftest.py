@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 # What is tested is compiled code, also where a test treats a few words only.
 os.environ.setdefault("TREEWRIGHT_COMPILE", "now")
+
+# Compilation is most of the time of a first run. Garbage collection among Numba's many objects, and the colours of its
+# messages, are a tenth of that.
+gc.set_threshold(100_000, 20, 20)
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +56,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the examples in the docstrings of estimators as slow: each trains a model."""
+    """Mark the examples in docstrings that train models as slow."""
+    trained = ("Tagger", "Parser", "Lemmatizer", "Tokenizer", "cross_validation", "checking")
     for item in items:
-        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser", "Lemmatizer")):
+        if isinstance(item, DoctestItem) and item.name.endswith(trained):
             item.add_marker(pytest.mark.slow)

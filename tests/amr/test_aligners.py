@@ -264,6 +264,7 @@ def test_alignments_are_well_formed(of):
         assert aligner.align(of) == found
 
 
+@pytest.mark.slow
 @given(sentences(), st.randoms(use_true_random=False))
 @examples(200)
 def test_the_order_of_triples_does_not_matter(of, random):

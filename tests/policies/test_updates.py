@@ -174,6 +174,7 @@ def test_perceptron_moves_by_the_root_of_the_cost_from_the_rival_to_the_correct_
     assert model.weights[7].tolist() == [3.0, 0.0, 1.0, 0.0, 2.0]
 
 
+@pytest.mark.slow
 def test_perceptron_converges_on_separable_data():
     rng = np.random.default_rng(5)
     truth = rng.normal(size=(ROWS, WIDTH))

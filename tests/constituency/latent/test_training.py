@@ -152,6 +152,7 @@ def test_expectations_are_those_of_all_assignments(trees: list[Tree], seed: int)
     assert found_losses == pytest.approx(losses, abs=1e-9)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(treebanks, seeds)
 def test_the_likelihood_never_falls(trees: list[Tree], seed: int) -> None:
