@@ -73,6 +73,7 @@ class Estimator(Generic[ScoresT]):
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
+    _next_params: dict[str, Any]  # what set_params changed since the last fit
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
 
@@ -93,19 +94,30 @@ class Estimator(Generic[ScoresT]):
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in self._param_names()}
+        """Return the arguments of the constructor, by name, as the next ``fit`` takes them."""
+        return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor; takes effect at the next ``fit``."""
+        """Change arguments of the constructor. They take effect at the next ``fit``.
+
+        What was learned goes with the settings that it was learned with: until then, a fitted estimator annotates and
+        is saved as before, and its attributes are as they were.
+        """
         known = self._param_names()
         for name, value in params.items():
             if name not in known:
                 raise ConfigError(
                     f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
                 )
-            setattr(self, name, value)
+        if hasattr(self, "card_"):
+            self._next_params = {**self.__dict__.get("_next_params", {}), **params}
+        else:
+            self.__dict__.update(params)
         return self
+
+    def _params(self) -> dict[str, Any]:
+        """The arguments of the constructor that this estimator works with: those of the last ``fit``, if there was one."""
+        return {name: getattr(self, name) for name in self._param_names()}
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -121,7 +133,8 @@ class Estimator(Generic[ScoresT]):
         """
         values = checked(self)
         plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
-        return {**self.get_params(), **plain, "learner": self._make_learner().params()}
+        learner = {"learner": self._make_learner().params()} if "learner" in self._param_names() else {}
+        return {**self._params(), **plain, **learner}
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
@@ -168,7 +181,8 @@ class Estimator(Generic[ScoresT]):
         must survive an interruption, and ``resume`` goes on from what is there. The result depends on neither, and not
         on ``jobs``, the number of threads.
         """
-        self._check_settings()
+        type(self)(**self.get_params())._check_settings()
+        self.__dict__.update(self.__dict__.pop("_next_params", {}))
         jobs = whole_number("jobs", jobs, 1)
         running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
         self._fit(corpus, dev, running)
