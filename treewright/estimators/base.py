@@ -32,6 +32,7 @@ __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
 ScoresT = TypeVar("ScoresT", bound=Scores)
 AnEstimator = TypeVar("AnEstimator", bound="Estimator[Any]")
+Batch = TypeVar("Batch", bound=list[Any])
 
 
 class NotFittedError(TreewrightError):
@@ -58,7 +59,8 @@ class Estimator(Generic[ScoresT]):
       ``_make_learner()`` makes the learner;
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
     * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
-      sentences with it; neither changes the estimator;
+      sentences with it; neither changes the estimator. Where much of the work is Python's, ``_prepare(batch, jobs)``
+      takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
@@ -116,7 +118,7 @@ class Estimator(Generic[ScoresT]):
         return self
 
     def _params(self) -> dict[str, Any]:
-        """The arguments of the constructor that this estimator works with: those of the last ``fit``, if there was one."""
+        """The arguments of the constructor that it works with: after ``fit``, those that it was fitted with."""
         return {name: getattr(self, name) for name in self._param_names()}
 
     def __repr__(self) -> str:
@@ -224,35 +226,31 @@ class Estimator(Generic[ScoresT]):
         read and annotated some thousand words at a time, and memory does not grow with their number.
         """
         self._check_fitted()
-        stream = self._predicted(sentences, whole_number("jobs", jobs, 1))
+        decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
+        stream = (sentence for batch, found in decoded for sentence in self._annotate(batch, found))
         return stream if isinstance(sentences, Iterator) else list(stream)
 
-    def _predicted(self, sentences: Input, jobs: int) -> Iterator[Sentence]:
-        for batch, found in self._decoded(sentences, jobs):
-            yield from self._annotate(batch, found)
+    def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
+        """Cut what is given to ``predict`` into batches: a list of them for a list, and an iterator for an iterator."""
+        cut = batches(sentences, self._batch_size, as_sentence)
+        return cut if isinstance(sentences, Iterator) else list(cut)
 
-    def _decoded(self, sentences: Input, jobs: int) -> Iterator[tuple[list[Sentence], Any]]:
-        """Batches of sentences, each with what was found for it."""
-        cut: Iterable[list[Sentence]] = self._batches(sentences)
-        if not isinstance(sentences, Iterator):
-            cut = list(cut)
-        return overlapped(cut, partial(self._decoding_at_once, jobs=jobs))
+    def _decoded(self, cut: Iterable[Batch], jobs: int) -> Iterator[tuple[Batch, Any]]:
+        """Yield each batch with what was found for it. One is decoded while the next one is read and prepared."""
 
-    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
-        return batches(sentences, self._batch_size, as_sentence)
+        def prepare(batch: Batch) -> Callable[[], Any]:
+            work, words = self._prepare(batch, jobs), sum(len(sentence) for sentence in batch)
 
-    def _decoding_at_once(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        """Prepare a batch, and return what to do with it; nothing is compiled for a few words."""
-        work, words = self._decoding(batch, jobs), sum(len(sentence) for sentence in batch)
+            def run() -> Any:
+                with at_once(words):  # nothing is compiled for a few words
+                    return work()
 
-        def run() -> Any:
-            with at_once(words):
-                return work()
+            return run
 
-        return run
+        return overlapped(cut, prepare)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        """Prepare a batch in the calling thread, and return what to do with it in another one."""
+    def _prepare(self, batch: Any, jobs: int) -> Callable[[], Any]:
+        """Prepare a batch in the calling thread, and return what another thread does with it: ``_decode`` it."""
         return partial(self._decode, batch, jobs)
 
     def _decode(self, batch: list[Sentence], jobs: int) -> Any:
@@ -374,10 +372,12 @@ class Estimator(Generic[ScoresT]):
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             with at_once(0):
                 estimator._restore(model.config["learned"], model.arrays)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:  # its checksum was right: the file is as it was written
+            advice = f"it was written by Treewright {model.treewright}; train it again, or use that version"
+            if model.treewright == library_versions()["treewright"]:
+                advice = "this version wrote it, so this is a bug in Treewright: please report it"
             raise ModelError(
-                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "
-                f"by Treewright {model.treewright}; train it again, or use that version"
+                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): {advice}"
             ) from error
         estimator.card_ = dict(model.card)
         return estimator
