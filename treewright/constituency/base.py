@@ -90,7 +90,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def analyse(self, sentences: Input, *, jobs: int = 1) -> list[Analysis]:
         """Parse sentences as :meth:`predict` does, and tell of each whether the grammar has a tree for it."""
         self._check_fitted()
-        found = self._decoded(sentences, whole_number("jobs", jobs, 1))
+        found = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [
             Analysis(self._with_tree(sentence, parse.tree), *parse[1:])
             for batch, parses in found

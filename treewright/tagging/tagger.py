@@ -93,7 +93,7 @@ class Tagger(TaggingEstimator):
         self.policy_, self.history_ = trained.policy, trained.history
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
-    def _decoding(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
+    def _prepare(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
         packed = self._pack([s.forms if isinstance(s, Sentence) else s for s in batch])
         names = np.array(self.labels_, dtype=object)
 
