@@ -247,7 +247,9 @@ def _executor(experiment: Experiment, cluster: str | None, jobs: int, store: Pat
     from treewright.cluster import DaskExecutor, connect
 
     client = stack.enter_context(connect(cluster))
-    return DaskExecutor(client, experiment.corpora, jobs)
+    executor = DaskExecutor(client, experiment.corpora, jobs)
+    stack.callback(executor.close)
+    return executor
 
 
 def _tell(progress: Progress, bar: Bar, *, as_json: bool, quiet: bool) -> None:

@@ -81,6 +81,7 @@ def make_estimator(task: str, settings: dict[str, Any], learner: dict[str, Any] 
         ConfigError: for a setting or a combination that cannot be used; it has the name of the setting.
     """
     from treewright.learners import learner_rows, learner_settings
+    from treewright.learners.structured import check_beam
 
     make = estimator_class(task)
     known = {setting.name: setting for setting in settings_of(make)}
@@ -101,6 +102,8 @@ def make_estimator(task: str, settings: dict[str, Any], learner: dict[str, Any] 
     made = make(**params)
     made._check_settings()
     made.resolved_config()
+    if made.learners():
+        check_beam(made._make_learner(), params.get("beam", 1))
     return made
 
 

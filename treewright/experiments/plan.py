@@ -486,7 +486,7 @@ class _Reader:
             (*own, "learner", setting),
             (*own, "learner", "update", setting),
             (*own, "settings", setting),
-            *([(*own, "learner")] if setting in ("learner", "name", "") else []),
+            *([(*own, "learner")] if setting in ("beam", "learner", "name", "") else []),
             ("choose", f"learner.{setting}"),
             ("choose", setting),
             ("grid", f"learner.{setting}"),

@@ -28,7 +28,7 @@ from treewright.learners.passes import (
 )
 from treewright.learners.registry import Learner, make_learner
 from treewright.learners.structured import Outcome as SearchOutcome
-from treewright.learners.structured import Structured, new_lattice, new_outcome, structured_pass
+from treewright.learners.structured import Structured, check_beam, new_lattice, new_outcome, structured_pass
 from treewright.policies.learning import LearnablePolicy, Online, Trainer
 from treewright.policies.linear import UntrainedLinear
 from treewright.search.checking import preflight
@@ -110,13 +110,7 @@ def train(
     learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
-    if isinstance(learner, Structured) and beam < 2:
-        raise ConfigError(
-            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
-            "to 8, say",
-            setting="beam",
-            value=beam,
-        )
+    check_beam(learner, beam)
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
     if len(packed) == 0:
