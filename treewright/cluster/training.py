@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.cluster.connecting import ClusterError, lost_scheduler
-from treewright.errors import TreewrightError
 from treewright.estimators.mixing import FileShard, Survey, advance_shard, survey_shard
 from treewright.experiments.jobs import code_version
 
@@ -17,6 +17,7 @@ __all__ = ["DaskShards", "packed_state", "unpacked_state"]
 
 Packed = dict[str, tuple[npt.NDArray[Any], ...]]
 _ATTEMPTS = 5
+_PAUSE = 1.0  # seconds, until it is known who died
 
 
 def packed_state(state: Mapping[str, npt.NDArray[Any]]) -> Packed:
@@ -68,43 +69,47 @@ class DaskShards:
 
     def _on_all(self, function: Callable[..., Any], shared: Any, *arguments: Any) -> list[Any]:
         """Results in the order of shards. The same worker has the same shard each time, as long as it lives."""
+        results: dict[int, Any] = {}
+        for _ in range(_ATTEMPTS):
+            try:
+                self._attempt(function, shared, arguments, results)
+            except (OSError, TimeoutError, RuntimeError) as error:  # a worker that just died, or the scheduler
+                time.sleep(_PAUSE)
+                if self.client.status != "running":
+                    raise lost_scheduler(error) from None
+            if len(results) == len(self.shards):
+                return [results[k] for k in range(len(self.shards))]
+        raise ClusterError("workers died again and again in the same pass; look into their logs: is there enough memory?")
+
+    def _attempt(
+        self, function: Callable[..., Any], shared: Any, arguments: tuple[Any, ...], results: dict[int, Any]
+    ) -> None:
+        """Run what is missing, and add what could be done to the results."""
         from distributed import KilledWorker
 
-        results: dict[int, Any] = {}
-        try:
-            for _ in range(_ATTEMPTS):
-                workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
-                if not workers:
-                    self.client.wait_for_workers(1, timeout=60)
-                    continue
-                left = [k for k in range(len(self.shards)) if k not in results]
-                given = None if shared is None else self.client.scatter([shared], broadcast=True, hash=False)[0]
-                futures = {
-                    k: self.client.submit(
-                        function,
-                        code_version(),
-                        tuple(self.shards[k]),
-                        given,
-                        *arguments,
-                        pure=False,
-                        workers=[workers[k % len(workers)]],
-                        allow_other_workers=True,
-                    )
-                    for k in left
-                }
-                for k, future in futures.items():
-                    error = future.exception()
-                    if isinstance(error, TreewrightError):
-                        raise error
-                    if error is None:
-                        results[k] = future.result()
-                    elif not isinstance(error, KilledWorker) and future.status != "cancelled":
-                        raise error
-                if len(results) == len(self.shards):
-                    return [results[k] for k in range(len(self.shards))]
-        except (OSError, TimeoutError, RuntimeError) as error:
-            raise lost_scheduler(error) from None
-        raise ClusterError("workers died again and again in the same pass; look into their logs: is there enough memory?")
+        self.client.wait_for_workers(1, timeout=60)
+        workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        given = None if shared is None else self.client.scatter([shared], broadcast=True, hash=False)[0]
+        futures = {
+            k: self.client.submit(
+                function,
+                code_version(),
+                tuple(shard),
+                given,
+                *arguments,
+                pure=False,
+                workers=[workers[k % len(workers)]],
+                allow_other_workers=True,
+            )
+            for k, shard in enumerate(self.shards)
+            if k not in results
+        }
+        for k, future in futures.items():
+            error = future.exception()
+            if error is None:
+                results[k] = future.result()
+            elif not isinstance(error, KilledWorker) and future.status != "cancelled":
+                raise error
 
 
 def _survey(code: str, shard: tuple[str, int, int], given: None, task: str, params: dict[str, Any]) -> Survey:
