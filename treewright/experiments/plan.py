@@ -163,7 +163,8 @@ class Experiment:
         row = self.rows[cell.row]
         settings, learner = {**self.settings, **row.settings}, self._learner(cell.task, row)
         for key, value in (*cell.grid, *chosen.items()):
-            _put(settings, learner, key, value)
+            if key in chosen or has_setting(cell.task, learner, key):
+                _put(settings, learner, key, value)
         return make_estimator(cell.task, settings, learner or None, seed)
 
     def _learner(self, task: str, row: Row) -> dict[str, Any]:
@@ -425,11 +426,13 @@ class _Reader:
         *where: str,
     ) -> Row:
         learner = self._learner(value.get("learner", {}), *where, "learner")
-        own = self._value_lists(value.get("choose", {}), *where, "choose")
+        given = value.get("choose", {})
+        common = {} if given is False else common
+        own = self._value_lists(given or {}, *where, "choose")
         settings = value.get("settings", {})
         if not isinstance(settings, dict):
             raise self._error(f"settings must be a table, not {settings!r}", *where, "settings")
-        inherited = {key: values for key, values in common.items() if _has(tasks[0], learner, key)}
+        inherited = {key: values for key, values in common.items() if has_setting(tasks[0], learner, key)}
         return Row(name, learner, _underscores(settings), {**inherited, **own})
 
     def _choosing(self, seeds: tuple[int, ...], corpora: Mapping[str, Any]) -> Choosing:
@@ -453,6 +456,9 @@ class _Reader:
                 if experiment.folds is None and part not in corpus.parts:
                     why = "is reported" if part in experiment.report else "is needed to choose settings"
                     raise self._error(f"the corpus {name!r} has no {part}, which {why}", "corpora", name)
+        for key in experiment.grid:
+            if not any(has_setting(experiment.tasks[0], row.learner, key) for row in experiment.rows.values()):
+                raise self._error(f"no row has a learner with the setting {key}", "grid", key)
         for name, row in experiment.rows.items():
             for key in experiment.grid:
                 inner = key.removeprefix("learner.")
@@ -529,8 +535,14 @@ def _underscores(table: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _has(task: str, learner: dict[str, Any], key: str) -> bool:
-    """Whether a setting to choose, which is common to all rows, is one of a row's."""
+def has_setting(task: str, learner: Mapping[str, Any], key: str) -> bool:
+    """Return whether a setting of learners, which is common to all rows, is one of this learner's.
+
+    >>> has_setting("tagging", {"name": "dagger"}, "learner.passes"), has_setting("tagging", {"name": "dagger"}, "bits")
+    (True, True)
+    >>> has_setting("constituency", {"name": "maximum-likelihood"}, "learner.passes")
+    False
+    """
     from treewright.learners import learner_rows, learner_settings
 
     if not key.startswith("learner.") or "name" not in learner:
