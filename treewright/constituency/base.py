@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
+from treewright.constituency.scores import (
+    ConstituencyScores,
+    compare_constituents,
+    count_constituents,
+    score_constituents,
+)
 from treewright.constituency.treebank import clean_trees, read_treebank
 from treewright.corpora import Sentence, Tree
 from treewright.estimators import Corpus, Estimator, Input
@@ -121,6 +126,9 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_constituents(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_constituents(gold, predicted, **options)
 
     # ---- parsing
 

@@ -26,6 +26,9 @@ from treewright.settings import Setting, checked, current_names, one_of, whole_n
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from treewright.learners import Learner, Pass
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
@@ -63,6 +66,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
+    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -302,6 +306,19 @@ class Estimator(Generic[ScoresT]):
         gold = self._gold(corpus)
         return self._score(gold, self._analysed(gold, jobs))
 
+    def evaluate_by_sentence(
+        self, corpus: Corpus, *, jobs: int = 1, **options: Any
+    ) -> tuple[ScoresT, npt.NDArray[np.float64]]:
+        """Return what :meth:`evaluate` returns, and the counts of each sentence that the score is made of.
+
+        The counts are a matrix, one row a sentence; :func:`treewright.metrics.score_of` makes the score of their sums.
+        Statistics over many models, such as those of experiments, need no annotated sentences then.
+        """
+        self._check_fitted()
+        gold = self._gold(corpus)
+        predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
+        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
+
     def compare(
         self,
         other: Estimator[Any],
@@ -344,6 +361,9 @@ class Estimator(Generic[ScoresT]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         raise NotImplementedError
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
 
     # ---- the model file
 
