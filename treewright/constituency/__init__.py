@@ -4,8 +4,9 @@ Each name is imported when it is first asked for, so that a part (``treewright.c
 without the others.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from treewright.lazy import lazy_names
 
 if TYPE_CHECKING:
     from treewright.constituency.charts import CKYPlanner, TopDownMDP
@@ -14,24 +15,6 @@ if TYPE_CHECKING:
     from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ML, ConstituencyParser, KBest
     from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
-
-_HOMES = {
-    "ML": "parser",
-    "CKYPlanner": "charts",
-    "ConstituencyParser": "parser",
-    "ConstituencyScores": "scores",
-    "Grammar": "grammar",
-    "KBest": "parser",
-    "LatentGrammar": "latent",
-    "LatentParser": "latent_parser",
-    "Lexicon": "grammar",
-    "Markovisation": "grammar",
-    "NotInGrammar": "grammar",
-    "TopDownMDP": "charts",
-    "compare_constituents": "scores",
-    "head_child": "grammar",
-    "score_constituents": "scores",
-}
 
 __all__ = [
     "ML",
@@ -51,8 +34,14 @@ __all__ = [
     "score_constituents",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "parser": "ML ConstituencyParser KBest",
+        "charts": "CKYPlanner TopDownMDP",
+        "scores": "ConstituencyScores compare_constituents score_constituents",
+        "grammar": "Grammar Lexicon Markovisation NotInGrammar head_child",
+        "latent": "LatentGrammar",
+        "latent_parser": "LatentParser",
+    },
+)

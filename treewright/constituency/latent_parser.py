@@ -14,7 +14,6 @@ from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import CoarseToFine, Product
-from treewright.constituency.latent.pruning import PruningPolicy
 from treewright.constituency.scores import score_constituents
 from treewright.constituency.settings import (
     DECODER,
@@ -25,7 +24,6 @@ from treewright.constituency.settings import (
     TRADEOFF,
     grammar_settings,
 )
-from treewright.constituency.trace import trace_derivation
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
 from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
@@ -35,6 +33,7 @@ from treewright.settings import Choice, Like, Real, Setting, Whole
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    from treewright.constituency.latent.pruning import PruningPolicy
     from treewright.constituency.latent.training import SplitMerge
     from treewright.learners import Learner
 
@@ -209,6 +208,8 @@ class LatentParser(ConstituencyEstimator):
         return self
 
     def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:
+        from treewright.constituency.latent.pruning import PruningPolicy
+
         self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, learner=learner, seed=self.seed)
         self._use_levels(self.levels_)
 
@@ -246,6 +247,8 @@ class LatentParser(ConstituencyEstimator):
         level = self.levels_[0]  # its derivations are those of the treebank grammar
         with np.errstate(divide="ignore"):
             grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
+        from treewright.constituency.trace import trace_derivation
+
         return trace_derivation(self, sentence, gold, follow, grammar=grammar, lexical=level.lexical())
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
@@ -274,7 +277,10 @@ class LatentParser(ConstituencyEstimator):
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.top_, self.cover_ = settings["top"], settings["cover"]
         policy = named_so(arrays, "policy.")
-        self.policy_ = PruningPolicy.from_arrays(policy) if policy else None
+        if policy:
+            from treewright.constituency.latent.pruning import PruningPolicy
+
+            self.policy_ = PruningPolicy.from_arrays(policy)
         levels = hierarchy_from_arrays(arrays)
         common = named_so(arrays, "level0.")
         self.others_ = [hierarchy_from_arrays(arrays, f"other{k}.level", common) for k in range(self.products - 1)]

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
-from treewright.constituency.agenda.heuristics import HierarchicalAStar
-from treewright.constituency.agenda.parser import AgendaParser
+from treewright.constituency.agenda.parser import TIMES, AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy, make_priority_learner
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.agenda.queue import agenda_bytes
@@ -48,7 +46,6 @@ from treewright.constituency.settings import (
     grammar_settings,
     memory_of,
 )
-from treewright.constituency.trace import trace_derivation, trace_pops
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
 from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
@@ -60,6 +57,7 @@ from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    from treewright.constituency.agenda.heuristics import HierarchicalAStar
     from treewright.learners import Learner
 
 __all__ = ["ML", "ConstituencyParser", "KBest"]
@@ -143,7 +141,8 @@ TIME = Setting("time", Choice(*TIMES), "What λ is the price of, where prioritie
 
 
 def _plain_learner(learner: Any) -> Any:
-    make_priority_learner(learner)
+    if learner not in list(LEARNERS):  # their settings are right
+        make_priority_learner(learner)
     return learner
 
 
@@ -421,6 +420,8 @@ class ConstituencyParser(ConstituencyEstimator):
         trees = clean_trees(sentences)
         words = [list(sentence.forms) for sentence in sentences]
         rows = [self._rows(each, tree.tags()) for each, tree in zip(words, trees, strict=True)]
+        from treewright.constituency.agenda.environment import AgendaEnvironment, seconds_per_step
+
         environment = AgendaEnvironment(self._agenda, words, rows, trees, tradeoff=float(self.tradeoff))
         if self.time != "pops":
             costs = seconds_per_step(environment, np.arange(len(words))) if self.time == "seconds" else None
@@ -441,6 +442,8 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _make_hierarchy(self) -> None:
         """HA*: the grammar, and above it the one that has forgotten parents and siblings."""
+        from treewright.constituency.agenda.heuristics import HierarchicalAStar
+
         _, of = self.grammar_.projected()
         gap = np.inf if self.max_gap is None else float(self.max_gap)
         self._hierarchy = HierarchicalAStar(self.grammar_, self._lexical, [of], max_gap=gap)
@@ -520,6 +523,8 @@ class ConstituencyParser(ConstituencyEstimator):
     # ---- parsing
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str | None = None) -> Trace:
+        from treewright.constituency.trace import trace_derivation, trace_pops
+
         if kind is None:
             kind = "pops" if self.priority_ is not None and follow == "model" else "derivation"
         if kind not in ("derivation", "pops"):

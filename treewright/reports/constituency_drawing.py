@@ -5,7 +5,7 @@ spans, and straight lines from a bar lead down to its children. For any tree, te
 through a text or meets a line of another constituent: all parts of a constituent are in the columns of its own words,
 and only its ancestors are above it.
 
-:mod:`~treewright.reports.constituency_text` uses the same layout, in columns and rows.
+:mod:`~treewright.reports.constituency_outline` uses the same layout, in columns and rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from treewright.corpora import Sentence, Tree
 from treewright.errors import CorpusError
-from treewright.reports.dependency_svg import Text, _clean, _number, text_width
+from treewright.reports.dependency_drawing import Text, _clean, _number, text_width
 
 __all__ = ["constituency_svg"]
 

@@ -11,7 +11,7 @@ from treewright.corpora import Sentence, Token, load_corpus
 from treewright.errors import ConfigError, CorpusError
 from treewright.reports import dependency_text
 from treewright.reports.arcs import sentence_arcs
-from treewright.reports.dependency_text import draw_arcs
+from treewright.reports.dependency_outline import draw_arcs
 
 CORNERS, UP, DOWN = "┌┬└┴├┼", "└┴├┼", "┌┬├┼"
 

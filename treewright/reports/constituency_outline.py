@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treewright.corpora import Sentence, Tree
-from treewright.reports.constituency_svg import Node, drawn_tree, flatten, place
-from treewright.reports.dependency_text import _printable, _shortened, text_columns
+from treewright.reports.constituency_drawing import Node, drawn_tree, flatten, place
+from treewright.reports.dependency_outline import _printable, _shortened, text_columns
 from treewright.settings import whole_number
 
 __all__ = ["constituency_text"]

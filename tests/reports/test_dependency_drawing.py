@@ -12,7 +12,7 @@ from tests.reports.sentences import projective_heads, sentence, sentences
 from treewright.corpora import Sentence, Token, load_corpus
 from treewright.errors import CorpusError
 from treewright.reports import dependency_svg
-from treewright.reports.dependency_svg import Box, Layout, Line, layout, text_width
+from treewright.reports.dependency_drawing import Box, Layout, Line, layout, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 

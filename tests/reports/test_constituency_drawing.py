@@ -13,8 +13,8 @@ from treewright.corpora import Sentence, Token, Tree
 from treewright.corpora.brackets import clean_tree, read_ptb
 from treewright.errors import CorpusError
 from treewright.reports import constituency_svg
-from treewright.reports.constituency_svg import Branch, Layout, _path, drawn_tree, layout
-from treewright.reports.dependency_svg import Box, text_width
+from treewright.reports.constituency_drawing import Branch, Layout, _path, drawn_tree, layout
+from treewright.reports.dependency_drawing import Box, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 CAT = Tree("S", (Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",)))), Tree("VP", (Tree("VBD", ("sat",)),))))

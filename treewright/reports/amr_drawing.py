@@ -17,7 +17,7 @@ from treewright.corpora import Graph, Sentence
 from treewright.errors import CorpusError
 from treewright.reports.amr_diff import GraphDiff, Side
 from treewright.reports.amr_layout import Layers, Line, Place, Sketch, downward, layers
-from treewright.reports.dependency_svg import _clean, _number, text_width
+from treewright.reports.dependency_drawing import _clean, _number, text_width
 
 __all__ = ["amr_diff_svg", "amr_svg"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treewright.corpora import Graph, Sentence
-from treewright.reports.amr_svg import drawn_graph
+from treewright.reports.amr_drawing import drawn_graph
 
 __all__ = ["amr_dot"]
 

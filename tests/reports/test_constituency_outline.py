@@ -12,8 +12,8 @@ from treewright.corpora import Sentence, Tree
 from treewright.corpora.brackets import clean_tree, read_ptb
 from treewright.errors import ConfigError, CorpusError
 from treewright.reports import constituency_text
-from treewright.reports.constituency_svg import drawn_tree, flatten
-from treewright.reports.constituency_text import _brackets, _drawing
+from treewright.reports.constituency_drawing import drawn_tree, flatten
+from treewright.reports.constituency_outline import _brackets, _drawing
 
 UP, DOWN, LEFT, RIGHT = "│└┘┴├┤┼", "│┌┐┬├┤┼", "─┐┬┘┴┤┼", "─┌┬└┴├┼"
 words = st.sampled_from(["the", "cat", "sat", "extraordinarily"])
