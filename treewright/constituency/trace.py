@@ -33,6 +33,7 @@ from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, l
 from treewright.constituency.grammar.rules import Lexical
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError
+from treewright.search.stepping import find_action, wishes
 from treewright.tracing import Candidate, Feature, Step, Trace, softmax
 
 if TYPE_CHECKING:
@@ -64,7 +65,13 @@ def trace_derivation(
     tree = None if gold is None else _gold_tree(gold)
     binary = None if tree is None else parser._markovisation().binarise(tree)
     mdp = _process(parser, sentence, grammar, lexical)
-    if follow == "gold" and gold is not None and tree is not None and binary is not None:
+    if prefix := wishes().prefix:
+        path = list(_after(mdp, prefix))
+        final = mdp.initial()
+        for action in path:
+            final = mdp.step(final, action)
+        result = str(parser._topped(mdp.to_tree(final)))
+    elif follow == "gold" and gold is not None and tree is not None and binary is not None:
         try:
             target = mdp.from_tree(binary)
         except NotInGrammar as error:
@@ -77,6 +84,22 @@ def trace_derivation(
     expert = None if binary is None else expert_actions(grammar, binary)
     steps = tuple(_steps(mdp, path, expert)) if path else ()
     return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
+
+
+def _after(mdp: TopDownMDP, prefix: Sequence[str]) -> Iterator[Action]:
+    """The actions that are named first, and then those of the best tree that begins with them."""
+    state = mdp.initial()
+    while state.unexpanded:
+        actions = mdp.actions(state)
+        if prefix:
+            action = actions[find_action(prefix[0], [_name(each) for each in actions], len(state.constituents))]
+            prefix = prefix[1:]
+        else:
+            action = max(actions, key=lambda each: _gain(mdp, each), default=None)
+            if action is None or _gain(mdp, action) == -math.inf:
+                raise ConfigError(f"leads to {state}, which the grammar cannot complete", setting="prefix")
+        yield action
+        state = mdp.step(state, action)
 
 
 def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
