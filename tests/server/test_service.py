@@ -61,7 +61,7 @@ def test_trace_of_every_layer(served):
 
 
 def test_trace_with_gold_has_costs_and_the_first_error(served):
-    rows = [("It", 2, "nsubj"), ("rains", 0, "root"), (".", 1, "punct")]
+    rows = [("It", 0, "root"), ("rains", 1, "acl"), (".", 1, "punct")]
     gold = "".join(f"{k}\t{w}\t_\t_\t_\t_\t{h}\t{d}\t_\t_\n" for k, (w, h, d) in enumerate(rows, 1)) + "\n"
     body = {"text": "It rains.", "layer": "dependency", "gold": gold}
     trace = treewright.tracing.Trace.from_json(served.post("/api/trace", body).json()["trace"])

@@ -29,7 +29,7 @@ from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
-from treewright.settings import Choice, Like, Real, Setting, Whole
+from treewright.settings import Choice, Like, Real, Setting, Whole, one_of
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
@@ -243,12 +243,16 @@ class LatentParser(ConstituencyEstimator):
         ]
         self._search = Product(searches) if self.others_ else searches[0]
 
-    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str = "derivation") -> Trace:
+        if kind not in ("derivation", "chart"):
+            raise ConfigError(one_of(kind, ("derivation", "chart")), setting="kind", value=kind)
         level = self.levels_[0]  # its derivations are those of the treebank grammar
         with np.errstate(divide="ignore"):
             grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
-        from treewright.constituency.trace import trace_derivation
+        from treewright.constituency.trace import trace_chart, trace_derivation
 
+        if kind == "chart":
+            return trace_chart(self, sentence, gold, grammar=grammar, lexical=level.lexical())
         return trace_derivation(self, sentence, gold, follow, grammar=grammar, lexical=level.lexical())
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:

@@ -523,12 +523,14 @@ class ConstituencyParser(ConstituencyEstimator):
     # ---- parsing
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str | None = None) -> Trace:
-        from treewright.constituency.trace import trace_derivation, trace_pops
+        from treewright.constituency.trace import trace_chart, trace_derivation, trace_pops
 
         if kind is None:
             kind = "pops" if self.priority_ is not None and follow == "model" else "derivation"
-        if kind not in ("derivation", "pops"):
-            raise ConfigError(one_of(kind, ("derivation", "pops")), setting="kind", value=kind)
+        if kind not in ("derivation", "chart", "pops"):
+            raise ConfigError(one_of(kind, ("derivation", "chart", "pops")), setting="kind", value=kind)
+        if kind == "chart":
+            return trace_chart(self, sentence, gold, grammar=self.grammar_, lexical=self._lexical)
         if kind == "pops":
             return trace_pops(self, sentence, gold)
         return trace_derivation(self, sentence, gold, follow, grammar=self.grammar_, lexical=self._lexical)

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
 __all__ = ["Limits", "Refused", "SecurityHeaders", "SizeLimit", "check_text"]
@@ -88,48 +89,28 @@ class SizeLimit:
             return
         declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if (declared.isdigit() and int(declared) > self.limits.body) or len(scope["query_string"]) > self.limits.body:
-            await self._refuse(scope, receive, send)
+            await PlainTextResponse(self._message + "\n", 413, {"connection": "close"})(scope, receive, send)
             return
-        received, started, whole = 0, False, False
+        received, whole = 0, False
 
         async def counted() -> Any:
             nonlocal received, whole
             try:  # after the body, only the end of the connection comes, and that may take its time
                 message = await receive() if whole else await asyncio.wait_for(receive(), self.limits.idle)
             except TimeoutError:
-                raise _TooSlow from None
+                message = f"no more of the request came for {self.limits.idle:g} seconds"
+                raise HTTPException(408, message, {"connection": "close"}) from None
             received += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if received > self.limits.body:
-                raise _TooLarge
+                raise HTTPException(413, self._message, {"connection": "close"})
             return message
 
-        async def watched(message: Any) -> None:
-            nonlocal started
-            started = True
-            await send(message)
+        await self.app(scope, counted, send)
 
-        try:
-            await self.app(scope, counted, watched)
-        except _TooLarge:
-            if not started:
-                await self._refuse(scope, receive, send)
-        except _TooSlow:
-            if not started:
-                message = f"No more of the request came for {self.limits.idle:g} seconds.\n"
-                await PlainTextResponse(message, 408, {"connection": "close"})(scope, receive, send)
-
-    async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
-        message = f"The request is larger than {self.limits.body:,} bytes; send the text in parts.\n"
-        await PlainTextResponse(message, 413, {"connection": "close"})(scope, receive, send)
-
-
-class _TooLarge(Exception):
-    """More bytes came than the limit allows."""
-
-
-class _TooSlow(Exception):
-    """The body stopped in the middle."""
+    @property
+    def _message(self) -> str:
+        return f"the request is larger than {self.limits.body:,} bytes; send the text in parts"
 
 
 class SecurityHeaders:
