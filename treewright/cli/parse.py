@@ -50,7 +50,10 @@ _SUFFIXES = {
 
 
 def parse(
-    model: Annotated[str, typer.Argument(help="The model file, or the name of a bundled model.", metavar="MODEL")],
+    model: Annotated[
+        str | None,
+        typer.Argument(help="The model file, or the name of a bundled model; none with --grammar.", metavar="MODEL"),
+    ] = None,
     file: Annotated[str, typer.Argument(help="What to parse; - is standard input.", metavar="FILE")] = "-",
     format: Annotated[
         str | None,
@@ -84,6 +87,13 @@ def parse(
         int | None,
         typer.Option("--k-best", help="Constituency parsers: the number of trees per sentence, best first.", min=1),
     ] = None,
+    grammar: Annotated[
+        Path | None,
+        typer.Option("--grammar", help="Parse with rules written by hand instead of a model.", metavar="FILE"),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", help="With --grammar: cky or agenda.", show_default="cky")
+    ] = None,
     tagger: Tagger = None,
     parser: Parser = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
@@ -111,8 +121,21 @@ def parse(
       treewright parse amr.tw trees.conllu --out graphs.amr
       treewright parse amr.tw text.txt --tagger xpos.tw --parser parser.tw -o graphs.html
       treewright parse english text.txt --out analysis.conllu
+      echo "the man saw the dog with the telescope" | treewright parse english --k-best 2 -f html > two.html
+      echo "the man saw the dog" | treewright parse --grammar toy.cfg --k-best 2
       echo "Don't stop him!" | treewright parse english
     """
+    if grammar is not None:
+        from treewright.cli.written import parse_written
+
+        if model is not None and file != "-":
+            raise ConfigError("--grammar stands for a model: leave the model out")
+        parse_written(grammar, model or file, format, out, k_best or 1, search or "cky")
+        return
+    if model is None:
+        raise ConfigError("name a model, such as english, or give rules by --grammar")
+    if search is not None:
+        raise ConfigError("--search is for --grammar: a model has its own; leave it out")
     task, estimator = load_model(model)
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
@@ -136,8 +159,13 @@ def parse(
             if chosen in task.one_a_file:
                 write_one_a_file(batches, text, chosen, out)
             else:
-                write_all(batches, text, task.frame(chosen), out)
+                write_all(batches, text, task.frame(chosen), out, _text_of if chosen == "html" else None)
     compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def _text_of(result: Any) -> str:
+    """The words of a sentence, or of the best annotations of one."""
+    return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
 
 
 def _check_input(format: str) -> None:

@@ -23,7 +23,7 @@ from treewright.constituency.grammar.written import WrittenGrammar
 from treewright.errors import ConfigError
 from treewright.tracing import Candidate, Feature, Step, Trace
 
-__all__ = ["chart_steps", "trace_written"]
+__all__ = ["agenda_parse", "chart_steps", "trace_written"]
 
 _MOST_ITEMS = 24  # of a cell, those of the best trees
 
@@ -120,6 +120,19 @@ def _item(
         "pruned": bool(gap is not None and chart.best - item.through > gap),
         "used": used,
     }
+
+
+def agenda_parse(grammar: WrittenGrammar, words: Sequence[str]) -> tuple[float | None, int]:
+    """Return the score of the tree that an agenda finds first, which is the best one, and the number of its pops.
+
+    >>> from treewright.constituency.grammar.written import WrittenGrammar
+    >>> agenda_parse(WrittenGrammar.from_text("S -> NP V\\nNP -> she [1] | it [1]\\nV -> sleeps"), ["it", "sleeps"])
+    (-0.6931471805599453, 3)
+    """
+    pops = list(_pops(grammar, words))[:-1]
+    goal = f"{grammar.root}[0:{len(words)}]"
+    found = [step.measures["inside"] for step in pops[-1:] if step.action == goal]
+    return (found[0] if found else None), len(pops)
 
 
 def _pops(grammar: WrittenGrammar, words: Sequence[str]) -> Iterator[Step]:

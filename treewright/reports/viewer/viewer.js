@@ -109,7 +109,7 @@ export function drawTree(root) {
   const place = (node, depth) => {
     node.depth = depth;
     levels[depth] = true;
-    const own = width(node.label) + (node.box ? 18 : 8);
+    const own = Math.max(width(node.label) + (node.box ? 18 : 8), width(node.role ?? "", 10.5) + 12);
     if (!node.children.length) {
       node.x = x + own / 2;
       x += own + 10;
@@ -137,7 +137,7 @@ export function drawTree(root) {
     for (const child of node.children) {
       drawn.push(s("g", { class: child.marks || null },
         s("path", { class: node.dashed || child.dashed ? "dashed" : null, d: `M${node.x} ${y(node) + 5}L${child.x} ${y(child) - 13}` }),
-        child.role ? s("text", { class: "l", x: (node.x + child.x) / 2, y: (y(node) + y(child)) / 2, "font-size": 10.5, "text-anchor": "middle" }, child.role) : null));
+        child.role ? s("text", { class: "l tw-over", x: (node.x + child.x) / 2, y: (y(node) + y(child)) / 2, "font-size": 10.5, "text-anchor": "middle" }, child.role) : null));
       draw(child);
     }
     const wide = width(node.label) + 12;
@@ -290,7 +290,7 @@ export function mountViewer(root, trace, options = {}) {
       button("|◀", "First step (Home)", () => go(0), "tw-first"), button("◀", "Step back (left arrow)", () => go(view.step - 1), "tw-back"), play,
       button("▶", "Step on (right arrow)", () => go(view.step + 1), "tw-next"), button("▶|", "Last step (End)", () => go(last()), "tw-last"), speed, slider, where,
       view.trace.has_gold ? button(firstError < 0 ? "no error" : "first error", "First error (e)", () => { if (firstError >= 0) go(firstError); }, "tw-first-error") : null, symbols),
-    h("div", { class: "tw-panels" }, state, actions), why, lineage, difference);
+    h("div", { class: "tw-panels" + (["chart", "pops"].includes(view.trace.kind) ? " tw-one" : "") }, state, actions), why, lineage, difference);
   root.tabIndex = -1;
 
   function go(step) {
@@ -323,7 +323,7 @@ export function mountViewer(root, trace, options = {}) {
     event.preventDefault();
     keys[event.key]();
   }
-  document.addEventListener("keydown", onKey);
+  if (options.keys !== false) document.addEventListener("keydown", onKey);
 
   function show() {
     const step = view.trace.steps[view.step];
@@ -408,7 +408,8 @@ export function mountViewer(root, trace, options = {}) {
     const out = [drawChart(view.trace.words, filledCells, { now: key, back, used, full: view.full, onCell: (each) => { view.cell = each; view.pointer = null; show(); } })];
     const [start, end] = key.split(" ").map(Number);
     out.push(h("h3", {}, `Cell ${start}–${end}: ${view.trace.words.slice(start, end).join(" ")}`));
-    const items = (cell?.items ?? []).filter((item) => view.full || item.label !== null);
+    const seen = new Set(); // NP and its bottom NP~ are one, unless full symbols are asked for
+    const items = (cell?.items ?? []).filter((item) => view.full || (item.label !== null && !seen.has(item.label) && seen.add(item.label)));
     if (!items.length) out.push(h("p", { class: "tw-note" }, "no constituents"));
     else {
       const rows = items.slice(0, view.all ? 100 : FEW).map((item) => h("tr", {},
@@ -434,8 +435,16 @@ export function mountViewer(root, trace, options = {}) {
 
   function actionList(step) {
     const rank = step.candidates.map((candidate, k) => ({ candidate, k })).sort((a, b) => value(b.candidate.score) - value(a.candidate.score));
-    const shown = view.all ? rank : rank.slice(0, FEW);
-    if (!shown.some(({ k }) => k === step.chosen) && step.chosen !== null) shown.push(rank.find(({ k }) => k === step.chosen));
+    if (view.trace.kind === "chart" && !view.full) {
+      const names = new Set();
+      for (let at = 0; at < rank.length;) {
+        const item = step.state.items[rank[at].k], name = item.label;
+        if (name === null || names.has(name)) rank.splice(at, 1);
+        else { names.add(name); at += 1; }
+      }
+    }
+    const shown = view.all ? rank.slice() : rank.slice(0, FEW);
+    if (!shown.some(({ k }) => k === step.chosen) && step.chosen !== null && rank.some(({ k }) => k === step.chosen)) shown.push(rank.find(({ k }) => k === step.chosen));
     const scores = step.candidates.map((each) => value(each.score)).filter(Number.isFinite);
     const high = Math.max(...scores), low = Math.min(...scores);
     const height = (candidate) => (Number.isFinite(value(candidate.score)) ? (high === low ? 1 : (value(candidate.score) - low) / (high - low)) : 0);
