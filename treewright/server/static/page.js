@@ -329,7 +329,6 @@ async function begin() {
   if ($("sentence").options[sentence]) $("sentence").selectedIndex = sentence;
   if (view.tab === "steps" && (view.text || view.gold)) await steps();
   if (view.tab === "grammar") await parseGrammar();
-  document.body.dataset.ready = "true";
 }
 
-guarded(begin)();
+guarded(begin)().then(() => { document.body.dataset.ready = "true"; });
