@@ -40,6 +40,7 @@ $(bin)/pip:
 $(VENV)/.installed: $(bin)/pip pyproject.toml
 	@echo "Installing Treewright into $(VENV) …"
 	@$(pip) --editable .
+	@$(python) -m compileall -q treewright
 	@touch $@
 
 $(VENV)/.installed-tools: $(VENV)/.installed

@@ -136,7 +136,9 @@ def parse(
         raise ConfigError("name a model, such as english, or give rules by --grammar")
     if search is not None:
         raise ConfigError("--search is for --grammar: a model has its own; leave it out")
-    task, estimator = load_model(model)
+    named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
+    wanted = "ptb" if k_best is not None else named or "conllu"  # a pipeline's own format
+    task, estimator = load_model(model, wanted)
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
     prepare = preparation(task, estimator, tagger, parser)
@@ -145,7 +147,7 @@ def parse(
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
-        chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
+        chosen = named or usual
         _check_format(task, chosen, formats)
         on_terminal = out is None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if on_terminal else None
@@ -223,7 +225,6 @@ def _work(
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
     """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
     if k_best is None:
-        estimator = task.needed(estimator, format)
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
     writer = task.k_best_writer(estimator, format, width=width)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from treewright.corpora import Sentence
     from treewright.learners import Learner
+    from treewright.models import ModelFile
     from treewright.pipeline import Pipeline
 
 __all__ = ["PAGE_WIDTH", "Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
@@ -153,9 +154,9 @@ class Task(ABC):
         annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
         return annotated
 
-    def needed(self, estimator: Any, format: str) -> Any:
-        """The estimator, or the part of it that makes what a format holds."""
-        return estimator
+    def restore(self, model: ModelFile, format: str | None = None) -> Any:
+        """The estimator of a model file, or the part of it that makes what a format of output holds."""
+        return self.estimator().from_model(model)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
         """Annotate a sentence in every way, so that all is compiled that annotating needs."""

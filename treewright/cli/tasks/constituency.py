@@ -224,6 +224,10 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
 
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Parse a sentence. Several trees are asked for rarely; what that needs is compiled then."""
+        self.parse(estimator, [sentence], 1)
+
     def advice(self, estimator: Any) -> str:
         """There is none."""
         return ""

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from treewright.corpora import Sentence
+    from treewright.models import ModelFile
 
 __all__ = ["PipelineTask", "score_table"]
+
+#: the layers that a format of output does not show and that nothing in it depends on
+_LEFT_OUT = {"conllu": ("constituency", "amr"), "penman": ("constituency",), "ptb": ("dependency", "amr")}
 
 
 class PipelineTask(Task):
@@ -46,14 +50,9 @@ class PipelineTask(Task):
         annotated: list[Sentence] = estimator.annotate(sentences, jobs=jobs)
         return annotated
 
-    def needed(self, estimator: Any, format: str) -> Any:
-        """For CoNLL-U, the components whose annotation it holds."""
-        from treewright.pipeline import Pipeline
-
-        if format != "conllu":
-            return estimator
-        kept = [each for each in estimator.components if not {"constituency", "amr"} & set(each.gives())]
-        return Pipeline(kept, lemmas=estimator.lemmas) if kept else estimator
+    def restore(self, model: ModelFile, format: str | None = None) -> Any:
+        """The pipeline, for some formats without the components whose annotation they cannot hold."""
+        return self.estimator().from_model(model, _LEFT_OUT.get(format or "", ()))
 
     def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
         """The best constituency trees of each sentence."""
@@ -84,7 +83,7 @@ class PipelineTask(Task):
         from treewright.corpora import Sentence
 
         bare = [Sentence.from_words(sentence.forms) for sentence in sentences]
-        return self.parse(self.needed(estimator, "conllu"), bare, jobs), Counter()
+        return self.parse(estimator, bare, jobs), Counter()
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """At least one word must have a head or a tag; the measures say what else is missing."""
