@@ -28,7 +28,7 @@ N -> man | dog | telescope
 V -> saw
 P -> with
 """
-TELESCOPE = "the man saw the dog with the telescope".split()
+TELESCOPE = ["the", "man", "saw", "the", "dog", "with", "the", "telescope"]
 
 
 def on_post_build(config: Any, **_: Any) -> None:

@@ -57,7 +57,8 @@ def words_svg(one: Sentence) -> str:
             place = f'x="{x + own / 2:g}" y="{34 + 20 * number}" text-anchor="middle"'
             parts.append(f"<text {styles[min(number, 1)]} {place}>{escape(value)}</text>")
         x += own
-    sheet = "@media screen and (prefers-color-scheme:dark){.tw-paper{fill:#15181d}.tw-word{fill:#f2f2f2}.tw-tag{fill:#a8b0ba}}"
+    dark = ".tw-paper{fill:#15181d}.tw-word{fill:#f2f2f2}.tw-tag{fill:#a8b0ba}"
+    sheet = f"@media screen and (prefers-color-scheme:dark){{{dark}}}"
     size = f'width="{width:g}" height="{height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} viewBox="0 0 {width:g} {height:g}" '
     head += f'font-family="Helvetica, Arial, sans-serif"><title>{escape(str(one))}</title><style>{sheet}</style>'

@@ -13,7 +13,7 @@ from treewright.interop.nltk_adapters import TreewrightDependencyParser, Treewri
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 
-WORDS = "The man saw the dog .".split()
+WORDS = ["The", "man", "saw", "the", "dog", "."]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,11 @@ def test_dependency_trees(model):
     heads = [graph.nodes[k]["head"] for k in range(1, len(WORDS) + 1)]
     assert heads == [token.head for token in right.sentence]
     assert (("saw", "VBD"), "nsubj", ("man", "NN")) in [
-        ((h[0], right.sentence.tokens[WORDS.index(h[0])].xpos), r, (d[0], right.sentence.tokens[WORDS.index(d[0])].xpos))
+        (
+            (h[0], right.sentence.tokens[WORDS.index(h[0])].xpos),
+            r,
+            (d[0], right.sentence.tokens[WORDS.index(d[0])].xpos),
+        )
         for h, r, d in graph.triples()
     ]
 

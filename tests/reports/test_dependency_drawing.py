@@ -181,7 +181,9 @@ def test_a_wide_drawing_is_cut_into_rows(sentence: Sentence, width: int) -> None
     arcs = [token for token in sentence if token.head is not None]
     assert len(list(svg.iter(f"{SVG}polygon"))) == len(arcs)  # every arc has one tip, whatever the number of its pieces
     boxes = [
-        Text(found.text or "", float(found.get("x", "")), float(found.get("y", "")), int(found.get("font-size", ""))).box
+        Text(
+            found.text or "", float(found.get("x", "")), float(found.get("y", "")), int(found.get("font-size", ""))
+        ).box
         for found in svg.iter(f"{SVG}text")
     ]
     assert not [pair for pair in combinations(boxes, 2) if meet(*pair)]

@@ -43,7 +43,10 @@ def page(browser, served) -> Iterator[object]:
     found.on("pageerror", lambda error: problems.append(str(error)))
     found.on("console", lambda message: problems.append(message.text) if "Content Security" in message.text else None)
     outside: list[str] = []
-    found.on("request", lambda request: None if request.url.startswith((served.url, "blob:")) else outside.append(request.url))
+    found.on(
+        "request",
+        lambda request: None if request.url.startswith((served.url, "blob:")) else outside.append(request.url),
+    )
     yield found
     context.close()
     assert problems == []
@@ -358,11 +361,13 @@ def test_texts_do_not_overlap(page, served, words):
 
 
 _OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
-  const boxes = [...svg.querySelectorAll('text')].filter((text) => text.textContent.trim()).map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const texts = [...svg.querySelectorAll('text')].filter((text) => text.textContent.trim());
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
   const found = [];
   for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
     const [a, b] = [boxes[i][1], boxes[j][1]];
-    const x = Math.min(a.right, b.right) - Math.max(a.left, b.left), y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
     if (x > 3 && y > 5) found.push(`${boxes[i][0]} / ${boxes[j][0]}`);
   }
   return found.slice(0, 5);
@@ -402,7 +407,11 @@ def test_everything_is_reached_by_the_keyboard(page, served):
     names = set()
     page.keyboard.press("Tab")
     for _ in range(40):
-        names.add(page.evaluate("document.activeElement.id || document.activeElement.className || document.activeElement.tagName"))
+        names.add(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.className || document.activeElement.tagName"
+            )
+        )
         page.keyboard.press("Tab")
     assert {"tab-analyse", "tab-steps", "copy-link", "theme", "text", "model", "go"} <= names
 

@@ -61,7 +61,7 @@ def test_udpipe_steps_are_switched_on_by_presence(served, conllu):
 def test_udpipe_formats(served):
     ask = {"data": "It rains .\nIt snows .", "input": "horizontal", "tagger": ""}
     result = served.get("/process", params=ask).json()["result"]
-    assert [row[1] for row in _rows(result)] == "It rains . It snows .".split()
+    assert [row[1] for row in _rows(result)] == ["It", "rains", ".", "It", "snows", "."]
     ask = {"data": "It\nrains\n.\n\nIt\nsnows\n", "input": "vertical", "output": "horizontal"}
     assert served.get("/process", params=ask).json()["result"] == "It rains .\nIt snows\n"
     ask = {"data": TEXT, "tokenizer": "", "output": "plaintext"}
@@ -93,7 +93,7 @@ def test_udpipe_errors_are_plain_text(served, values):
 
 def test_corenlp_answers_in_its_json(served):
     properties = "{'annotators': 'tokenize,ssplit,pos,lemma,parse,depparse', 'outputFormat': 'json'}"  # Python's repr
-    answer = requests.post(served.url, params={"properties": properties}, data="I don't\tknow.".encode(), timeout=60)
+    answer = requests.post(served.url, params={"properties": properties}, data=b"I don't\tknow.", timeout=60)
     [sentence] = answer.json()["sentences"]
     assert sentence["parse"].startswith("(ROOT ")
     tokens = sentence["tokens"]
@@ -141,19 +141,19 @@ def test_nltk_constituency_client(served):
     [tree] = client.raw_parse("The man saw the dog.")
     assert tree.label() == "ROOT"
     assert tree.leaves() == ["The", "man", "saw", "the", "dog", "."]
-    [tree] = client.parse("The man saw the dog .".split())
+    [tree] = client.parse(["The", "man", "saw", "the", "dog", "."])
     assert [label for _, label in tree.pos()] == ["DT", "NN", "VBD", "DT", "NN", "."]
     assert list(client.tokenize("Don't stop!")) == ["Do", "n't", "stop", "!"]
 
 
 def test_nltk_tags(served):
     client = CoreNLPParser(url=served.url, tagtype="pos")
-    assert client.tag("It rains .".split()) == [("It", "PRP"), ("rains", "VBZ"), (".", ".")]
+    assert client.tag(["It", "rains", "."]) == [("It", "PRP"), ("rains", "VBZ"), (".", ".")]
 
 
 def test_nltk_dependency_client(served):
     client = CoreNLPDependencyParser(url=served.url)
     [graph] = client.raw_parse("The man saw the dog.")
     assert graph.root["word"] == "saw"
-    [graph] = client.parse("The man saw the dog .".split())
+    [graph] = client.parse(["The", "man", "saw", "the", "dog", "."])
     assert (("saw", "VBD"), "nsubj", ("man", "NN")) in list(graph.triples())

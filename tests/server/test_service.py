@@ -51,7 +51,13 @@ def test_models_say_what_they_are_without_paths(served, worse_model):
 
 
 def test_trace_of_every_layer(served):
-    kinds = {"words": "tokens", "upos": "tags", "dependency": "transitions", "constituency": "derivation", "amr": "graph"}
+    kinds = {
+        "words": "tokens",
+        "upos": "tags",
+        "dependency": "transitions",
+        "constituency": "derivation",
+        "amr": "graph",
+    }
     for layer, kind in kinds.items():
         answer = served.post("/api/trace", {"text": TEXT, "layer": layer, "sentence": 1})
         assert answer.status_code == 200, answer.text
@@ -220,7 +226,8 @@ def test_a_client_that_hangs_up_in_the_middle(served):
             connection.sendall(sent)
     whole = json.dumps({"text": TEXT}).encode()
     with socket.create_connection(("127.0.0.1", port)) as connection:  # gone before the answer comes
-        head = f"POST /api/parse HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(whole)}\r\n\r\n"
+        lines = ["POST /api/parse HTTP/1.1", "host: x", "content-type: application/json"]
+        head = "\r\n".join([*lines, f"content-length: {len(whole)}", "", ""])
         connection.sendall(head.encode() + whole)
     _next_is_served(served)
 

@@ -44,9 +44,7 @@ def serve(
         from treewright.server import Limits, make_app
         from treewright.server import serve as run
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"the package {error.name!r} is not installed: pip install 'treewright[serve]'"
-        ) from None
+        raise ConfigError(f"the package {error.name!r} is not installed: pip install 'treewright[serve]'") from None
     from treewright.bundled import found_model
     from treewright.models import read_model
 

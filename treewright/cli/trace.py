@@ -93,11 +93,15 @@ def trace(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", help="Write a page that shows the steps, and needs no server, to this file.", metavar="FILE"),
+        typer.Option(
+            "--html", help="Write a page that shows the steps, and needs no server, to this file.", metavar="FILE"
+        ),
     ] = None,
     layer: Annotated[
         str | None,
-        typer.Option("--layer", help="Of a pipeline: the layer whose component is followed.", show_default="dependency"),
+        typer.Option(
+            "--layer", help="Of a pipeline: the layer whose component is followed.", show_default="dependency"
+        ),
     ] = None,
     kind: Annotated[
         str | None,

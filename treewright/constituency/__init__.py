@@ -11,10 +11,10 @@ from treewright.lazy import lazy_names
 if TYPE_CHECKING:
     from treewright.constituency.charts import CKYPlanner, TopDownMDP
     from treewright.constituency.grammar import Grammar, Lexicon, Markovisation, NotInGrammar, head_child
+    from treewright.constituency.grammar.written import ScoredTree, WrittenGrammar
     from treewright.constituency.latent import LatentGrammar
     from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ML, ConstituencyParser, KBest
-    from treewright.constituency.grammar.written import ScoredTree, WrittenGrammar
     from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
     from treewright.constituency.written_trace import trace_written
 

@@ -99,9 +99,9 @@ def _after(mdp: TopDownMDP, prefix: Sequence[str]) -> Iterator[Action]:
             action = actions[find_action(prefix[0], [_name(each) for each in actions], len(state.constituents))]
             prefix = prefix[1:]
         else:
-            action = max(actions, key=lambda each: _gain(mdp, each), default=None)
-            if action is None or _gain(mdp, action) == -math.inf:
+            if mdp.value(state) == -math.inf:
                 raise ConfigError(f"leads to {state}, which the grammar cannot complete", setting="prefix")
+            action = max(actions, key=lambda each: _gain(mdp, each))
         yield action
         state = mdp.step(state, action)
 
@@ -132,7 +132,7 @@ def trace_chart(
     [found] = parser._derivations(parser._pieces([sentence]), 1)
     used = None
     if not found.covered:
-        used = {tuple(each) for each in mdp.from_derivation(found.nodes).constituents}
+        used = {(each.symbol, each.start, each.end) for each in mdp.from_derivation(found.nodes).constituents}
     right = None if gold is None else set(_brackets(_gold_tree(gold)))
     steps = tuple(chart_steps(chart, label_of, min(gaps, default=None), right, used))
     about = {"follow": "model", "pruning": min(gaps, default=None)}

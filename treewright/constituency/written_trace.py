@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from treewright.constituency.charts.cells import CellChart, CellItem
-from treewright.constituency.grammar.pcfg import label_of
 from treewright.constituency.grammar.written import WrittenGrammar
 from treewright.errors import ConfigError
 from treewright.tracing import Candidate, Feature, Step, Trace

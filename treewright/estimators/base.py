@@ -297,7 +297,10 @@ class Estimator(Generic[ScoresT]):
         if trace.actions[: len(wished.prefix)] != wished.prefix:
             raise ConfigError(f"is not for {type(self).__name__}, or longer than the trace", setting="prefix")
         if wished.lineage:
-            trace = replace(trace, metadata={**trace.metadata, "beam": width or trace.metadata.get("beam"), "lineage": wished.lineage})
+            trace = replace(
+                trace,
+                metadata={**trace.metadata, "beam": width or trace.metadata.get("beam"), "lineage": wished.lineage},
+            )
         return trace
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:

@@ -77,10 +77,7 @@ class TreewrightDependencyParser(_Parser):
 
     def _tree(self, sentence: Sentence) -> DependencyGraph:
         rows = [
-            "\t".join(
-                (str(number), token.form, token.lemma, token.upos, token.xpos, token.feats)
-                + (str(token.head or 0), token.deprel if token.head else "ROOT", "_", "_")
-            )
+            "\t".join((str(number), *token[:5], str(token.head or 0), token.deprel if token.head else "ROOT", "_", "_"))
             for number, token in enumerate(sentence, 1)
         ]
         return DependencyGraph("\n".join(rows), cell_separator="\t", top_relation_label="ROOT")

@@ -5,8 +5,9 @@ Both are found by entry points, so that nothing has to be imported::
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1"}}})
     nlp.add_pipe("treewright", config={"model": "english"})
 
-The component sets tags, lemmas, morphology, dependencies and the beginnings of sentences. Constituency trees and meaning
-graphs are in ``doc._.constituents`` (brackets) and ``doc._.amr`` (PENMAN notation), a list with one for each sentence.
+The component sets tags, lemmas, morphology, dependencies and the beginnings of sentences. Constituency trees and
+meaning graphs are in ``doc._.constituents`` (brackets) and ``doc._.amr`` (PENMAN notation), lists with one for each
+sentence.
 """
 
 from __future__ import annotations

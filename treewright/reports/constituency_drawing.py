@@ -102,7 +102,8 @@ def constituency_svg(tree: Tree | Sentence, *, title: str | None = None, width: 
     root = drawn_tree(tree)
     words = root.leaves()
     heading = 0.0 if title is None else _TITLE + 8.0
-    out, full, height = [], 0.0, _MARGIN + heading
+    out: list[str] = []
+    full, height = 0.0, _MARGIN + heading
     x, y, lowest = 0.0, heading, heading
     for part in parts_of(root, width):
         drawing = layout(part.tree)
@@ -123,7 +124,7 @@ def constituency_svg(tree: Tree | Sentence, *, title: str | None = None, width: 
         f"<title>{_clean(' '.join(words) if title is None else title)}</title>",
         f"<desc>{_clean(f'Constituency tree: {root}')}</desc>",
         f"<style>{_SHEET}</style>",
-        f'<rect {_STYLES["paper"]} {size}/>',
+        f"<rect {_STYLES['paper']} {size}/>",
     ]
     if title is not None:
         place = f'x="{_MARGIN}" y="{_MARGIN + _TITLE}" font-size="{_TITLE}" font-weight="bold" text-anchor="start"'

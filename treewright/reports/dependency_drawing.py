@@ -136,8 +136,9 @@ def dependency_svg(sentence: Sentence, *, title: str | None = None, width: float
     """Draw the dependency tree of a sentence as a self-contained SVG document.
 
     A drawing that is wider than ``width`` pixels is cut into rows between words. An arc between words of different rows
-    runs to the edge of its row and goes on in the next one at the other side. Words without a head have no arc. The title is written above the drawing; without one, screen readers use the
-    words. A web page can contain several drawings.
+    runs to the edge of its row and goes on in the next one at the other side. Words without a head have no arc. The
+    title is written above the drawing; without one, screen readers use the words. A web page can contain several
+    drawings.
 
     >>> from treewright.corpora import Token
     >>> they, sat = Token("They", upos="PRON", head=2, deprel="nsubj"), Token("sat", upos="VERB", head=0, deprel="root")
@@ -149,7 +150,7 @@ def dependency_svg(sentence: Sentence, *, title: str | None = None, width: float
         parts, wide, high = _in_rows(sentence, drawing, rows, 0.0 if title is None else _TITLE + 8.0)
         wide = max(wide, 0.0 if title is None else 2 * _MARGIN + text_width(title, _TITLE + 2))
     else:
-        parts, wide, high = _whole(sentence, drawing), drawing.width, drawing.height
+        parts, wide, high = list(_whole(sentence, drawing)), drawing.width, drawing.height
     full, height = _number(wide), _number(high)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{full}" height="{height}" '

@@ -74,7 +74,9 @@ def find_action(name: str, names: Sequence[str], step: int) -> int:
     """Return the place of an action among those of a step, or raise :class:`~treewright.errors.ConfigError`."""
     if name not in names:
         known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-        raise ConfigError(f"has {name!r} at step {step}, where it is not possible; choose from: {known}", setting="prefix")
+        raise ConfigError(
+            f"has {name!r} at step {step}, where it is not possible; choose from: {known}", setting="prefix"
+        )
     return list(names).index(name)
 
 
@@ -168,9 +170,7 @@ def episode_steps(
     return (*steps, final), state
 
 
-def _explained(
-    episode: _Episode, drawing: Drawing, decision: Decision, action: int
-) -> dict[int, tuple[Feature, ...]]:
+def _explained(episode: _Episode, drawing: Drawing, decision: Decision, action: int) -> dict[int, tuple[Feature, ...]]:
     """The features of the action that is taken and of its best rivals, with the weights that a linear policy has."""
     scorer, scores = episode.scorer, decision.scores
     if scorer is None or scores is None or scorer.kind.score is not LINEAR.plain().score:
@@ -275,9 +275,7 @@ class _Episode:
         self.task.step(self.x, self.state, action)
 
 
-def _beam_path(
-    episode: _Episode, width: int, drawing: Drawing, lineage: list[list[dict[str, Any]]]
-) -> Iterator[int]:
+def _beam_path(episode: _Episode, width: int, drawing: Drawing, lineage: list[list[dict[str, Any]]]) -> Iterator[int]:
     """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.beams.beam_pass` does.
 
     Of equal scores, those of the better hypothesis come first, and then those of the earlier action. ``lineage`` gets a

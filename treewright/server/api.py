@@ -57,7 +57,9 @@ class TraceRequest(_Body):
     gold: str = Field("", description="The right annotation: CoNLL-U, brackets or PENMAN.")
     gold_format: Literal["conllu", "ptb", "amr"] | None = None
     follow: Literal["model", "gold"] = "model"
-    prefix: list[str] = Field(default_factory=list, description="Actions that are taken first, whatever the model says.")
+    prefix: list[str] = Field(
+        default_factory=list, description="Actions that are taken first, whatever the model says."
+    )
     beam: Annotated[int, Field(ge=1, le=64)] | None = Field(None, description="Another width of the beam.")
     explain: bool = Field(False, description="Whether candidates have their features and weights.")
     kind: str | None = Field(None, description="For constituents: `derivation`, `chart` or `pops`.")
@@ -161,7 +163,9 @@ async def trace(request: Request, body: TraceRequest) -> dict[str, Any]:
     elif body.text.strip() or gold is None or not len(gold):
         sentence = await bench.words_of(model, body.text, body.sentence)
         if gold is not None and len(gold) and gold.forms != sentence.forms:
-            again = body.text.split()  # a treebank may divide the text otherwise; its words are taken if the letters agree
+            again = (
+                body.text.split()
+            )  # a treebank may divide the text otherwise; its words are taken if the letters agree
             if "".join(gold.forms).replace(" ", "") == "".join(again):
                 sentence = Sentence.from_words(gold.forms)
     else:
@@ -201,9 +205,7 @@ async def grammar(request: Request, body: GrammarRequest) -> dict[str, Any]:
     def work() -> dict[str, Any]:
         written = WrittenGrammar.from_text(body.grammar, "grammar")
         best = written.k_best(words, body.k_best)
-        trees = [
-            {"score": each.score, "tree": str(each.tree), "drawing": constituency_svg(each.tree)} for each in best
-        ]
+        trees = [{"score": each.score, "tree": str(each.tree), "drawing": constituency_svg(each.tree)} for each in best]
         return {"trees": trees, "trace": trace_written(written, words, body.search).to_json()}
 
     found: dict[str, Any] = await bench._apart(work)

@@ -162,4 +162,6 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Say whether all models are loaded."""
     bench: Workbench = request.app.state.workbench
-    return Response("ready\n" if bench.is_ready else "loading\n", 200 if bench.is_ready else 503, media_type="text/plain")
+    return Response(
+        "ready\n" if bench.is_ready else "loading\n", 200 if bench.is_ready else 503, media_type="text/plain"
+    )

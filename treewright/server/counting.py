@@ -54,7 +54,10 @@ class Counts:
     def text(self, bench: Any) -> str:
         """All counts as Prometheus reads them."""
         total = sum(self.requests.values())
-        lines = ["# HELP treewright_requests_total Requests by route and status.", "# TYPE treewright_requests_total counter"]
+        lines = [
+            "# HELP treewright_requests_total Requests by route and status.",
+            "# TYPE treewright_requests_total counter",
+        ]
         lines += [
             f'treewright_requests_total{{route="{route}",status="{status}"}} {count}'
             for (route, status), count in sorted(self.requests.items())

@@ -72,7 +72,9 @@ def check_text(text: str, limits: Limits, *, name: str = "text") -> str:
         raise Refused(413, "too-many-words", f"{name} has {len(words):,} words; the limit is {limits.words:,}")
     longest = max(map(len, words))
     if longest > limits.letters:
-        raise Refused(413, "word-too-long", f"{name} has a word of {longest:,} letters; the limit is {limits.letters:,}")
+        raise Refused(
+            413, "word-too-long", f"{name} has a word of {longest:,} letters; the limit is {limits.letters:,}"
+        )
     return text
 
 

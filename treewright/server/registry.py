@@ -89,7 +89,9 @@ class Model:
             if layer in component.gives():
                 return component
         raise Refused(
-            404, "unknown-layer", f"the model {self.name!r} gives no layer {layer!r}; it gives: {', '.join(self.layers)}"
+            404,
+            "unknown-layer",
+            f"the model {self.name!r} gives no layer {layer!r}; it gives: {', '.join(self.layers)}",
         )
 
     # ---- annotating, in the thread of the models
@@ -191,7 +193,9 @@ class Models:
         for path in paths:
             name = Path(path).name.removesuffix(".tw")
             if name in self._models:
-                raise TreewrightError(f"two models are called {name!r}: {self._models[name].path} and {path}; rename one")
+                raise TreewrightError(
+                    f"two models are called {name!r}: {self._models[name].path} and {path}; rename one"
+                )
             self._models[name] = Model(name, path)
 
     def __iter__(self) -> Iterator[Model]:

@@ -75,7 +75,9 @@ class Workbench:
     async def _apart(self, work: Callable[[], Any]) -> Any:
         """Run what interprets the functions of a task in a thread of its own, behind at most a few others."""
         if self._traces >= max(self.limits.waiting // 16, 2):
-            raise Refused(429, "busy", f"{self._traces} requests for steps are waiting; try again", {"Retry-After": "2"})
+            raise Refused(
+                429, "busy", f"{self._traces} requests for steps are waiting; try again", {"Retry-After": "2"}
+            )
         self._traces += 1
         try:
             return await self._in_time(asyncio.get_running_loop().run_in_executor(self.tracing, work))
@@ -117,7 +119,7 @@ class Workbench:
         bare = tuple(Sentence.from_words(each.words) for each in one)
         two = await self.annotate(b, Text(sentences=bare))
         layers = [layer] if layer else _shared(a, b)
-        sentences = [
+        sentences: list[dict[str, Any]] = [
             {
                 "text": x.text,
                 "words": list(x.words),
@@ -132,9 +134,7 @@ class Workbench:
         order = sorted(range(len(sentences)), key=lambda k: -sentences[k]["count"])
         return {"models": [a.name, b.name], "layers": layers, "sentences": sentences, "order": order}
 
-    async def compare_treebank(
-        self, a: Model, b: Model, gold: Sequence[Sentence], layer: str | None
-    ) -> dict[str, Any]:
+    async def compare_treebank(self, a: Model, b: Model, gold: Sequence[Sentence], layer: str | None) -> dict[str, Any]:
         """Analyse the words of a treebank with two models, and compare both with its annotation."""
         layers = [name for name in _shared(a, b) if _has(gold, name)]
         if layer is not None and layer not in layers:
@@ -150,7 +150,7 @@ class Workbench:
             found = [[each.sentence for each in document] for document in (one, two)]
             scores = component._compare(gold, *found, samples=_SAMPLES, seed=0).as_dict()
             single = [component._score(gold, each).as_dict() for each in found]
-            rows = [
+            rows: list[dict[str, Any]] = [
                 {
                     "number": k + 1,
                     "text": " ".join(right.forms),
@@ -194,9 +194,7 @@ def read_annotated(text: str, format: str | None, limits: Limits, *, name: str =
     if known not in _GOLD_FORMATS:
         known = "conllu" if "\t" in text else known
     if known not in _GOLD_FORMATS:
-        raise Refused(
-            422, "malformed", f"{name} is not CoNLL-U, nor trees in brackets, nor graphs in PENMAN notation"
-        )
+        raise Refused(422, "malformed", f"{name} is not CoNLL-U, nor trees in brackets, nor graphs in PENMAN notation")
     try:
         return list(parse_sentences(lines, name, known))
     except TreewrightError as error:
@@ -250,8 +248,9 @@ def _differences(a: Sentence, b: Sentence, layer: str) -> list[dict[str, Any]]:
                 for label, start, end in sorted(found, key=lambda each: each[1:])
             ]
         case "amr":
-            one, two = (set(_triples(each)) for each in (a, b))
-            return [{"triple": list(t), "in": w} for w, found in (("a", one - two), ("b", two - one)) for t in found]
+            first, second = (set(_triples(each)) for each in (a, b))
+            sides = (("a", first - second), ("b", second - first))
+            return [{"triple": list(triple), "in": side} for side, found in sides for triple in sorted(found)]
     values = zip(a.forms, a.column(layer), b.column(layer), strict=True)
     return [{"word": k, "form": form, "a": x, "b": y} for k, (form, x, y) in enumerate(values, 1) if x != y]
 

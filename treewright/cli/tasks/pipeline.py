@@ -114,7 +114,9 @@ class PipelineTask(Task):
             case "penman":
                 return format_amr
             case "html":
-                return lambda s: "".join(f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings(PAGE_WIDTH))
+                return lambda s: "".join(
+                    f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings(PAGE_WIDTH)
+                )
         return lambda sentence: _as_text(Analysis(sentence), width)
 
     def frame(self, format: str) -> tuple[str, str]:
