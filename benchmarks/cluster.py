@@ -16,7 +16,10 @@ from typing import Any
 from benchmarks.common import RESULTS, corpus_folder, keep, say
 
 SHARDS = (1, 2, 3, 4)
-LEARNERS: dict[str, dict[str, Any]] = {"tagging": {"name": "exploration", "passes": 5}, "dependency": {"name": "exploration", "passes": 5}}
+LEARNERS: dict[str, dict[str, Any]] = {
+    "tagging": {"name": "exploration", "passes": 5},
+    "dependency": {"name": "exploration", "passes": 5},
+}
 COPIES = 8  # of test, for the files to parse
 
 
@@ -74,7 +77,14 @@ def parsing() -> list[dict[str, Any]]:
             file.write_text(text)
         for workers in (1, 2):
             with connect(f"local:{workers}") as client:
-                list(run_shards(shards_of(files[:1] * workers, Path(temporary, f"warm{workers}"), "a"), parse_shard, value, client))
+                list(
+                    run_shards(
+                        shards_of(files[:1] * workers, Path(temporary, f"warm{workers}"), "a"),
+                        parse_shard,
+                        value,
+                        client,
+                    )
+                )
                 started = time.perf_counter()
                 list(run_shards(shards_of(files, Path(temporary, f"out{workers}"), "a"), parse_shard, value, client))
                 seconds = time.perf_counter() - started

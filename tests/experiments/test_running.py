@@ -68,7 +68,7 @@ def test_interrupted_work_goes_on(tiny, tmp_path):
 
 def test_a_failed_job_does_not_stop_the_others(tmp_path):
     path = tmp_path / "fails.toml"
-    corpora = '[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]'
+    corpora = "[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]"
     path.write_text(TINY.replace("seeds = 2", "seeds = 1").replace("[corpora.toy]", corpora))
     experiment = read_experiment(path)
     with Store.open(tmp_path / "a.sqlite") as store:

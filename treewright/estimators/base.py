@@ -11,6 +11,7 @@ import datetime
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
@@ -267,7 +268,15 @@ class Estimator(Generic[ScoresT]):
     # ---- step by step
 
     def trace(
-        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model", **options: Any
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        prefix: Sequence[str] = (),
+        explain: bool = False,
+        beam: int | None = None,
+        **options: Any,
     ) -> Trace:
         """Return the decisions that lead to the annotation of a sentence, as plain data (:mod:`treewright.tracing`).
 
@@ -276,6 +285,10 @@ class Estimator(Generic[ScoresT]):
             gold: the same sentence with the right annotation; then decisions have costs. It may be the same object.
             follow: ``model`` shows the decisions of the model; ``gold`` those that lead to the right annotation, and
                 how the model scores them.
+            prefix: the names of actions that are taken first, whatever the model says; then it goes on from there.
+            explain: whether the candidates have their features, with the weights of a linear policy.
+            beam: another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
+                each step.
             options: those of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost nothing;
                 ``kind`` for constituency parsers, ``derivation`` or ``pops``.
         """
@@ -292,8 +305,19 @@ class Estimator(Generic[ScoresT]):
         if gold is not None and gold.forms != whole.forms:
             message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
             raise CorpusError(message, path=gold.path, line=gold.line)
-        with at_once(0):
-            return self._trace(whole, gold, follow, **options)
+        from treewright.search.stepping import Wishes, wishing
+
+        width = None if beam is None else whole_number("beam", beam, 1)
+        with at_once(0), wishing(Wishes(tuple(prefix), explain, width)) as wished:
+            trace = self._trace(whole, gold, follow, **options)
+        if trace.actions[: len(wished.prefix)] != wished.prefix:
+            raise ConfigError(f"is not for {type(self).__name__}, or longer than the trace", setting="prefix")
+        if wished.lineage:
+            trace = replace(
+                trace,
+                metadata={**trace.metadata, "beam": width or trace.metadata.get("beam"), "lineage": wished.lineage},
+            )
+        return trace
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         raise ConfigError(f"{type(self).__name__} has no traces")

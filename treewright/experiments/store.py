@@ -130,7 +130,9 @@ class Store:
                     "run the same command again"
                 ) from None
             if "not a database" in said or "malformed" in said:
-                raise StoreError(f"{self.path}: this is not a store of an experiment, or it is damaged ({said})") from None
+                raise StoreError(
+                    f"{self.path}: this is not a store of an experiment, or it is damaged ({said})"
+                ) from None
             raise StoreError(f"{self.path}: the store cannot be used: {said}") from None
 
     def __enter__(self) -> Self:

@@ -13,7 +13,18 @@ __all__ = ["Point", "pareto_front", "plot_svg"]
 
 # All lengths are in pixels.
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LETTER = 720, 380, 64, 16, 48, 13
-_COLOURS = ("#0b4a82", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f", "#374151")
+_COLOURS = (
+    "#0b4a82",
+    "#c2410c",
+    "#15803d",
+    "#7e22ce",
+    "#b91c1c",
+    "#0e7490",
+    "#a16207",
+    "#be185d",
+    "#4d7c0f",
+    "#374151",
+)
 _TICKS = 5  # about this many on an axis
 
 
