@@ -42,8 +42,7 @@ def write_all(
                 write(text(sentence))
             if out is None:
                 sys.stdout.buffer.flush()
-        if not empty:
-            write(end)
+        write(end if not empty else begin + end)
     if out is None:
         sys.stdout.buffer.flush()
 

@@ -113,7 +113,7 @@ def parse(
       treewright parse english text.txt --out analysis.conllu
       echo "Don't stop him!" | treewright parse english
     """
-    named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
+    named = format or _format_of(out)
     task, estimator = load_model(model, named or "conllu")  # a pipeline's own format
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
@@ -139,6 +139,18 @@ def parse(
             else:
                 write_all(batches, text, task.frame(chosen), out)
     compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def _format_of(out: Path | None) -> str | None:
+    """The format that the name of a file says; None for standard output and for names without a suffix."""
+    if out is None or not out.suffix or out.is_dir():
+        return None
+    if out.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(
+            f"{out}: no format has names that end in {out.suffix}; give a name that ends in {', '.join(_SUFFIXES)}, "
+            "or choose the format with --format"
+        )
+    return _SUFFIXES[out.suffix.lower()]
 
 
 def _check_input(format: str) -> None:
