@@ -11,14 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
+from treewright.constituency.scores import (
+    ConstituencyScores,
+    compare_constituents,
+    count_constituents,
+    score_constituents,
+)
 from treewright.constituency.treebank import clean_trees, read_treebank
 from treewright.corpora import Sentence, Tree
 from treewright.estimators import Corpus, Estimator, Input
 from treewright.metrics import Comparison
 from treewright.settings import whole_number
 
-__all__ = ["Analysis", "ConstituencyEstimator", "Derivation", "Pieces"]
+__all__ = ["Analysis", "ConstituencyEstimator", "Derivation", "Pieces", "repeats"]
 
 Shorts = npt.NDArray[np.int32]
 
@@ -122,6 +127,9 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     ) -> Comparison:
         return compare_constituents(gold, a, b, **options)
 
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_constituents(gold, predicted, **options)
+
     # ---- parsing
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterable[Derivation]:
@@ -186,3 +194,15 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
                 pieces.append(words[first : first + longest])
                 of.append(i)
         return Pieces(pieces, np.concatenate(rows), np.cumsum([0, *map(len, pieces)], dtype=np.int64), of)
+
+
+def repeats(tree: Tree) -> bool:
+    """Whether a constituent has a single child of the same label."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        below = [child for child in node.children if isinstance(child, Tree)]
+        if len(node.children) == 1 and below and below[0].label == node.label and not node.is_preterminal:
+            return True
+        stack += below
+    return False

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.corpora import Sentence
-from treewright.dependency.scores import DependencyScores, compare_dependencies, score_dependencies
+from treewright.dependency.scores import DependencyScores, compare_dependencies, count_arcs, score_dependencies
 from treewright.dependency.treebank import Arcs, read_treebank
 from treewright.estimators import Corpus, Estimator, Input
 from treewright.metrics import Comparison
@@ -48,3 +51,6 @@ class DependencyEstimator(Estimator[DependencyScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_dependencies(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_arcs(gold, predicted, **options)

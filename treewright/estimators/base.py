@@ -11,6 +11,7 @@ import datetime
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
@@ -26,6 +27,9 @@ from treewright.settings import Setting, checked, current_names, one_of, whole_n
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from treewright.learners import Learner, Pass
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
@@ -63,6 +67,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
+    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -263,7 +268,15 @@ class Estimator(Generic[ScoresT]):
     # ---- step by step
 
     def trace(
-        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model", **options: Any
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        prefix: Sequence[str] = (),
+        explain: bool = False,
+        beam: int | None = None,
+        **options: Any,
     ) -> Trace:
         """Return the decisions that lead to the annotation of a sentence, as plain data (:mod:`treewright.tracing`).
 
@@ -272,6 +285,10 @@ class Estimator(Generic[ScoresT]):
             gold: the same sentence with the right annotation; then decisions have costs. It may be the same object.
             follow: ``model`` shows the decisions of the model; ``gold`` those that lead to the right annotation, and
                 how the model scores them.
+            prefix: the names of actions that are taken first, whatever the model says; then it goes on from there.
+            explain: whether the candidates have their features, with the weights of a linear policy.
+            beam: another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
+                each step.
             options: those of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost nothing;
                 ``kind`` for constituency parsers, ``derivation`` or ``pops``.
         """
@@ -288,8 +305,19 @@ class Estimator(Generic[ScoresT]):
         if gold is not None and gold.forms != whole.forms:
             message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
             raise CorpusError(message, path=gold.path, line=gold.line)
-        with at_once(0):
-            return self._trace(whole, gold, follow, **options)
+        from treewright.search.stepping import Wishes, wishing
+
+        width = None if beam is None else whole_number("beam", beam, 1)
+        with at_once(0), wishing(Wishes(tuple(prefix), explain, width)) as wished:
+            trace = self._trace(whole, gold, follow, **options)
+        if trace.actions[: len(wished.prefix)] != wished.prefix:
+            raise ConfigError(f"is not for {type(self).__name__}, or longer than the trace", setting="prefix")
+        if wished.lineage:
+            trace = replace(
+                trace,
+                metadata={**trace.metadata, "beam": width or trace.metadata.get("beam"), "lineage": wished.lineage},
+            )
+        return trace
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         raise ConfigError(f"{type(self).__name__} has no traces")
@@ -301,6 +329,19 @@ class Estimator(Generic[ScoresT]):
         self._check_fitted()
         gold = self._gold(corpus)
         return self._score(gold, self._analysed(gold, jobs))
+
+    def evaluate_by_sentence(
+        self, corpus: Corpus, *, jobs: int = 1, **options: Any
+    ) -> tuple[ScoresT, npt.NDArray[np.float64]]:
+        """Return what :meth:`evaluate` returns, and the counts of each sentence that the score is made of.
+
+        The counts are a matrix, one row a sentence; :func:`treewright.metrics.score_of` makes the score of their sums.
+        Statistics over many models, such as those of experiments, need no annotated sentences then.
+        """
+        self._check_fitted()
+        gold = self._gold(corpus)
+        predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
+        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
 
     def compare(
         self,
@@ -344,6 +385,9 @@ class Estimator(Generic[ScoresT]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         raise NotImplementedError
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
 
     # ---- the model file
 

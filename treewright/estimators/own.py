@@ -182,6 +182,10 @@ class TaskEstimator(Estimator[LossScores]):
         filled = a[:, 1] > 0
         return compare(a[filled], b[filled], measure=LossScores.name, **options)
 
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        counts: npt.NDArray[np.float64] = predicted[predicted[:, 1] > 0]
+        return counts
+
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         own = {f"own.{name}": array for name, array in self.arrays_.items()}
         return {"values": self.values_}, {**self.policy_.to_arrays(), **own}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.corpora import Sentence, Token
 from treewright.estimators import Corpus, Estimator, Input, batches, check_words
 from treewright.metrics import Comparison
 from treewright.settings import Choice, Setting, whole_number
 from treewright.tagging.corpus import collect_labels, labelled_corpus
-from treewright.tagging.scores import TaggingScores, compare_taggings, score_tagging
+from treewright.tagging.scores import TaggingScores, compare_taggings, count_labels, score_tagging
 
 __all__ = ["TaggingEstimator"]
 
@@ -69,3 +72,6 @@ class TaggingEstimator(Estimator[TaggingScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_taggings(gold, a, b, self.column, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_labels(gold, predicted, self.column)
