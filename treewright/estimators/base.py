@@ -105,10 +105,11 @@ class Estimator(Generic[ScoresT]):
         return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor. They take effect at the next ``fit``.
+        """Change arguments of the constructor.
 
-        What was learned goes with the settings that it was learned with: until then, a fitted estimator annotates and
-        is saved as before, and its attributes are as they were.
+        What was learned goes with the settings that it was learned with: of a fitted estimator they take effect at the
+        next ``fit``. Until then it annotates and is saved as before, and its attributes are as they were. Only a
+        setting that is about annotating, such as ``beam``, takes effect at once.
         """
         known = self._param_names()
         for name, value in params.items():
@@ -116,10 +117,14 @@ class Estimator(Generic[ScoresT]):
                 raise ConfigError(
                     f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
                 )
-        if hasattr(self, "card_"):
-            self._next_params = {**self.__dict__.get("_next_params", {}), **params}
-        else:
+        if not hasattr(self, "card_"):
             self.__dict__.update(params)
+            return self
+        of_annotating = {each.name: each for each in self.settings if each.annotates}
+        for name in params.keys() & of_annotating.keys():
+            setattr(self, name, of_annotating[name].check(params[name]))
+        later = {name: value for name, value in params.items() if name not in of_annotating}
+        self._next_params = {**self.__dict__.get("_next_params", {}), **later}
         return self
 
     def _params(self) -> dict[str, Any]:
