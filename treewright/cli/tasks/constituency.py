@@ -298,7 +298,8 @@ def read_grammar(path: str) -> Grammar:
     if model.task == "pipeline":
         from treewright.pipeline import Pipeline
 
-        for component in Pipeline.from_model(model, without=("dependency", "amr")).components:
+        components: tuple[Any, ...] = Pipeline.from_model(model, without=("dependency", "amr")).components
+        for component in components:
             if component.annotates == "constituency":
                 return cast("Grammar", component.grammar_)
     raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
