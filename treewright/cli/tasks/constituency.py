@@ -294,7 +294,8 @@ def read_grammar(path: str) -> Grammar:
     if model.task == "grammar":
         return Grammar.from_arrays(model.arrays)
     if model.task in ("constituency", "latent"):
-        return cast("Grammar", estimator_class(model.task).from_model(model).grammar_)
+        parser: Any = estimator_class(model.task).from_model(model)
+        return cast("Grammar", parser.grammar_)
     if model.task == "pipeline":
         from treewright.pipeline import Pipeline
 
