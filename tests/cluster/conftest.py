@@ -22,7 +22,9 @@ class DaskProcesses:
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--scheduler-file", self.file, "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
+        self.scheduler = self._start(
+            "scheduler", "--scheduler-file", self.file, "--port", "0", "--host", "127.0.0.1", "--no-dashboard"
+        )
         deadline = time.monotonic() + 60
         while not self.file.exists():
             assert time.monotonic() < deadline
@@ -33,8 +35,17 @@ class DaskProcesses:
         self.address: str = json.loads(self.file.read_text())["address"]
 
     def worker(self, path: str | None = None) -> subprocess.Popen[bytes]:
-        """Start a worker without a nanny, so that its process id is that of who works; ``path`` comes first to import."""
-        options = ("--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", self.folder)
+        """Start a worker without a nanny, so that its process can be killed; ``path`` comes first to import."""
+        options = (
+            "--host",
+            "127.0.0.1",
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--local-directory",
+            self.folder,
+        )
         return self._start("worker", self.address, *options, path=path)
 
     def log(self) -> str:

@@ -16,7 +16,8 @@ def test_no_clusters(name):
 
 
 def test_a_cluster_by_its_object(tmp_path, monkeypatch):
-    text = "import distributed\n\ndef make():\n    return distributed.LocalCluster(1, processes=False, dashboard_address=None)\n"
+    made = "distributed.LocalCluster(1, processes=False, dashboard_address=None)"
+    text = f"import distributed\n\ndef make():\n    return {made}\n"
     (tmp_path / "my_cluster_of_threads.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     with connect("my_cluster_of_threads:make") as client:

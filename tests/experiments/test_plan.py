@@ -37,7 +37,9 @@ def test_keys_depend_on_everything_but_names(tiny):
 
 def test_small(tmp_path):
     path = tmp_path / "small.toml"
-    path.write_text(TINY + '[small]\nseeds = 1\n[small.corpora.other]\ntrain = 2\ntest = 2\n[small.learner]\npasses = 3\n')
+    path.write_text(
+        TINY + "[small]\nseeds = 1\n[small.corpora.other]\ntrain = 2\ntest = 2\n[small.learner]\npasses = 3\n"
+    )
     experiment = read_experiment(path, small=True)
     assert list(experiment.corpora) == ["other"]
     assert experiment.seeds == (0,)

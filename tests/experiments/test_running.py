@@ -68,7 +68,7 @@ def test_interrupted_work_goes_on(tiny, tmp_path):
 
 def test_a_failed_job_does_not_stop_the_others(tmp_path):
     path = tmp_path / "fails.toml"
-    corpora = '[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]'
+    corpora = "[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]"
     path.write_text(TINY.replace("seeds = 2", "seeds = 1").replace("[corpora.toy]", corpora))
     experiment = read_experiment(path)
     with Store.open(tmp_path / "a.sqlite") as store:
@@ -130,7 +130,7 @@ def test_the_report_has_what_was_measured(tiny, tmp_path):
     html, markdown = write_report(results, tmp_path / "out", "treewright experiment tiny.toml")
     text = markdown.read_text()
     cells = list(results.cells)
-    for cell, result in results.cells.items():
+    for result in results.cells.values():
         interval = replicate_interval(result.replicates("test"))
         assert f"{100 * interval.value:.2f} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]" in text
         for job, _ in result.jobs:

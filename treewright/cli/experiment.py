@@ -49,9 +49,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-File = Annotated[
-    Path | None, typer.Argument(help="The experiment, a TOML file.", metavar="FILE", show_default=False)
-]
+File = Annotated[Path | None, typer.Argument(help="The experiment, a TOML file.", metavar="FILE", show_default=False)]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", help="The SQLite file for the results.", metavar="FILE", show_default="FILE.sqlite"),
@@ -59,9 +57,7 @@ StorePath = Annotated[
 Small = Annotated[
     bool, typer.Option("--small", help="Run what the table [small] of the file says: a test of the machinery.")
 ]
-AnyCode = Annotated[
-    bool, typer.Option("--any-code", help="Results of other versions of Treewright count, too.")
-]
+AnyCode = Annotated[bool, typer.Option("--any-code", help="Results of other versions of Treewright count, too.")]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -77,14 +73,17 @@ Cluster = Annotated[
 def run(
     file: File = None,
     store: StorePath = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the jobs and estimate the time; run nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the jobs and estimate the time; run nothing.")
+    ] = False,
     cluster: Cluster = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads for each job.", min=1)] = 1,
     job: Annotated[str | None, typer.Option("--job", help="Run only the job with this key.", metavar="KEY")] = None,
     small: Small = False,
     any_code: AnyCode = False,
     quick: Annotated[
-        Path | None, typer.Option("--quick", help="No file: compare --learners on this training corpus.", metavar="TRAIN")
+        Path | None,
+        typer.Option("--quick", help="No file: compare --learners on this training corpus.", metavar="TRAIN"),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="--quick: development data, to choose the best pass.")] = None,
     test: Annotated[Path | None, typer.Option(help="--quick: what is scored.")] = None,
@@ -138,7 +137,10 @@ def run(
         except KeyboardInterrupt:
             bar.hide()
             again = shlex.join(["treewright", *sys.argv[1:]])
-            note(f"interrupted; {several(done, 'result')} of this run and all earlier ones are in {path}. To go on:\n  {again}")
+            note(
+                f"interrupted; {several(done, 'result')} of this run and all earlier ones are in {path}. "
+                f"To go on:\n  {again}"
+            )
             raise typer.Exit(INTERRUPTED) from None
     _show_results(experiment, path, summary, any_code, quiet=quiet, as_json=as_json)
     if summary.failed:
@@ -151,7 +153,9 @@ def report(
     store: StorePath = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The name of the pages, without a suffix.", metavar="NAME", show_default="FILE"),
+        typer.Option(
+            "--out", "-o", help="The name of the pages, without a suffix.", metavar="NAME", show_default="FILE"
+        ),
     ] = None,
     small: Small = False,
     any_code: AnyCode = False,
@@ -175,8 +179,8 @@ def report(
         results = gather(experiment, opened, any_code=any_code)
     if not any(result.jobs for result in results.cells.values()):
         raise ConfigError(
-            f"{path}: no results of this experiment yet, with this version of the code ({_code()}); run it first, or add "
-            "--any-code for those of other versions"
+            f"{path}: no results of this experiment yet, with this version of the code ({_code()}); run it first, or "
+            "add --any-code for those of other versions"
         )
     written = write_report(results, out or _store_of(file, small).with_suffix(""), command)
     note(", ".join(map(str, written)))
@@ -257,7 +261,9 @@ def _tell(progress: Progress, bar: Bar, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         scores = {part: found["main"] for part, found in outcome.result.get("scores", {}).items()}
         told = {"event": "job", "key": job.key, "job": str(job), "seconds": outcome.seconds, "scores": scores}
-        print_json({**told, "error": outcome.error, "done": progress.done, "total": progress.total, "left": progress.left})
+        print_json(
+            {**told, "error": outcome.error, "done": progress.done, "total": progress.total, "left": progress.left}
+        )
         return
     if quiet:
         return

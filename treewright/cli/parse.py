@@ -53,7 +53,9 @@ def parse(
     model: Annotated[str, typer.Argument(help="The model file, or the name of a bundled model.", metavar="MODEL")],
     file: Annotated[
         str,
-        typer.Argument(help="What to parse: a file, a pattern in quotes ('texts/*.txt'), or - for standard input.", metavar="FILE"),
+        typer.Argument(
+            help="What to parse: a file, a pattern in quotes ('texts/*.txt'), or - for standard input.", metavar="FILE"
+        ),
     ] = "-",
     format: Annotated[
         str | None,

@@ -110,7 +110,9 @@ def _on_workers(missing: Sequence[Shard], work: Work, name: str, client: Any) ->
 def work_on_worker(work: Work, name: str, file: str, data: bytes, code: str) -> bytes:
     """Do the work on a shard, on a worker."""
     if code != code_version():
-        raise ClusterError(f"a worker has Treewright {code_version()}, and this process has {code}: install the same one")
+        raise ClusterError(
+            f"a worker has Treewright {code_version()}, and this process has {code}: install the same one"
+        )
     return work(shared_value(name), file, data)
 
 

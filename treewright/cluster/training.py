@@ -79,7 +79,9 @@ class DaskShards:
                     raise lost_scheduler(error) from None
             if len(results) == len(self.shards):
                 return [results[k] for k in range(len(self.shards))]
-        raise ClusterError("workers died again and again in the same pass; look into their logs: is there enough memory?")
+        raise ClusterError(
+            "workers died again and again in the same pass; look into their logs: is there enough memory?"
+        )
 
     def _attempt(
         self, function: Callable[..., Any], shared: Any, arguments: tuple[Any, ...], results: dict[int, Any]
@@ -133,4 +135,6 @@ def _advance(
 
 def _check(code: str) -> None:
     if code != code_version():
-        raise ClusterError(f"a worker has Treewright {code_version()}, and this process has {code}: install the same one")
+        raise ClusterError(
+            f"a worker has Treewright {code_version()}, and this process has {code}: install the same one"
+        )

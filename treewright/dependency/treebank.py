@@ -18,7 +18,17 @@ from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus
 from treewright.dependency.trees import check_trees
 from treewright.estimators import Corpus, read_corpus
 
-__all__ = ["Arcs", "count_words", "framed", "gold_arcs", "las_against", "named_trees", "offsets", "read_treebank", "words_of"]
+__all__ = [
+    "Arcs",
+    "count_words",
+    "framed",
+    "gold_arcs",
+    "las_against",
+    "named_trees",
+    "offsets",
+    "read_treebank",
+    "words_of",
+]
 
 Shorts = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

@@ -45,8 +45,8 @@ class FileShard(NamedTuple):
                 data = file.read(self.end - self.start)
         except OSError as error:
             raise CorpusError(
-                f"a worker cannot read it ({(error.strerror or str(error)).lower()}): training on a cluster needs a corpus "
-                "on a file system that all machines share",
+                f"a worker cannot read it ({(error.strerror or str(error)).lower()}): training on a cluster needs a "
+                "corpus on a file system that all machines share",
                 path=self.path,
             ) from None
         return load_corpus(BytesIO(data), format_of(self.path) or "conllu")

@@ -237,7 +237,9 @@ class _Reader:
         rows = self._rows(tasks)
         baseline = str(self.values.get("baseline", next(iter(rows))))
         if baseline not in rows:
-            raise self._error(f"there is no row {baseline!r} to be the baseline; there are: {', '.join(rows)}", "baseline")
+            raise self._error(
+                f"there is no row {baseline!r} to be the baseline; there are: {', '.join(rows)}", "baseline"
+            )
         folds = self._whole("folds", None, 2)
         seeds = self._numbers("seeds", 0, self.values.get("seeds", 1))
         report = self._names("report", ("test",), PARTS)
@@ -308,7 +310,9 @@ class _Reader:
         """A list of numbers, or (a number n) those from 0 to n − 1."""
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return tuple(range(value))
-        whole = isinstance(value, list) and all(isinstance(v, int) and not isinstance(v, bool) and v >= low for v in value)
+        whole = isinstance(value, list) and all(
+            isinstance(v, int) and not isinstance(v, bool) and v >= low for v in value
+        )
         if not whole or not value or len({*value}) < len(value):
             raise self._error(
                 f"{name} must be a number of {name}, or a list of different whole numbers from {low}, not {value!r}",
@@ -351,7 +355,7 @@ class _Reader:
     def _tasks(self) -> tuple[str, ...]:
         value = self.values.get("task")
         if value is None:
-            raise self._error("which task is it? Add a line such as task = \"dependency\"")
+            raise self._error('which task is it? Add a line such as task = "dependency"')
         tasks = [value] if isinstance(value, str) else value
         for task in tasks if isinstance(tasks, list) else [tasks]:
             if not isinstance(task, str) or (task not in estimator_names() and ":" not in task):
@@ -362,8 +366,8 @@ class _Reader:
         table = self._table("corpora")
         if not table:
             raise self._error(
-                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or numbers of "
-                "sentences of the built-in corpus"
+                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or numbers "
+                "of sentences of the built-in corpus"
             )
         return {name: self._corpus(name, value) for name, value in table.items()}
 
@@ -511,7 +515,11 @@ class _Reader:
     def _holds(self, keys: tuple[str, ...]) -> bool:
         value: Any = self.values
         for key in keys:
-            found = [name for name in value if str(name).replace("-", "_") == key.replace("-", "_")] if isinstance(value, dict) else []
+            found = (
+                [name for name in value if str(name).replace("-", "_") == key.replace("-", "_")]
+                if isinstance(value, dict)
+                else []
+            )
             if not found:
                 return False
             value = value[found[0]]

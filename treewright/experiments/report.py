@@ -67,8 +67,8 @@ def _origin(results: Results) -> str:
     folds = f" {experiment.folds} folds, whose sentences count together." if experiment.folds else ""
     return (
         f"Made on {when} by Treewright {results.code} from {os.path.basename(experiment.path)}. Corpora: {corpora}. "
-        f"Seeds: {seeds}.{folds} Scores are means over seeds; intervals (95 %) are a bootstrap over sentences and seeds. "
-        f"Differences are to {experiment.baseline}: the same sentences and seeds are drawn for both; p-values are "
+        f"Seeds: {seeds}.{folds} Scores are means over seeds; intervals (95 %) are a bootstrap over sentences and seeds."
+        f" Differences are to {experiment.baseline}: the same sentences and seeds are drawn for both; p-values are "
         "two-sided, with Holm's correction for all comparisons on a corpus."
     )
 
@@ -129,7 +129,16 @@ def _details(page: Page, results: Results, found: Sequence[CellResult], part: st
             for name in numbers
         )
     )
-    head = ["", "score", f"− {experiment.baseline}", "p", "fewer errors, %", "seeds", "CPU s, training", "ms a sentence"]
+    head = [
+        "",
+        "score",
+        f"− {experiment.baseline}",
+        "p",
+        "fewer errors, %",
+        "seeds",
+        "CPU s, training",
+        "ms a sentence",
+    ]
     rows = []
     for result in found:
         compared, base = results.compared(result.cell, part), results.baseline(result.cell)
@@ -170,7 +179,12 @@ def _number(value: float | None) -> str:
 def _paper(paper: dict[str, Any], result: CellResult, part: str) -> str:
     """The number of the paper: by the row, or by the row and then the part, the size or the value in the grid."""
     value: Any = paper.get(result.cell.row, "")
-    labels = [part, _size(result.cell.size).replace(",", ""), result.cell.corpus, *(str(v) for _, v in result.cell.grid)]
+    labels = [
+        part,
+        _size(result.cell.size).replace(",", ""),
+        result.cell.corpus,
+        *(str(v) for _, v in result.cell.grid),
+    ]
     while isinstance(value, dict):
         label = next((each for each in labels if each in value), None)
         if label is None:

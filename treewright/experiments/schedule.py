@@ -71,9 +71,7 @@ def choose(experiment: Experiment, cell: Cell, digests: Mapping[str, str], outco
         return Choice(best, jobs, tried)
     chosen = {key: options[0] for key, options in values.items()}
     for key, options in values.items():
-        best, jobs = _best(
-            experiment, cell, [{**chosen, key: option} for option in options], digests, outcomes, tried
-        )
+        best, jobs = _best(experiment, cell, [{**chosen, key: option} for option in options], digests, outcomes, tried)
         if best is None:
             return Choice(None, jobs, tried)
         chosen = best

@@ -13,7 +13,18 @@ __all__ = ["Point", "pareto_front", "plot_svg"]
 
 # All lengths are in pixels.
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LETTER = 720, 380, 64, 16, 48, 13
-_COLOURS = ("#0b4a82", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f", "#374151")
+_COLOURS = (
+    "#0b4a82",
+    "#c2410c",
+    "#15803d",
+    "#7e22ce",
+    "#b91c1c",
+    "#0e7490",
+    "#a16207",
+    "#be185d",
+    "#4d7c0f",
+    "#374151",
+)
 _TICKS = 5  # about this many on an axis
 
 
@@ -102,9 +113,8 @@ def plot_svg(
     middle = (_LEFT + right) / 2
     parts.append(f'<text x="{middle:.1f}" y="{height - 10}" text-anchor="middle">{escape(x_label)}</text>')
     half = (height - _BOTTOM + _TOP) / 2
-    parts.append(
-        f'<text x="16" y="{half:.1f}" text-anchor="middle" transform="rotate(-90 16 {half:.1f})">{escape(y_label)}</text>'
-    )
+    turned = f'transform="rotate(-90 16 {half:.1f})"'
+    parts.append(f'<text x="16" y="{half:.1f}" text-anchor="middle" {turned}>{escape(y_label)}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 

@@ -167,9 +167,7 @@ def compare_tokens(
     return compare(count_words(gold, a), count_words(gold, b), measure="words F1", **options)
 
 
-def count_words(
-    gold: Sequence[Sequence[Sentence]], predicted: Sequence[Sequence[Sentence]]
-) -> npt.NDArray[np.float64]:
+def count_words(gold: Sequence[Sequence[Sentence]], predicted: Sequence[Sequence[Sentence]]) -> npt.NDArray[np.float64]:
     """Return two counts of the words of each paragraph, whose ratio is F1."""
     return _span_counts(gold, predicted, "words")
 
