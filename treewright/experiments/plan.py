@@ -366,8 +366,8 @@ class _Reader:
         table = self._table("corpora")
         if not table:
             raise self._error(
-                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or numbers "
-                "of sentences of the built-in corpus"
+                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or "
+                "numbers of sentences of the built-in corpus"
             )
         return {name: self._corpus(name, value) for name, value in table.items()}
 

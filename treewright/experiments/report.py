@@ -67,7 +67,7 @@ def _origin(results: Results) -> str:
     folds = f" {experiment.folds} folds, whose sentences count together." if experiment.folds else ""
     return (
         f"Made on {when} by Treewright {results.code} from {os.path.basename(experiment.path)}. Corpora: {corpora}. "
-        f"Seeds: {seeds}.{folds} Scores are means over seeds; intervals (95 %) are a bootstrap over sentences and seeds."
+        f"Seeds: {seeds}.{folds} Scores are means over seeds; 95 % intervals are a bootstrap over sentences and seeds."
         f" Differences are to {experiment.baseline}: the same sentences and seeds are drawn for both; p-values are "
         "two-sided, with Holm's correction for all comparisons on a corpus."
     )
