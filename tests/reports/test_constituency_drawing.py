@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.reports.trees import chain, trees
 from treewright.corpora import Sentence, Token, Tree
-from treewright.corpora.brackets import clean_tree, read_ptb
+from treewright.corpora.brackets import clean_tree, parse_ptb, read_ptb
 from treewright.errors import CorpusError
 from treewright.reports import constituency_svg
 from treewright.reports.constituency_drawing import Branch, Layout, _path, drawn_tree, layout
@@ -128,6 +128,7 @@ def test_real_sentences_of_40_words(real_data) -> None:
             assert drawing.height <= 900
 
 
+@pytest.mark.slow
 def test_nesting_deeper_than_the_stack() -> None:
     assert constituency_svg(chain(100_000)).count('class="tw-label"') == 100_000
 
@@ -182,3 +183,17 @@ def test_traces_are_told_from_words() -> None:
 
 def test_one_tree_one_drawing() -> None:
     assert constituency_svg(CAT) == constituency_svg(CAT)
+
+
+def test_a_wide_tree_is_drawn_in_parts() -> None:
+    phrase = "(NP (NP (DT the) (NN word)) (PP (IN of) {}))"
+    text = "(NN end)"
+    for _ in range(50):
+        text = phrase.format(text)
+    tree = next(parse_ptb([text])).tree
+    assert tree is not None
+    svg = ElementTree.fromstring(constituency_svg(tree, width=1000))
+    assert float(svg.get("width", "")) <= 1000
+    shown = [found.get("data-words") for found in svg.iter(f"{SVG}text") if found.get("class") == "tw-word"]
+    single = [int(numbers) for numbers in shown if numbers is not None and " " not in numbers]
+    assert sorted(single) == [*range(1, len(tree.leaves()) + 1)]

@@ -12,7 +12,7 @@ from tests.reports.sentences import projective_heads, sentence, sentences
 from treewright.corpora import Sentence, Token, load_corpus
 from treewright.errors import CorpusError
 from treewright.reports import dependency_svg
-from treewright.reports.dependency_drawing import Box, Layout, Line, layout, text_width
+from treewright.reports.dependency_drawing import Box, Layout, Line, Text, layout, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -169,3 +169,28 @@ def test_one_sentence_one_drawing() -> None:
 def test_heads_that_are_no_words_are_refused(head: int) -> None:
     with pytest.raises(CorpusError, match=rf"a\.conllu:7: word 1 .*'w1'.* head is {head}"):
         dependency_svg(Sentence(sentence([head, 0]).tokens, path="a.conllu", line=7))
+
+
+@given(sentences(), st.integers(200, 900))
+def test_a_wide_drawing_is_cut_into_rows(sentence: Sentence, width: int) -> None:
+    svg = ElementTree.fromstring(dependency_svg(sentence, width=width))
+    assert texts(svg, "tw-word") == Counter(sentence.forms)
+    assert texts(svg, "tw-tag") == Counter(sentence.column("upos"))
+    labels = Counter(token.deprel for token in sentence if token.head is not None and token.deprel != "_")
+    assert texts(svg, "tw-label") == labels
+    arcs = [token for token in sentence if token.head is not None]
+    assert len(list(svg.iter(f"{SVG}polygon"))) == len(arcs)  # every arc has one tip, whatever the number of its pieces
+    boxes = [
+        Text(
+            found.text or "", float(found.get("x", "")), float(found.get("y", "")), int(found.get("font-size", ""))
+        ).box
+        for found in svg.iter(f"{SVG}text")
+    ]
+    assert not [pair for pair in combinations(boxes, 2) if meet(*pair)]
+
+
+def test_150_words_fit_into_a_page() -> None:
+    words = [Token(f"word{k}", upos="NOUN", head=k - 1, deprel="dep" if k > 1 else "root") for k in range(1, 151)]
+    svg = ElementTree.fromstring(dependency_svg(Sentence(tuple(words)), width=1000))
+    assert float(svg.get("width", "")) <= 1000
+    assert [found.get("data-words") for found in svg.iter(f"{SVG}g")].count("1 2") >= 1

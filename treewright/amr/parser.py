@@ -366,8 +366,9 @@ class AMRParser(Estimator[SmatchScores]):
 
     parse = Estimator.predict
 
-    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
-        return batches(sentences, self._batch_size, _check_sentence, lambda sentence: 1)
+    def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
+        cut = batches(sentences, self._batch_size, _check_sentence, lambda sentence: 1)
+        return cut if isinstance(sentences, Iterator) else list(cut)
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Graph]:
         examples = self._unknown(batch)

@@ -50,7 +50,10 @@ _SUFFIXES = {
 
 
 def parse(
-    model: Annotated[str, typer.Argument(help="The model file, or the name of a bundled model.", metavar="MODEL")],
+    model: Annotated[
+        str | None,
+        typer.Argument(help="The model file, or the name of a bundled model; none with --grammar.", metavar="MODEL"),
+    ] = None,
     file: Annotated[
         str,
         typer.Argument(
@@ -89,6 +92,13 @@ def parse(
         int | None,
         typer.Option("--k-best", help="Constituency parsers: the number of trees per sentence, best first.", min=1),
     ] = None,
+    grammar: Annotated[
+        Path | None,
+        typer.Option("--grammar", help="Parse with rules written by hand instead of a model.", metavar="FILE"),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", help="With --grammar: cky or agenda.", show_default="cky")
+    ] = None,
     tagger: Tagger = None,
     parser: Parser = None,
     cluster: Annotated[
@@ -124,9 +134,22 @@ def parse(
       treewright parse amr.tw trees.conllu --out graphs.amr
       treewright parse amr.tw text.txt --tagger xpos.tw --parser parser.tw -o graphs.html
       treewright parse english text.txt --out analysis.conllu
+      echo "the man saw the dog with the telescope" | treewright parse english --k-best 2 -f html > two.html
+      echo "the man saw the dog" | treewright parse --grammar toy.cfg --k-best 2
       echo "Don't stop him!" | treewright parse english
       treewright parse english 'texts/*.txt' --cluster local:4 --out analysis.conllu
     """
+    if grammar is not None:
+        from treewright.cli.written import parse_written
+
+        if model is not None and file != "-":
+            raise ConfigError("--grammar stands for a model: leave the model out")
+        parse_written(grammar, model or file, format, out, k_best or 1, search or "cky")
+        return
+    if model is None:
+        raise ConfigError("name a model, such as english, or give rules by --grammar")
+    if search is not None:
+        raise ConfigError("--search is for --grammar: a model has its own; leave it out")
     named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
     _check_input(input_format)
     if cluster is not None or is_pattern(file):
@@ -136,7 +159,8 @@ def parse(
         how = {"format": format, "named": named, "input_format": input_format, "k_best": k_best, "jobs": jobs}
         parse_shards(models, file, how, out, cluster, quiet=quiet)
         return
-    task, estimator = load_model(model, named or "conllu")  # a pipeline's own format
+    wanted = "ptb" if k_best is not None else named or "conllu"  # a pipeline's own format
+    task, estimator = load_model(model, wanted)
     prepare = preparation(task, estimator, tagger, parser)
     annotate_file(
         task,
@@ -189,7 +213,7 @@ def annotate_file(
             if chosen in task.one_a_file:
                 write_one_a_file(batches, text, chosen, out)
             else:
-                write_all(batches, text, task.frame(chosen), out)
+                write_all(batches, text, task.frame(chosen), out, _text_of if chosen == "html" else None)
 
 
 def is_pattern(file: str) -> bool:
@@ -199,6 +223,11 @@ def is_pattern(file: str) -> bool:
     (True, False, False)
     """
     return any(sign in file for sign in "*?[") and not os.path.exists(file)
+
+
+def _text_of(result: Any) -> str:
+    """The words of a sentence, or of the best annotations of one."""
+    return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
 
 
 def _check_input(format: str) -> None:

@@ -16,6 +16,7 @@ VERBS = {
     "align": "align",
     "expert": "expert",
     "trace": "trace",
+    "serve": "serve",
     "grammar": "grammar",
     "info": "info",
     "models": "models",

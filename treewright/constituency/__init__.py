@@ -11,10 +11,12 @@ from treewright.lazy import lazy_names
 if TYPE_CHECKING:
     from treewright.constituency.charts import CKYPlanner, TopDownMDP
     from treewright.constituency.grammar import Grammar, Lexicon, Markovisation, NotInGrammar, head_child
+    from treewright.constituency.grammar.written import ScoredTree, WrittenGrammar
     from treewright.constituency.latent import LatentGrammar
     from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ML, ConstituencyParser, KBest
     from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
+    from treewright.constituency.written_trace import trace_written
 
 __all__ = [
     "ML",
@@ -28,10 +30,13 @@ __all__ = [
     "Lexicon",
     "Markovisation",
     "NotInGrammar",
+    "ScoredTree",
     "TopDownMDP",
+    "WrittenGrammar",
     "compare_constituents",
     "head_child",
     "score_constituents",
+    "trace_written",
 ]
 
 __getattr__ = lazy_names(
@@ -41,7 +46,9 @@ __getattr__ = lazy_names(
         "charts": "CKYPlanner TopDownMDP",
         "scores": "ConstituencyScores compare_constituents score_constituents",
         "grammar": "Grammar Lexicon Markovisation NotInGrammar head_child",
+        "grammar.written": "ScoredTree WrittenGrammar",
         "latent": "LatentGrammar",
         "latent_parser": "LatentParser",
+        "written_trace": "trace_written",
     },
 )

@@ -19,7 +19,7 @@ __all__ = ["DependencyEstimator"]
 
 
 class DependencyEstimator(Estimator[DependencyScores]):
-    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_decoding``, which give trees."""
+    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_prepare``, which give trees."""
 
     annotates: ClassVar[str] = "dependency"
 
@@ -34,7 +34,8 @@ class DependencyEstimator(Estimator[DependencyScores]):
     def arcs(self, sentences: Input, *, jobs: int = 1) -> list[Arcs]:
         """Return the heads (0 is the root) and the relations of the words of each sentence, and nothing else."""
         self._check_fitted()
-        return [tree for _, found in self._decoded(sentences, whole_number("jobs", jobs, 1)) for tree in found]
+        decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
+        return [tree for _, found in decoded for tree in found]
 
     def _annotate(self, batch: list[Sentence], found: list[Arcs]) -> Iterator[Sentence]:
         for sentence, (heads, labels) in zip(batch, found, strict=True):

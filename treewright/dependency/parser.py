@@ -281,7 +281,7 @@ class DependencyParser(DependencyEstimator):
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
 
         def decode() -> list[Arcs]:

@@ -147,7 +147,7 @@ class TaskEstimator(Estimator[LossScores]):
         losses: npt.NDArray[np.float64] = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).losses
         return losses
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Sentence]]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Sentence]]:
         packed = self._packed(batch, gold=False)
 
         def decode() -> list[Sentence]:

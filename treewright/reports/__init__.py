@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from treewright.reports.dependency_drawing import dependency_svg
     from treewright.reports.dependency_outline import dependency_text
     from treewright.reports.graphviz import amr_dot
+    from treewright.reports.trace_page import trace_html
     from treewright.reports.trace_text import LAYOUTS, STYLES, Style, TraceTable, trace_slides, trace_table
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "dependency_text",
     "graph_diff",
     "graph_diffs",
+    "trace_html",
     "trace_slides",
     "trace_table",
 ]
@@ -46,6 +48,7 @@ __getattr__ = lazy_names(
         "constituency_outline": "constituency_text",
         "dependency_drawing": "dependency_svg",
         "dependency_outline": "dependency_text",
+        "trace_page": "trace_html",
         "trace_text": "LAYOUTS STYLES Style TraceTable trace_slides trace_table",
     },
 )

@@ -43,6 +43,7 @@ _STYLES = {
     "again": 'class="tw-arc" fill="none" stroke="#5a6672" stroke-width="1.2" stroke-dasharray="5 3"',
     "tip": 'class="tw-tip" fill="#5a6672"',
 }
+_SMALLEST = 0.6  # scale of a drawing that is too wide
 # Triples of only one graph: colours that are easy to distinguish, and also a sign and a line style.
 _ONLY = {"gold": ("tw-gold", "#b34700", 'stroke-dasharray="7 3"'), "predicted": ("tw-new", "#0062a8", "")}
 _SHEET = (
@@ -107,8 +108,17 @@ class _Figure(NamedTuple):
         )
 
 
-def amr_svg(meaning: Graph | Sentence, *, alignment: Alignment | None = None, title: str | None = None) -> str:
+def amr_svg(
+    meaning: Graph | Sentence,
+    *,
+    alignment: Alignment | None = None,
+    title: str | None = None,
+    width: float | None = None,
+) -> str:
     """Draw a meaning graph, or that of a sentence, with its words, as a self-contained SVG document.
+
+    A drawing that is wider than ``width`` pixels has no words; if it is still wider, it is made smaller, down to six
+    tenths of its size.
 
     The lines to the words follow the given alignment, or that of the graph. The title is written above the drawing;
     without one, screen readers use the words.
@@ -122,7 +132,7 @@ def amr_svg(meaning: Graph | Sentence, *, alignment: Alignment | None = None, ti
     if alignment is None:
         alignment = {node: at for node, at in graph.alignments.items() if isinstance(at, tuple)}
     heading = title if title is not None else " ".join(words)
-    return _svg(_figure(graph, words, alignment), heading, written=title is not None)
+    return _svg(_figure(graph, words, alignment), heading, written=title is not None, most=width)
 
 
 def amr_diff_svg(difference: GraphDiff, words: Sequence[str] = (), *, title: str | None = None) -> str:
@@ -215,15 +225,22 @@ def _in_words(graph: Graph) -> str:
 # ---- drawing
 
 
-def _svg(figure: _Figure, heading: str, *, written: bool) -> str:
+def _svg(figure: _Figure, heading: str, *, written: bool, most: float | None = None) -> str:
     drawing = layers(figure.sketch(), role_height=_SMALL + 4.0, word_height=_WORD + 6.0)
+    spoken = [{word + 1 for box, word in figure.aligned if box == k} for k in range(len(figure.boxes))]
+    if most is not None and figure.words and drawing.width + 2 * _MARGIN > most:
+        figure = figure._replace(words=(), aligned=())
+        drawing = layers(figure.sketch(), role_height=_SMALL + 4.0, word_height=_WORD + 6.0)
     shift_y = _MARGIN + (_TITLE + 10 if written else 0)
     wide = drawing.width + 2 * _MARGIN
     if written:
         wide = max(wide, text_width(heading, _TITLE + 2) + 2 * _MARGIN)  # bold letters are wider
-    width, height = _number(wide), _number(drawing.height + shift_y + _MARGIN)
+    high = drawing.height + shift_y + _MARGIN
+    scale = 1.0 if most is None else max(min(most / wide, 1.0), _SMALLEST)
+    width, height = _number(wide), _number(high)
+    size = f'width="{_number(wide * scale)}" height="{_number(high * scale)}"'
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} '
         f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">',
         f"<title>{_clean(heading)}</title>",
         f"<desc>{_clean(figure.in_words)}</desc>",
@@ -237,10 +254,12 @@ def _svg(figure: _Figure, heading: str, *, written: bool) -> str:
     out += [f'<path {_STYLES["link"]} d="{_path(link)}"/>' for link in drawing.links]
     for number, edge in enumerate(figure.edges):
         out += _edge(figure, drawing, number, edge)
-    for box, place in zip(figure.boxes, drawing.nodes, strict=True):
-        out += _box(box, place)
-    for word, place in zip(figure.words, drawing.words, strict=True):
-        out.append(_text(word, place.x, place.top + _WORD, _WORD, _STYLES["word"]))
+    for box, place, words in zip(figure.boxes, drawing.nodes, spoken, strict=True):
+        numbers = " ".join(map(str, sorted(words)))
+        out += [f'<g class="tw-node" data-words="{numbers}">', *_box(box, place), "</g>"]
+    for number, (word, place) in enumerate(zip(figure.words, drawing.words, strict=True), 1):
+        style = f'{_STYLES["word"]} data-words="{number}"'
+        out.append(_text(word, place.x, place.top + _WORD, _WORD, style))
     return "\n".join([*out, "</g>", "</svg>", ""])
 
 

@@ -10,7 +10,7 @@ and only its ancestors are above it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -86,8 +86,10 @@ class Layout:
     branches: tuple[Branch, ...]
 
 
-def constituency_svg(tree: Tree | Sentence, *, title: str | None = None) -> str:
+def constituency_svg(tree: Tree | Sentence, *, title: str | None = None, width: float | None = None) -> str:
     """Draw a constituency tree, or that of a sentence, as a self-contained SVG document.
+
+    Of a tree that is wider than ``width`` pixels, constituents are drawn apart: in the tree a number stands for each.
 
     The drawing includes traces (in italics) and function tags; only an outermost node without a label is omitted. The
     title is written above the drawing; without one, screen readers use the words. A web page can contain several
@@ -98,30 +100,140 @@ def constituency_svg(tree: Tree | Sentence, *, title: str | None = None) -> str:
     <title>They sat</title>
     """
     root = drawn_tree(tree)
-    drawing = layout(root, title)
     words = root.leaves()
-    width, height = _number(drawing.width), _number(drawing.height)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">',
+    heading = 0.0 if title is None else _TITLE + 8.0
+    out: list[str] = []
+    full, height = 0.0, _MARGIN + heading
+    x, y, lowest = 0.0, heading, heading
+    for part in parts_of(root, width):
+        drawing = layout(part.tree)
+        if x and width is not None and x + drawing.width > width:
+            x, y = 0.0, lowest
+        elements = _elements(drawing, words, part.places)
+        moved = f'<g transform="translate({_number(x)} {_number(y)})">'
+        out += [moved, *elements, "</g>"] if x or y else elements
+        x, lowest = x + drawing.width, max(lowest, y + drawing.height)
+        full, height = max(full, x), lowest
+    if title is not None:
+        full = max(full, 2 * _MARGIN + text_width(title, _TITLE + 2))  # bold letters are wider
+    size = f'width="{_number(full)}" height="{_number(height)}"'
+    beginning = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} '
+        f'viewBox="0 0 {_number(full)} {_number(height)}" font-family="Helvetica, Arial, sans-serif" '
+        'text-anchor="middle">',
         f"<title>{_clean(' '.join(words) if title is None else title)}</title>",
         f"<desc>{_clean(f'Constituency tree: {root}')}</desc>",
         f"<style>{_SHEET}</style>",
-        f'<rect {_STYLES["paper"]} width="{width}" height="{height}"/>',
+        f"<rect {_STYLES['paper']} {size}/>",
     ]
     if title is not None:
-        heading = f'x="{_MARGIN}" y="{_MARGIN + _TITLE}" font-size="{_TITLE}" font-weight="bold" text-anchor="start"'
-        out.append(f"<text {_STYLES['word']} {heading}>{_clean(title)}</text>")
+        place = f'x="{_MARGIN}" y="{_MARGIN + _TITLE}" font-size="{_TITLE}" font-weight="bold" text-anchor="start"'
+        beginning.append(f"<text {_STYLES['word']} {place}>{_clean(title)}</text>")
+    return "\n".join([*beginning, *out, "</svg>", ""])
+
+
+def _elements(drawing: Layout, words: Sequence[str], places: Sequence[range]) -> Iterator[str]:
+    """The elements of a part. ``places`` are the words, from 0, below each of its leaves."""
     for node, label, branch in zip(drawing.nodes, drawing.labels, drawing.branches, strict=True):
-        out.append(f'<g class="tw-node"><title>{_clean(_hint(node, words))}</title>')
-        out.append(f'<path {_STYLES["branch"]} d="{_path(branch)}"/>')
+        spanned = range(places[node.first].start, places[node.last].stop)
+        hint = _hint(node.label, [*islice(words, spanned.start, spanned.stop)])
+        yield f'<g class="tw-node" data-words="{_numbers(spanned)}"><title>{_clean(hint)}</title>'
+        yield f'<path {_STYLES["branch"]} d="{_path(branch)}"/>'
         if label.text:
-            out.append(_text(label, "label"))
-        out.append("</g>")
-    out += [_text(tag, "tag") for tag in drawing.tags]
+            yield _text(label, "label")
+        yield "</g>"
+    centres = {word.x: where for word, where in zip(drawing.words, places, strict=True)}
+    yield from (_text(tag, "tag", centres[tag.x]) for tag in drawing.tags)
     traces = {tag.x for tag in drawing.tags if tag.text == "-NONE-"}
-    out += [_text(word, "trace" if word.x in traces else "word") for word in drawing.words]
-    return "\n".join([*out, "</svg>", ""])
+    for word, where in zip(drawing.words, places, strict=True):
+        yield _text(word, "trace" if word.x in traces else "word", where)
+
+
+def _numbers(places: range) -> str:
+    return " ".join(str(place + 1) for place in places)
+
+
+# ---- trees in parts
+
+
+class Part(NamedTuple):
+    """A part of a tree, and the words (from 0) below each of its leaves; a number stands for what is drawn apart."""
+
+    tree: Tree
+    places: tuple[range, ...]
+
+
+def parts_of(tree: Tree, width: float | None) -> list[Part]:
+    """The parts of a tree that are drawn: the tree itself if it is not too wide.
+
+    >>> long = Tree("S", tuple(Tree("NP", tuple(Tree("NN", ("word",)) for _ in range(4))) for _ in range(3)))
+    >>> for part in parts_of(long, 380):
+    ...     print(part.tree)
+    (S (NP (NN word) (NN word) (NN word) (NN word)) (NP ①) (NP ②))
+    (①NP (NN word) (NN word) (NN word) (NN word))
+    (②NP (NN word) (NN word) (NN word) (NN word))
+    """
+    if width is None or layout(tree).width <= width:
+        return [Part(tree, tuple(range(k, k + 1) for k in range(len(tree.leaves()))))]
+    cut: dict[str, tuple[Tree, int]] = {}  # what is drawn apart, by its mark, and the number of its words
+    waiting, done = [("", tree)], dict[str, Tree]()
+    while waiting:
+        mark, piece = waiting.pop(0)
+        while layout(piece).width > width and (chosen := _to_cut(piece, width)) is not None:
+            name = f"\ue000{len(cut)}\ue001"
+            cut[name] = (chosen, sum(cut[leaf][1] if leaf in cut else 1 for leaf in chosen.leaves()))
+            piece = _replaced(piece, chosen, Tree(chosen.label, (name,)))
+            waiting.append((name, chosen))
+        done[mark] = piece
+    parts: list[Part] = []
+    numbers: dict[str, str] = {}
+    order = [("", 0)]
+    while order:  # in the order of the words, part by part
+        mark, start = order.pop(0)
+        piece, places = done[mark], list[range]()
+        for leaf in piece.leaves():
+            size = cut[leaf][1] if leaf in cut else 1
+            if leaf in cut:
+                numbers[leaf] = _circled(len(numbers) + 1)
+                order.append((leaf, start))
+            places.append(range(start, start + size))
+            start += size
+        shown = _renamed(piece, numbers)
+        if mark:
+            shown = Tree(numbers[mark] + shown.label, shown.children)
+        parts.append(Part(shown, tuple(places)))
+    return parts
+
+
+def _to_cut(tree: Tree, width: float) -> Tree | None:
+    """The largest constituent below the root that fits; without one, the largest of all; None if there is none."""
+    found = []
+    stack = [child for child in tree.children if isinstance(child, Tree)]
+    while stack:
+        node = stack.pop()
+        if not node.is_preterminal and len(node.leaves()) > 1:
+            found.append(node)
+            stack.extend(child for child in node.children if isinstance(child, Tree))
+    found.sort(key=lambda node: -len(node.leaves()))
+    return next((node for node in found if layout(node).width <= width), found[0] if found else None)
+
+
+def _replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
+    """The tree with one of its nodes replaced."""
+    if tree is old:
+        return new
+    children = tuple(_replaced(child, old, new) if isinstance(child, Tree) else child for child in tree.children)
+    return tree if all(a is b for a, b in zip(children, tree.children, strict=True)) else Tree(tree.label, children)
+
+
+def _renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
+    """The tree with other leaves."""
+    children = (_renamed(c, names) if isinstance(c, Tree) else names.get(c, c) for c in tree.children)
+    return Tree(tree.label, tuple(children))
+
+
+def _circled(number: int) -> str:
+    return chr(0x245F + number) if number <= 20 else f"({number})"
 
 
 def drawn_tree(tree: Tree | Sentence) -> Tree:
@@ -264,12 +376,13 @@ def _path(branch: Branch) -> str:
     ) + "".join(f"M{_number(x)} {bar}V{_number(y)}" for x, y in straight)
 
 
-def _hint(node: Node, words: Sequence[str]) -> str:
+def _hint(label: str, words: Sequence[str]) -> str:
     """A constituent in words: its label, and what it spans."""
-    spanned = " ".join(islice(words, node.first, min(node.last, node.first + _HINT) + 1))
-    return f"{node.label or '_'}: {spanned if len(spanned) <= _HINT else spanned[:_HINT] + '…'}"
+    spanned = " ".join(islice(words, _HINT))
+    return f"{label or '_'}: {spanned if len(spanned) <= _HINT else spanned[:_HINT] + '…'}"
 
 
-def _text(text: Text, style: str) -> str:
+def _text(text: Text, style: str, places: range | None = None) -> str:
     place = f'x="{_number(text.x)}" y="{_number(text.y)}" font-size="{text.size}"'
+    place += "" if places is None else f' data-words="{_numbers(places)}"'
     return f"<text {_STYLES[style]} {place}>{_clean(text.text)}</text>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -109,11 +109,36 @@ class Layout:
     rails: tuple[Box, ...]  # over words that are too short for all the arcs that end there
 
 
-def dependency_svg(sentence: Sentence, *, title: str | None = None) -> str:
+class _Row(NamedTuple):
+    """A row of a drawing that is cut at word boundaries: the words from ``first`` to before ``last``.
+
+    ``left`` and ``right`` are the cuts, in the coordinates of the uncut drawing; ``margins`` is the space beside them,
+    in which arcs run on to the edge and have their labels.
+    """
+
+    first: int
+    last: int
+    left: float
+    right: float
+    margins: tuple[float, float]
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left + sum(self.margins)
+
+    @property
+    def shift(self) -> float:
+        """What is added to a horizontal position."""
+        return self.margins[0] - self.left
+
+
+def dependency_svg(sentence: Sentence, *, title: str | None = None, width: float | None = None) -> str:
     """Draw the dependency tree of a sentence as a self-contained SVG document.
 
-    Words without a head have no arc. The title is written above the drawing; without one, screen readers use the
-    words. A web page can contain several drawings.
+    A drawing that is wider than ``width`` pixels is cut into rows between words. An arc between words of different rows
+    runs to the edge of its row and goes on in the next one at the other side. Words without a head have no arc. The
+    title is written above the drawing; without one, screen readers use the words. A web page can contain several
+    drawings.
 
     >>> from treewright.corpora import Token
     >>> they, sat = Token("They", upos="PRON", head=2, deprel="nsubj"), Token("sat", upos="VERB", head=0, deprel="root")
@@ -121,33 +146,149 @@ def dependency_svg(sentence: Sentence, *, title: str | None = None) -> str:
     <title>They sat</title>
     """
     drawing = layout(sentence, title)
-    width, height = _number(drawing.width), _number(drawing.height)
+    if width is not None and drawing.width > width and len(rows := _cut(drawing, width)) > 1:
+        parts, wide, high = _in_rows(sentence, drawing, rows, 0.0 if title is None else _TITLE + 8.0)
+        wide = max(wide, 0.0 if title is None else 2 * _MARGIN + text_width(title, _TITLE + 2))
+    else:
+        parts, wide, high = list(_whole(sentence, drawing)), drawing.width, drawing.height
+    full, height = _number(wide), _number(high)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{full}" height="{height}" '
+        f'viewBox="0 0 {full} {height}" font-family="Helvetica, Arial, sans-serif" text-anchor="middle">',
         f"<title>{_clean(str(sentence) if title is None else title)}</title>",
         f"<desc>{_clean(_in_words(sentence))}</desc>",
         f"<style>{_SHEET}</style>",
-        f'<rect {_STYLES["paper"]} width="{width}" height="{height}"/>',
+        f'<rect {_STYLES["paper"]} width="{full}" height="{height}"/>',
     ]
     if title is not None:
         heading = f'x="{_MARGIN}" y="{_MARGIN + _TITLE}" font-size="{_TITLE}" font-weight="bold" text-anchor="start"'
         out.append(f"<text {_STYLES['word']} {heading}>{_clean(title)}</text>")
+    return "\n".join([*out, *parts, "</svg>", ""])
+
+
+def _whole(sentence: Sentence, drawing: Layout) -> Iterator[str]:
+    """The elements of a drawing in one row."""
     for line, label in zip(drawing.lines, drawing.labels, strict=True):
-        head = sentence.tokens[line.arc.head - 1].form + " → " if line.arc.head else ""
-        hint = f"{head}{sentence.tokens[line.arc.dependent - 1].form}: {line.arc.label or '_'}"
-        out.append(f'<g class="tw-link"><title>{_clean(hint)}</title>')
-        out.append(f'<path {_STYLES["arc"]} d="{_path(line, drawing.base)}"/>')
-        out.append(f'<polygon {_STYLES["tip"]} points="{_arrow(line, drawing.base)}"/>')
+        yield _group(sentence, line.arc)
+        yield f'<path {_STYLES["arc"]} d="{_path(line, drawing.base)}"/>'
+        yield f'<polygon {_STYLES["tip"]} points="{_arrow(line, drawing.base)}"/>'
         if label is not None:
-            out.append(_text(label, "label"))
-        out.append("</g>")
-    for rail in drawing.rails:
-        ends = f'x1="{_number(rail.left)}" x2="{_number(rail.right)}" y1="{_number(rail.top)}" y2="{_number(rail.top)}"'
-        out.append(f'<line {_STYLES["arc"]} {ends} stroke-linecap="square"/>')
-    out += [_text(word, "word") for word in drawing.words]
-    out += [_text(tag, "tag") for tag in drawing.tags]
-    return "\n".join([*out, "</svg>", ""])
+            yield _text(label, "label")
+        yield "</g>"
+    yield from map(_rail, drawing.rails)
+    for number, word in enumerate(drawing.words, 1):
+        yield _text(word, "word", number)
+    numbers = [number for number, token in enumerate(sentence, 1) if token.upos != "_"]
+    for number, tag in zip(numbers, drawing.tags, strict=True):
+        yield _text(tag, "tag", number)
+
+
+def _group(sentence: Sentence, arc: Arc) -> str:
+    """The beginning of the group of an arc, with its words, and what is shown when it is pointed at."""
+    head = sentence.tokens[arc.head - 1].form + " → " if arc.head else ""
+    hint = f"{head}{sentence.tokens[arc.dependent - 1].form}: {arc.label or '_'}"
+    words = f"{arc.head} {arc.dependent}" if arc.head else str(arc.dependent)
+    return f'<g class="tw-link" data-words="{words}"><title>{_clean(hint)}</title>'
+
+
+def _rail(rail: Box) -> str:
+    ends = f'x1="{_number(rail.left)}" x2="{_number(rail.right)}" y1="{_number(rail.top)}" y2="{_number(rail.top)}"'
+    return f'<line {_STYLES["arc"]} {ends} stroke-linecap="square"/>'
+
+
+# ---- drawings in rows
+
+
+def _cut(drawing: Layout, width: float) -> list[_Row]:
+    """The rows of a drawing: as many words in each as its width allows."""
+    boxes = [word.box for word in drawing.words]
+    gaps = [(a.right + b.left) / 2 for a, b in pairwise(boxes)]  # the cut after each word but the last
+    side = _MARGIN + max((text_width(line.arc.label, _LABEL) for line in drawing.lines), default=0) + 2.0 * _LABEL_GAP
+    rows: list[_Row] = []
+    first, left = 0, 0.0
+    for last in range(1, len(boxes) + 1):
+        is_end = last == len(boxes)
+        right = drawing.width if is_end else gaps[last - 1]
+        after = drawing.width if last + 1 >= len(boxes) else gaps[last]
+        taken = (side if first else 0.0) + (0.0 if last + 1 >= len(boxes) else side)
+        if is_end or after - left + taken > width:
+            margins = side if first else 0.0, 0.0 if is_end else side
+            rows.append(_Row(first, last, left, right, margins))
+            first, left = last, right
+    return rows
+
+
+def _in_rows(
+    sentence: Sentence, drawing: Layout, rows: Sequence[_Row], heading: float
+) -> tuple[list[str], float, float]:
+    """The elements of a drawing that is cut into rows, its width and its height."""
+    out: list[str] = []
+    y = _MARGIN + heading
+    below = drawing.height - drawing.base - _MARGIN
+    tags = {word.x: tag for tag in drawing.tags for word in drawing.words if word.x == tag.x}
+    for row in rows:
+        words = range(row.first + 1, row.last + 1)
+        inside = [
+            (line, label)
+            for line, label in zip(drawing.lines, drawing.labels, strict=True)
+            if max(_ends(line.arc)) >= words[0] and min(_ends(line.arc)) <= words[-1]
+        ]
+        tallest = max((drawing.base - line.top for line, _ in inside), default=0.0)
+        base = y + (tallest + _LABEL + _LIFT if inside else 0.0)
+        for line, label in inside:
+            out += _piece(sentence, drawing, row, words, line, label, base)
+        for rail in drawing.rails:
+            if row.left <= rail.left < row.right:
+                out.append(_rail(Box(rail.left + row.shift, base, rail.right + row.shift, base)))
+        for number in words:
+            word = drawing.words[number - 1]
+            out.append(_text(word._replace(x=word.x + row.shift, y=word.y - drawing.base + base), "word", number))
+            if (tag := tags.get(word.x)) is not None:
+                out.append(_text(tag._replace(x=tag.x + row.shift, y=tag.y - drawing.base + base), "tag", number))
+        y = base + below + _MARGIN
+    return out, max(row.width for row in rows), y
+
+
+def _ends(arc: Arc) -> tuple[int, int]:
+    """The words of an arc; the line of a root has one."""
+    return (arc.dependent, arc.dependent) if not arc.head else (arc.head, arc.dependent)
+
+
+def _piece(
+    sentence: Sentence, drawing: Layout, row: _Row, words: range, line: Line, label: Text | None, base: float
+) -> Iterator[str]:
+    """The part of an arc that is in a row."""
+    top = base - (drawing.base - line.top)
+    moved = Line(line.arc, line.start + row.shift, line.end + row.shift, top)
+    yield _group(sentence, line.arc)
+    head, dependent = _ends(line.arc)
+    if head in words and dependent in words:
+        yield f'<path {_STYLES["arc"]} d="{_path(moved, base)}"/>'
+        yield f'<polygon {_STYLES["tip"]} points="{_arrow(moved, base)}"/>'
+        if label is not None:
+            yield _text(label._replace(x=label.x + row.shift, y=top - _LIFT), "label")
+    else:
+        yield f'<path {_STYLES["arc"]} d="{_open_path(moved, row, words, base)}"/>'
+        if dependent in words:
+            yield f'<polygon {_STYLES["tip"]} points="{_arrow(moved, base)}"/>'
+            if label is not None:  # in the margin, where there are no legs
+                leaves_right = head > dependent
+                x = row.width - row.margins[1] / 2 if leaves_right else row.margins[0] / 2
+                yield _text(label._replace(x=x, y=top - _LIFT), "label")
+    yield "</g>"
+
+
+def _open_path(line: Line, row: _Row, words: range, base: float) -> str:
+    """An arc whose head or dependent, or both, are in other rows."""
+    head, dependent = _ends(line.arc)
+    top, width = _number(line.top), _number(row.width)
+    if head not in words and dependent not in words:
+        return f"M0 {top}H{width}"
+    x, bottom = (line.start, base) if head in words else (line.end, base - _ARROW)
+    here, other = (head, dependent) if head in words else (dependent, head)
+    side, edge = (_BEND, width) if other > here else (-_BEND, "0")
+    low = _number(line.top + _BEND)
+    return f"M{_number(x)} {_number(bottom)}V{low}Q{_number(x)} {top} {_number(x + side)} {top}H{edge}"
 
 
 def layout(sentence: Sentence, title: str | None = None) -> Layout:
@@ -345,8 +486,10 @@ def _arrow(line: Line, base: float) -> str:
     return " ".join(f"{_number(line.end + x)},{_number(base + y)}" for x, y in corners)
 
 
-def _text(text: Text, style: str) -> str:
+def _text(text: Text, style: str, number: int | None = None) -> str:
+    """A text; ``number`` is that of its word, so that a page can find all that belongs to the word."""
     place = f'x="{_number(text.x)}" y="{_number(text.y)}" font-size="{text.size}"'
+    place += "" if number is None else f' data-words="{number}"'
     return f"<text {_STYLES[style]} {place}>{_clean(text.text)}</text>"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token
-from treewright.estimators import Corpus, Estimator, Input, batches, check_words, overlapped
+from treewright.estimators import Corpus, Estimator, Input, batches, check_words
 from treewright.metrics import Comparison
 from treewright.settings import Choice, Setting, whole_number
 from treewright.tagging.corpus import collect_labels, labelled_corpus
@@ -27,7 +26,7 @@ COLUMN = Setting(
 
 
 class TaggingEstimator(Estimator[TaggingScores]):
-    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_decoding``, which give labels."""
+    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_prepare``, which give labels."""
 
     annotates: ClassVar[str] = "tagging"
 
@@ -43,9 +42,8 @@ class TaggingEstimator(Estimator[TaggingScores]):
     def labels(self, sentences: Input, *, jobs: int = 1) -> list[list[str]]:
         """Return the labels of sentences or lists of words, and nothing else: the fastest way to get them."""
         self._check_fitted()
-        jobs = whole_number("jobs", jobs, 1)
         cut = list(batches(sentences, self._batch_size, check_words))
-        return [labels for _, found in overlapped(cut, partial(self._decoding_at_once, jobs=jobs)) for labels in found]
+        return [labels for _, found in self._decoded(cut, whole_number("jobs", jobs, 1)) for labels in found]
 
     def gives(self) -> tuple[str, ...]:
         """Return the column that it fills."""

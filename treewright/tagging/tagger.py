@@ -119,7 +119,7 @@ class Tagger(TaggingEstimator):
     def _judge(self, dev: list[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         return self._accuracy_on(self._pack_gold(dev), jobs)
 
-    def _decoding(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
+    def _prepare(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
         packed = self._pack([s.forms if isinstance(s, Sentence) else s for s in batch])
         names = np.array(self.labels_, dtype=object)
 

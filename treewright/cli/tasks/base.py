@@ -23,16 +23,20 @@ if TYPE_CHECKING:
     from treewright.models import ModelFile
     from treewright.pipeline import Pipeline
 
-__all__ = ["Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
+__all__ = ["PAGE_WIDTH", "Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
 
 Say = Callable[[str], None]
+
+PAGE_WIDTH = 1200  # pixels of a drawing; longer sentences are cut into rows or parts
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>{title}</title>
-<style>:root{{color-scheme:light dark}}body{{margin:1rem}}figure{{margin:0 0 1.5rem;overflow-x:auto}}</style>
+<style>:root{{color-scheme:light dark}}body{{margin:1rem;display:flex;flex-direction:column;font-family:sans-serif}}
+nav{{order:-1}}h2{{font-size:1rem;margin:1rem 0 .3rem}}figure{{margin:0 0 1.5rem;overflow-x:auto;max-width:100%}}
+.sides{{display:flex;flex-wrap:wrap;gap:1rem}}.sides figure{{margin:0}}figcaption{{font-size:.9rem}}</style>
 </head>
 <body>
 """

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.tasks.base import Task, page, percent, sentence_json
+from treewright.cli.tasks.base import PAGE_WIDTH, Task, page, percent, sentence_json
 from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class Dependency(Task):
             case "text":
                 return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
             case "svg":
-                return dependency_svg
+                return partial(dependency_svg, width=PAGE_WIDTH)
             case "html":
-                return lambda sentence: f"<figure>\n{dependency_svg(sentence)}</figure>\n"
+                return lambda sentence: f"<figure>\n{dependency_svg(sentence, width=PAGE_WIDTH)}</figure>\n"
         return partial(sentence_json, columns=("head", "deprel"))
 
     def frame(self, format: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
-from treewright.cli.tasks.base import Task, page, percent
+from treewright.cli.tasks.base import PAGE_WIDTH, Candidate, Task, page, percent
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class PipelineTask(Task):
     score_name = "LAS"
     formats = ("conllu", "json", "text", "html", "ptb", "penman")
     keeps_format = False
+    k_best_formats = ("ptb", "text", "html", "json")
 
     def estimator(self) -> type[Any]:
         """The class of pipelines."""
@@ -52,6 +53,25 @@ class PipelineTask(Task):
     def restore(self, model: ModelFile, format: str | None = None) -> Any:
         """The pipeline, for some formats without the components whose annotation they cannot hold."""
         return self.estimator().from_model(model, _LEFT_OUT.get(format or "", ()))
+
+    def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
+        """The best constituency trees of each sentence."""
+        from treewright.cli.tasks import TASKS
+
+        for component in estimator.components:
+            if "constituency" in component.gives():
+                before = [each for each in estimator.components if set(each.gives()) & set(component.needs())]
+                ready = type(estimator)(before).annotate(sentences, jobs=jobs) if before else sentences
+                return TASKS[component.task].k_best(component, ready, k, jobs)
+        raise ConfigError("this pipeline gives no constituency layer, so it has no k best trees")
+
+    def k_best_writer(
+        self, estimator: Any, format: str, *, width: int | None = None
+    ) -> Callable[[list[Candidate]], str]:
+        """As those of constituency parsers."""
+        from treewright.cli.tasks import TASKS
+
+        return TASKS["constituency"].k_best_writer(estimator, format, width=width)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
         """Annotate a sentence as text, so that all components run."""
@@ -94,7 +114,9 @@ class PipelineTask(Task):
             case "penman":
                 return format_amr
             case "html":
-                return lambda s: "".join(f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings())
+                return lambda s: "".join(
+                    f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings(PAGE_WIDTH)
+                )
         return lambda sentence: _as_text(Analysis(sentence), width)
 
     def frame(self, format: str) -> tuple[str, str]:
