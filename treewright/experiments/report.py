@@ -230,7 +230,7 @@ def _plots(page: Page, results: Results, found: Sequence[CellResult], part: str,
 
 def _pareto(page: Page, results: Results, found: Sequence[CellResult], part: str, axis: str) -> None:
     sizes = results.experiment.sizes
-    prices = {"CPU seconds of training": ("train", "CPU seconds")}
+    prices: dict[str, tuple[str, ...]] = {"CPU seconds of training": ("train", "CPU seconds")}
     if "agenda" in results.experiment.probes:
         prices |= {name: ("probes", "agenda", name) for name in ("pops", "pushes", "ms a sentence")}
     for label, path in prices.items():

@@ -85,8 +85,9 @@ def attempt(job: Job, parts: Parts | Callable[[], Parts], **how: Any) -> Outcome
 class Executor(Protocol):
     """Who runs jobs: this process, or a cluster."""
 
-    workers: int
-    """How many jobs run at a time, to estimate the time left."""
+    @property
+    def workers(self) -> int:
+        """How many jobs run at a time, to estimate the time left."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
         """Yield each job with its outcome, as soon as it is known, in any order."""
