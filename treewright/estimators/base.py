@@ -67,7 +67,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
-    * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
+    * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that make up the score;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
