@@ -59,7 +59,7 @@ def plot_svg(
             left of all points above them.
 
     >>> drawing = plot_svg({"a": [Point(1, 0.5), Point(10, 0.75, 0.7, 0.8)]}, logarithmic=True, x_label="sentences")
-    >>> drawing.count("<circle"), "sentences" in drawing
+    >>> drawing.count("<title>a "), "sentences" in drawing
     (2, True)
     """
     points = [point for each in series.values() for point in each]
