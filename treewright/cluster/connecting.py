@@ -62,7 +62,7 @@ def connect(cluster: str | Any) -> Iterator[Any]:
             if kind == "local":
                 address = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=None
+                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=":0"
                     )
                 )
             elif kind == "object":
