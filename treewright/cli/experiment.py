@@ -333,7 +333,7 @@ def _show_results(
             f"{100 * row['score']:.2f} [{100 * row['low']:.2f}, {100 * row['high']:.2f}]",
             "" if row["p"] is None else f"{100 * row['difference']:+.2f}",
             "" if row["p"] is None else f"{row['p']:.3f}",
-            f"{row['seconds']:.1f}",
+            f"{row['seconds']:.2f}",
         )
         for row in _rows(results)
     ]
