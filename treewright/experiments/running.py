@@ -67,7 +67,7 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
 
 
 def _compile(job: Job, own: Parts, jobs: int) -> None:
-    """Train on a few sentences where a process first meets such a job, so that CPU seconds are not those of compiling."""
+    """Train on a few sentences where a process first meets such a job: CPU seconds are not those of compiling."""
     learner = job.params.get("learner")
     kind = job.task, json.dumps(job.params, sort_keys=True)
     interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
