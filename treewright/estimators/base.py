@@ -67,7 +67,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
-    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
+    * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that make up the score;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -346,7 +346,7 @@ class Estimator(Generic[ScoresT]):
         self._check_fitted()
         gold = self._gold(corpus)
         predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
-        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
+        return self._score(gold, predicted, **options), self._count_by_sentence(gold, predicted, **options)
 
     def compare(
         self,
@@ -391,8 +391,10 @@ class Estimator(Generic[ScoresT]):
     ) -> Comparison:
         raise NotImplementedError
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
-        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(
+            f"{type(self).__name__} does not count sentence by sentence: it has no method _count_by_sentence"
+        )
 
     # ---- the model file
 

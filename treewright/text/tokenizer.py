@@ -293,7 +293,7 @@ class Tokenizer(Estimator[TokenScores]):
         blocks = list(paragraphs(gold))
         return compare_tokens(blocks, _like(blocks, a), _like(blocks, b), **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         blocks = list(paragraphs(gold))
         return count_words(blocks, _like(blocks, predicted))
 
