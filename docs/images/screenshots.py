@@ -1,7 +1,7 @@
 """Make the screenshots of the workbench: four for the documentation, and each view at several sizes to be looked at.
 
-Run it from the root of the repository: ``python docs/images/screenshots.py``. It needs Chromium and the extras ``serve``
-and ``test``. Those for the documentation go to ``docs/images``, the others to ``build/screenshots``.
+Run it from the root of the repository: ``python docs/images/screenshots.py``. It needs Chromium and the extras
+``serve`` and ``test``. Those for the documentation go to ``docs/images``, the others to ``build/screenshots``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from playwright.sync_api import Page, sync_playwright
 HERE = Path(__file__).parent
 ALL = HERE.parents[1] / "build" / "screenshots"
 SHORT = "the man saw the dog with the telescope"
-LONG = (
+TEXT = (
     "The old man who lives in the small house near the river saw the young dog of his neighbour with the new telescope "
     "that she had bought when the shop in the village was closed because the owner had moved to another town where he "
     "wanted to write a book about the birds that come to the lake every spring , and he told her that he would never "
     "look at the stars again if it rained all night , which nobody believed at all ."
-).split()
+)
+LONG = TEXT.split()
 WIDTHS = (400, 1000, 1800)
 
 

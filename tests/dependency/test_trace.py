@@ -373,7 +373,7 @@ def test_what_if_another_action_is_taken(parser, corpus):
     assert changed.steps[: step.number] == trace.steps[: step.number]
     for decision in changed.decisions[step.number + 1 :]:  # then the parser goes on by itself
         assert decision.choice == decision.best[0]
-    with pytest.raises(ConfigError, match="prefix.*NOTHING"):
+    with pytest.raises(ConfigError, match=r"prefix.*NOTHING"):
         parser.trace(one, prefix=["NOTHING"])
     with pytest.raises(ConfigError, match="prefix"):
         parser.trace(one, prefix=[*trace.actions, "SHIFT"])

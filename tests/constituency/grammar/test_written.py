@@ -23,7 +23,7 @@ N -> man | dog | telescope
 V -> "saw"
 P -> with
 """
-WORDS = "the man saw the dog with the telescope".split()
+WORDS = ["the", "man", "saw", "the", "dog", "with", "the", "telescope"]
 
 
 def derivations(grammar: WrittenGrammar, symbol: str, words: tuple[str, ...], above: frozenset[str] = frozenset()):
@@ -177,4 +177,4 @@ def test_what_is_no_grammar(text, line, fact):
 
 def test_unknown_words_are_named():
     with pytest.raises(CorpusError, match="cat"):
-        WrittenGrammar.from_text(TELESCOPE).k_best("the cat".split())
+        WrittenGrammar.from_text(TELESCOPE).k_best(["the", "cat"])
