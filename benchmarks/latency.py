@@ -101,7 +101,7 @@ def measure(checkout: Path, names: list[str], repeats: int) -> Iterator[tuple[st
                     for found in (first, second):
                         found.append(sum(seconds(checkout, each, folder, Path(cache))[0] for each in SCENARIOS[name]))
             row = {"empty": round(statistics.median(first), 2), "full": round(statistics.median(second), 2)}
-            if name.endswith("parse"):
+            if name.endswith("parse") and checkout == ROOT:
                 row |= few_words(checkout, name.partition(":")[0], folder, repeats)
             say(f"{name:22} " + ", ".join(f"{what} {value:.2f} s" for what, value in row.items()))
             yield name, row
@@ -129,12 +129,12 @@ def report(kept: dict[str, Any]) -> list[str]:
     ]
     for python in sorted(key for key in kept if key.startswith("Python")):
         now, before = kept[python].get("now", {}), kept[python].get("before", {})
-        head = [python, "empty", "before", "full", "before", "a few words, empty", "full", "before"]
+        head = [python, "empty", "before", "full", "before", "a few words, empty", "full"]
         rows = []
         for name, row in now.items():
             old = before.get(name, {})
             cells = [row["empty"], old.get("empty"), row["full"], old.get("full")]
-            cells += [row.get("few words, empty"), row.get("few words, full"), old.get("few words, full")]
+            cells += [row.get("few words, empty"), row.get("few words, full")]
             rows.append(
                 [name, *("" if cell is None else f"{cell:.1f}" if cell >= 2 else f"{cell:.2f}" for cell in cells)]
             )

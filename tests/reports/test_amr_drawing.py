@@ -5,10 +5,11 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr.naive import graphs
+from tests.examples import examples
 from treewright.corpora import Graph, Sentence
 from treewright.corpora.amr import read_amr
 from treewright.errors import CorpusError
@@ -63,7 +64,7 @@ def test_no_graph() -> None:
         amr_svg(sentence(None))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(graphs("abcde"), st.integers(0, 3))
 def test_any_graph(graph: Graph, words: int) -> None:
     svg = amr_svg(sentence(graph, WORDS[:words]), alignment={graph.top: (0,)})

@@ -128,6 +128,7 @@ def test_real_sentences_of_40_words(real_data) -> None:
             assert drawing.height <= 900
 
 
+@pytest.mark.slow
 def test_nesting_deeper_than_the_stack() -> None:
     assert constituency_svg(chain(100_000)).count('class="tw-label"') == 100_000
 

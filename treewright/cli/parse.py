@@ -27,7 +27,7 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["looks_untokenized", "parse"]
+__all__ = ["annotate_file", "is_pattern", "looks_untokenized", "parse"]
 
 _SUFFIXES = {
     ".conllu": "conllu",
@@ -54,7 +54,12 @@ def parse(
         str | None,
         typer.Argument(help="The model file, or the name of a bundled model; none with --grammar.", metavar="MODEL"),
     ] = None,
-    file: Annotated[str, typer.Argument(help="What to parse; - is standard input.", metavar="FILE")] = "-",
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="What to parse: a file, a pattern in quotes ('texts/*.txt'), or - for standard input.", metavar="FILE"
+        ),
+    ] = "-",
     format: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +101,14 @@ def parse(
     ] = None,
     tagger: Tagger = None,
     parser: Parser = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Parse the files of a pattern on a Dask cluster: local:4, tcp://host:port, or module:object.",
+            metavar="CLUSTER",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -124,6 +137,7 @@ def parse(
       echo "the man saw the dog with the telescope" | treewright parse english --k-best 2 -f html > two.html
       echo "the man saw the dog" | treewright parse --grammar toy.cfg --k-best 2
       echo "Don't stop him!" | treewright parse english
+      treewright parse english 'texts/*.txt' --cluster local:4 --out analysis.conllu
     """
     if grammar is not None:
         from treewright.cli.written import parse_written
@@ -137,12 +151,50 @@ def parse(
     if search is not None:
         raise ConfigError("--search is for --grammar: a model has its own; leave it out")
     named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
+    _check_input(input_format)
+    if cluster is not None or is_pattern(file):
+        from treewright.cli.parse_shards import parse_shards
+
+        models = {"model": model, "tagger": tagger or [], "parser": parser}
+        how = {"format": format, "named": named, "input_format": input_format, "k_best": k_best, "jobs": jobs}
+        parse_shards(models, file, how, out, cluster, quiet=quiet)
+        return
     wanted = "ptb" if k_best is not None else named or "conllu"  # a pipeline's own format
     task, estimator = load_model(model, wanted)
+    prepare = preparation(task, estimator, tagger, parser)
+    annotate_file(
+        task,
+        estimator,
+        prepare,
+        file,
+        out,
+        format=format,
+        named=named,
+        input_format=input_format,
+        k_best=k_best,
+        jobs=jobs,
+        quiet=quiet,
+    )
+    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def annotate_file(
+    task: Task,
+    estimator: Any,
+    prepare: Callable[[Sequence[Sentence], int], list[Sentence]],
+    file: str,
+    out: Path | None,
+    *,
+    format: str | None,
+    named: str | None,
+    input_format: str,
+    k_best: int | None,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Annotate a file with an estimator; ``named`` is the format by the options or by the name of the output."""
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
-    prepare = preparation(task, estimator, tagger, parser)
-    _check_input(input_format)
     tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
@@ -162,7 +214,15 @@ def parse(
                 write_one_a_file(batches, text, chosen, out)
             else:
                 write_all(batches, text, task.frame(chosen), out, _text_of if chosen == "html" else None)
-    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def is_pattern(file: str) -> bool:
+    """Return whether a name stands for several files.
+
+    >>> is_pattern("texts/*.txt"), is_pattern("text.txt"), is_pattern("-")
+    (True, False, False)
+    """
+    return any(sign in file for sign in "*?[") and not os.path.exists(file)
 
 
 def _text_of(result: Any) -> str:

@@ -10,6 +10,7 @@ VERBS = {
     "evaluate": "evaluate",
     "compare": "compare",
     "cross-validate": "cross_validate",
+    "experiment": "experiment",
     "smatch": "smatch",
     "diff": "diff",
     "align": "align",

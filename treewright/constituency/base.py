@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
+from treewright.constituency.scores import (
+    ConstituencyScores,
+    compare_constituents,
+    count_constituents,
+    score_constituents,
+)
 from treewright.constituency.treebank import clean_trees, read_treebank
 from treewright.corpora import Sentence, Tree
 from treewright.estimators import Corpus, Estimator, Input
@@ -90,7 +95,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def analyse(self, sentences: Input, *, jobs: int = 1) -> list[Analysis]:
         """Parse sentences as :meth:`predict` does, and tell of each whether the grammar has a tree for it."""
         self._check_fitted()
-        found = self._decoded(sentences, whole_number("jobs", jobs, 1))
+        found = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [
             Analysis(self._with_tree(sentence, parse.tree), *parse[1:])
             for batch, parses in found
@@ -121,6 +126,9 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_constituents(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_constituents(gold, predicted, **options)
 
     # ---- parsing
 

@@ -354,13 +354,11 @@ class ConstituencyParser(ConstituencyEstimator):
         time, and its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
         """
         self._check_fitted()
-        before = self.get_params()
-        self.set_params(search=search, tradeoff=tradeoff, time=time, priority_learner=learner, max_gap=max_gap)
-        try:
-            self._check_settings()
-        except ConfigError:
-            self.set_params(**before)
-            raise
+        settings = {
+            "search": search, "tradeoff": tradeoff, "time": time, "priority_learner": learner, "max_gap": max_gap
+        }  # fmt: skip
+        type(self)(**{**self._params(), **settings})._check_settings()
+        self.__dict__.update(settings)
         sentences = read_treebank(corpus, self.max_length)
         binary = binarised(self._markovisation(), clean_trees(sentences), sentences)
         features = self._features_of(binary, sentences)

@@ -77,6 +77,8 @@ class Task(ABC):
     """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
     made_from: ClassVar[tuple[str, ...]] = ()
     """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
+    has_shards: ClassVar[bool] = False
+    """Whether it can be trained on shards of a corpus, by the workers of a cluster."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
     """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
 

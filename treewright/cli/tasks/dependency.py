@@ -24,6 +24,7 @@ class Dependency(Task):
     """Find the head of every word and its relation to it."""
 
     name = annotates = "dependency"
+    has_shards = True
     help = """Train a dependency parser, which finds the head of every word and its relation.
 
     Examples:
@@ -116,6 +117,7 @@ class Eisner(Dependency):
     """Find the head of every word and its relation to it, all at once."""
 
     name = "eisner"
+    has_shards = False
     help = """Train a dependency parser that compares all trees of a sentence (Eisner).
 
     Its scores are learned by inverse reinforcement learning.
