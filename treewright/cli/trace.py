@@ -110,6 +110,9 @@ def trace(
     explain: Annotated[
         bool, typer.Option("--explain", help="With --html or json: the features of actions with their weights.")
     ] = False,
+    full_symbols: Annotated[
+        bool, typer.Option("--full-symbols", help="Symbols of grammars as they are: NP^PP~, not NP.")
+    ] = False,
     trees: Trees = None,
     tagger: Tagger = None,
     tree_parser: Parser = None,
@@ -211,7 +214,7 @@ def trace(
     if html is not None:
         _write_page(sentences, follow, html)
     else:
-        _show(sentences, follow, style, names, format, top)
+        _show(sentences, follow, style, names, format, top, full_symbols)
 
 
 def _component(pipeline: Any, layer: str) -> tuple[Task, Any]:
@@ -250,6 +253,7 @@ def _show(
     columns: Sequence[str] | None,
     format: str,
     top: int | None,
+    full_symbols: bool,
 ) -> None:
     """Print the traces of numbered sentences."""
     from treewright.constituency import NotInGrammar
@@ -264,7 +268,14 @@ def _show(
             note(f"note: sentence {number}: the gold tree cannot be derived: {error}")
             continue
         shown = _TOP if top is None else top
-        table = trace_table(found, style=style, columns=columns, top=shown, for_people=format == "table")
+        table = trace_table(
+            found,
+            style=style,
+            columns=columns,
+            top=shown,
+            for_people=format == "table",
+            full_symbols=full_symbols,
+        )
         if format == "json":
             found = found if top is None else found.pruned(top)
             print_json({"sentence": number, "text": str(sentence), **found.to_json()})
