@@ -77,7 +77,6 @@ def test_its_trees_are_traced(run, model, trees):
 
 @pytest.mark.jit
 def test_what_it_has_not(run, model, trees):
-    assert "--k-best has no meaning" in run("parse", model, "--k-best", 3, input="She sleeps .\n", code=2).stderr
     assert "cannot be shown or exported" in run("grammar", model, code=2).stderr
 
 

@@ -7,7 +7,10 @@ import pytest
 
 from treewright import load
 from treewright.constituency import ConstituencyParser, LatentParser
-from treewright.corpora import Sentence, Tree, builtin_corpus, corpus_hash
+from treewright.constituency.base import repeats
+from treewright.constituency.latent.grammar import SMOOTHING
+from treewright.constituency.latent.training import Treebank, expectation
+from treewright.corpora import Sentence, Tree, builtin_corpus, clean_tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import read_model
 
@@ -126,3 +129,32 @@ def test_no_k_best(parser):
     """A tree is the sum of many derivations, and the best of these are not the best trees."""
     assert not hasattr(parser, "parse_k_best")
     assert not isinstance(parser, ConstituencyParser)
+
+
+@pytest.mark.jit
+def test_the_score_of_a_tree_is_its_likelihood(parser, corpus):
+    fine = parser.levels_[-1]
+    for sentence in corpus.train[:5]:
+        binary = parser._markovisation().binarise(clean_tree(sentence.tree))
+        expected = expectation(fine, Treebank(fine, [binary]), smoothing=SMOOTHING).log_likelihood
+        words = list(sentence.forms)
+        score = fine.tree_score(fine.base.derivation(binary), fine.lexical(), parser._rows(words, ()))
+        assert score == pytest.approx(expected, abs=0.5)  # words of a class share what the lexicon smooths
+
+
+@pytest.mark.jit
+def test_the_best_trees_come_with_falling_scores_and_without_repetitions(parser, corpus):
+    for sentence, found in zip(corpus.test, parser.parse_k_best(corpus.test, 4), strict=True):
+        scores = [each.score for each in found]
+        assert scores == sorted(scores, reverse=True)
+        assert len({each.tree for each in found}) == len(found) <= 4
+        assert all(each.tree.leaves() == sentence.forms for each in found)
+        assert not any(repeats(each.tree) for each in found[1:])
+        assert found[0].score >= max(scores)
+
+
+def test_a_label_over_itself():
+    inner = Tree("S", (Tree("NN", ("a",)), Tree("VB", ("b",))))
+    assert repeats(Tree("S", (inner,)))
+    assert repeats(Tree("", (Tree("S", (inner,)),)))
+    assert not repeats(Tree("VP", (inner,)))
