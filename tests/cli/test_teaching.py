@@ -98,6 +98,17 @@ def test_traces_of_a_pipeline(run, tmp_path):
     assert "--kind" in run("trace", "--model", "english", "--text", "Hi", "--kind", "chart", code=2).stderr
 
 
+def test_traces_of_a_grammar_by_hand(run, toy, tmp_path):
+    chart = run("trace", "--grammar", toy, "--text", TELESCOPE).stdout
+    assert "S -5.545" in chart
+    pops = run("trace", "--grammar", toy, "--text", TELESCOPE, "--kind", "pops").stdout
+    assert "S[0:8]" in pops.splitlines()[-1]
+    run("trace", "--grammar", toy, "--text", TELESCOPE, "--html", tmp_path / "chart.html")
+    assert '"kind":"chart"' in (tmp_path / "chart.html").read_text(encoding="utf-8")
+    assert "--kind" in run("trace", "--grammar", toy, "--text", "the man", "--kind", "magic", code=2).stderr
+    assert "--grammar" in run("trace", "--grammar", toy, "--text", "the man", "--explain", code=2).stderr
+
+
 def test_options_for_models(run):
     assert "--model" in run("trace", LECTURES, "--explain", code=2).stderr
 
