@@ -30,7 +30,8 @@ import sys
 from fastapi import FastAPI, Request
 import uvicorn
 from ufal.udpipe import Model, Pipeline
-pipeline = Pipeline(Model.load(sys.argv[1]), "tokenize", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
+model = Model.load(sys.argv[1])  # the pipeline does not keep it alive
+pipeline = Pipeline(model, "tokenize", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
 app = FastAPI()
 @app.post("/process")
 async def process(request: Request, data: str):  # one at a time: the library is not made for threads
