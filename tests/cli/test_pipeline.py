@@ -133,8 +133,8 @@ def test_annotation_of_the_corpus_is_not_taken_for_the_models(run, pipeline, ban
     assert scores["Words"]["f1"] == 1.0
 
 
-def test_a_pipeline_has_no_steps_and_needs_something_to_compare_with(run, pipeline, tmp_path):
-    assert "no steps of its own" in run("trace", "--model", pipeline, "--text", "The dogs", code=2).stderr
+def test_a_pipeline_shows_layers_that_it_has_and_needs_something_to_compare_with(run, pipeline, tmp_path):
+    assert "'amr'" in run("trace", "--model", pipeline, "--text", "The dogs", "--layer", "amr", code=2).stderr
     (tmp_path / "bare.ptb").write_text("(S (NN dogs))\n")
     assert "nothing to compare with" in run("evaluate", pipeline, tmp_path / "bare.ptb", code=2).stderr
 

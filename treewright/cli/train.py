@@ -26,7 +26,7 @@ from treewright.cli.console import Bar, patience_while_compiling, print_json, si
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.output import check_out
-from treewright.cli.preparing import Parser, Tagger, filled_columns
+from treewright.cli.preparing import Parser, Tagger
 from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
@@ -211,6 +211,8 @@ def train(
             estimator.lemmas_ = {**(pipeline.lemmas or {}), **estimator.lemmas_}
         estimator.card_ |= task.origin(settings.params)
         if "tagger" in task.made_from:
+            from treewright.corpora.columns import filled_columns
+
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
