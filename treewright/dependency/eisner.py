@@ -273,7 +273,11 @@ class EisnerParser(DependencyEstimator):
         self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        settings = {"labels": self.labels_, "root_labels": self._label_counts.root, "first_word_label": self._label_counts.word}
+        settings = {
+            "labels": self.labels_,
+            "root_labels": self._label_counts.root,
+            "first_word_label": self._label_counts.word,
+        }
         return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
