@@ -141,10 +141,15 @@ def settings_can_be_read_and_changed(subject: Subject) -> None:
 
 
 def settings_take_effect_at_the_next_fit(subject: Subject) -> None:
-    """``set_params`` does not change what a fitted estimator predicts and saves; the next ``fit`` takes it."""
+    """``set_params`` of what is about learning does not change what a fitted estimator predicts and saves."""
     fitted = copy.copy(subject.fitted)
+    at_once = {setting.name for setting in type(fitted).settings if setting.annotates}
     for name, value in fitted.get_params().items():
         other = object()  # no setting takes it
+        if name in at_once:
+            with _raises(ConfigError, f"set_params accepts any {name}", naming=name):
+                fitted.set_params(**{name: other})
+            continue
         fitted.set_params(**{name: other})
         _expect(fitted.get_params()[name] is other, f"set_params does not change {name}")
         _expect(clone(fitted).get_params()[name] is not value, f"a clone has the old {name}")
