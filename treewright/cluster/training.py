@@ -90,7 +90,7 @@ class DaskShards:
         from distributed import KilledWorker
 
         self.client.wait_for_workers(1, timeout=60)
-        workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        workers = sorted(self.client.nthreads())
         given = None if shared is None else self.client.scatter([shared], broadcast=True, hash=False)[0]
         futures = {
             k: self.client.submit(
