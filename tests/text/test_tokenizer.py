@@ -113,3 +113,8 @@ def test_what_is_no_text_is_refused(fitted):
 def test_words_with_spaces_never_have_line_ends_in_them(spaced):
     assert [s.forms for s in spaced.tokenize("10 000kg")] == [("10 000", "kg")]
     assert "10\n000" not in [form for s in spaced.tokenize("10\n000kg") for form in s.forms]
+
+
+@given(st.lists(TEXT, max_size=5), st.booleans())
+def test_texts_together_are_tokenized_as_one_by_one(fitted, texts, lines):
+    assert fitted.tokenize_all(texts, lines=lines) == [fitted.tokenize(text, lines=lines) for text in texts]

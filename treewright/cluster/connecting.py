@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,9 +13,18 @@ from typing import Any
 from treewright.errors import ConfigError, TreewrightError
 from treewright.experiments.jobs import code_version
 
-__all__ = ["ClusterError", "check_workers", "cluster_name", "connect", "lost_scheduler"]
+__all__ = ["LOST", "ClusterError", "check_workers", "cluster_name", "connect", "lost_scheduler"]
 
 _TIMEOUT = "10s"
+
+LOST: tuple[type[BaseException], ...] = (
+    OSError,
+    TimeoutError,
+    RuntimeError,
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+)
+"""What calls raise when the scheduler, or a worker that they need, is gone."""
 
 
 class ClusterError(TreewrightError):
@@ -62,7 +73,7 @@ def connect(cluster: str | Any) -> Iterator[Any]:
             if kind == "local":
                 address = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=None
+                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=":0"
                     )
                 )
             elif kind == "object":
@@ -110,8 +121,8 @@ def check_workers(client: Any) -> None:
     if others:
         told = "; ".join(f"{address} has {version}" for address, version in sorted(others.items()))
         raise ClusterError(
-            f"all workers need Treewright {own}, the version of this process, and have it not: {told}; install the same "
-            "version on all machines, and start the workers again"
+            f"all workers need Treewright {own}, the version of this process, and some have not: {told}; install the "
+            "same version on all machines, and start the workers again"
         )
 
 
@@ -123,6 +134,6 @@ def worker_version() -> str:
 def lost_scheduler(error: BaseException) -> ClusterError:
     """Return the error that says what to do when the scheduler is gone."""
     return ClusterError(
-        f"the scheduler is gone ({type(error).__name__}); all results that arrived are kept: start the cluster again, and "
-        "run the same command to go on"
+        f"the scheduler is gone ({type(error).__name__}); all results that arrived are kept: start the cluster again, "
+        "and run the same command to go on"
     )

@@ -69,7 +69,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
-    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
+    * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that make up the score;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -110,10 +110,11 @@ class Estimator(Generic[ScoresT]):
         return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor. They take effect at the next ``fit``.
+        """Change arguments of the constructor.
 
-        What was learned goes with the settings that it was learned with: until then, a fitted estimator annotates and
-        is saved as before, and its attributes are as they were.
+        What was learned goes with the settings that it was learned with: of a fitted estimator they take effect at the
+        next ``fit``. Until then it annotates and is saved as before, and its attributes are as they were. Only a
+        setting that is about annotating, such as ``beam``, takes effect at once.
         """
         known = self._param_names()
         for name, value in params.items():
@@ -121,10 +122,14 @@ class Estimator(Generic[ScoresT]):
                 raise ConfigError(
                     f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
                 )
-        if hasattr(self, "card_"):
-            self._next_params = {**self.__dict__.get("_next_params", {}), **params}
-        else:
+        if not hasattr(self, "card_"):
             self.__dict__.update(params)
+            return self
+        of_annotating = {each.name: each for each in self.settings if each.annotates}
+        for name in params.keys() & of_annotating.keys():
+            setattr(self, name, of_annotating[name].check(params[name]))
+        later = {name: value for name, value in params.items() if name not in of_annotating}
+        self._next_params = {**self.__dict__.get("_next_params", {}), **later}
         return self
 
     def _params(self) -> dict[str, Any]:
@@ -369,7 +374,7 @@ class Estimator(Generic[ScoresT]):
         self._check_fitted()
         gold = self._gold(corpus)
         predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
-        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
+        return self._score(gold, predicted, **options), self._count_by_sentence(gold, predicted, **options)
 
     def compare(
         self,
@@ -414,8 +419,10 @@ class Estimator(Generic[ScoresT]):
     ) -> Comparison:
         raise NotImplementedError
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
-        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(
+            f"{type(self).__name__} does not count sentence by sentence: it has no method _count_by_sentence"
+        )
 
     # ---- the model file
 

@@ -124,7 +124,9 @@ class Pipeline:
         """Analyse a text, or sentences that are divided into words already."""
         if isinstance(text, str):
             return Document(list(self.stream([text], jobs=jobs)), text)
-        return Document(self.annotate(list(text), jobs=jobs))
+        if not isinstance(text, Iterable):
+            raise ConfigError(f"what is analysed is a text or a list of sentences, and not {text!r}")
+        return Document(self.annotate(text, jobs=jobs))
 
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the analysed sentences of a text that comes in pieces, such as the lines of a file with their ends.

@@ -147,7 +147,7 @@ class CandidateEstimator(Estimator[ColumnScores]):
     ) -> Comparison:
         return compare_columns(gold, a, b, self.columns_, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_columns(gold, predicted, self.columns_)
 
 
