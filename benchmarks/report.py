@@ -13,6 +13,7 @@ from benchmarks.common import COLUMNS, RESULTS, ROOT, say
 from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
+from benchmarks.rawtext import report as rawtext
 from benchmarks.smatch import report as smatch
 
 
@@ -625,6 +626,7 @@ def main() -> None:
         "",
     ]
     parts = {
+        "rawtext": rawtext,
         "tagging": tagging,
         "learners": learners,
         "dependency": dependency,

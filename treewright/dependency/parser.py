@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import Columns, filled_columns
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
@@ -24,6 +25,7 @@ from treewright.dependency.treebank import (
     framed,
     gold_arcs,
     las_against,
+    named_arcs,
     named_trees,
     offsets,
     read_treebank,
@@ -99,7 +101,7 @@ SYSTEM = Setting("system", _Systems(system_names), "The transition system: how t
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
-    "What is looked at: rich, basic, or templates such as 's0.w; s0.t b0.t'",
+    "What is looked at: rich, full, basic, or templates such as 's0.w; s0.t b0.t'",
 )
 MODE = Setting(
     "mode",
@@ -126,8 +128,9 @@ class DependencyParser(DependencyEstimator):
             (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
-        features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
-            or lists for ``moves`` and ``labels``; see :mod:`treewright.dependency.templates`.
+        features: ``rich``, ``full`` (more of it), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
+            ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
+            :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
         oracle: ``dynamic``, which knows what every action costs in every state, or ``static``.
         beam: how many hypotheses to keep while parsing; 1 is greedy.
@@ -204,6 +207,7 @@ class DependencyParser(DependencyEstimator):
         sentences = read_treebank(corpus)
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
+        columns = filled_columns(sentences)
         self._learn_words(sentences)
         self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
@@ -218,6 +222,7 @@ class DependencyParser(DependencyEstimator):
             trained = train(learner, packed, **self._training_settings(), evaluate=evaluate, **running)
             policy, self.history_ = trained.policy, trained.history
         self._finish(policy, self.history_, corpora)
+        self.card_["columns"] = columns
 
     def _training_settings(self) -> dict[str, Any]:
         return {"bits": self._bits, "beam": self.beam, "seed": self.seed}
@@ -280,6 +285,12 @@ class DependencyParser(DependencyEstimator):
             judge = Judge(lambda θ: evaluate(policy(θ)), evaluate.by)
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
+
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        packed = self._pack_words(zip(*(columns[name] for name in Token._fields[:5]), strict=True), columns.lengths)
+        decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+        columns["head"], columns["deprel"] = named_arcs(*_trees(decoded), self.labels_)
+        return columns
 
     def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
@@ -374,9 +385,18 @@ class DependencyParser(DependencyEstimator):
         labels: npt.NDArray[np.int32] | None = None,
     ) -> Packed:
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
-        at = offsets(tokens)
-        lengths = np.diff(at).astype(np.int32)
-        rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
+        return self._pack_words(chain.from_iterable(tokens), list(map(len, tokens)), heads, labels)
+
+    def _pack_words(
+        self,
+        words: Iterable[Sequence[Any]],
+        lengths: Sequence[int],
+        heads: npt.NDArray[np.int32] | None = None,
+        labels: npt.NDArray[np.int32] | None = None,
+    ) -> Packed:
+        """The words of sentences of some lengths, each by its first five columns, with gold trees if they are known."""
+        at = np.cumsum([0, *lengths], dtype=np.int64)
+        rows, table = word_rows(words, self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -392,7 +412,7 @@ class DependencyParser(DependencyEstimator):
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
             flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
-        return self._task().packed(lengths, flat)
+        return self._task().packed(np.array(lengths, np.int32), flat)
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""
