@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
 from treewright.dependency.task import DependencyParsing, parsing_task
-from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.templates import FEATURE_SETS, WORD_ATTRIBUTES, Templates
 from treewright.dependency.trace import trace_transitions
 from treewright.dependency.treebank import (
     Arcs,
@@ -31,6 +32,16 @@ from treewright.dependency.treebank import (
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
+from treewright.estimators.encoded import (
+    COLUMNS,
+    DEVICE,
+    MAX_VECTORS,
+    POLICY,
+    TAG_LOSS,
+    TEACHER,
+    VECTORS,
+    EncodedSettings,
+)
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
     from treewright.learners import Learner, Pass
     from treewright.learners.checkpoints import Judge
     from treewright.learners.rl import PolicyGradient
+    from treewright.policies.encoders import Architecture, EncodedPolicy, Teaching
 
 __all__ = ["DependencyParser"]
 
@@ -57,6 +69,13 @@ UPDATES: dict[str, dict[str, Any]] = {
 }
 EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
 
+#: the same for policies with an encoder, by the data that a learner learns from
+ENCODED: dict[str, dict[str, Any]] = {
+    "online": {"passes": 40},
+    "first": {"passes": 40},
+    "all": {"passes": 10, "epochs": 4},
+    "current": {"passes": 5, "epochs": 8},
+}
 #: the same for learners by reinforcement: a step's reward is about 1 / (number of transitions)
 REINFORCED: dict[str, dict[str, Any]] = {
     "policy-gradient": {"passes": 10, "step_size": 1.0, "baseline": True},
@@ -113,7 +132,7 @@ LABEL_WEIGHT = Setting(
 )
 
 
-class DependencyParser(DependencyEstimator):
+class DependencyParser(EncodedSettings, DependencyEstimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
@@ -131,6 +150,13 @@ class DependencyParser(DependencyEstimator):
         bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 20 (fast).
         min_count: words rarer than this in training look like new words.
         label_weight: what a wrong label costs where the head is right; a wrong head costs 1.
+        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
+            an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words and not at ``features``.
+        vectors: for encoders: a file of fixed word vectors, of which the first ``max_vectors`` are kept.
+        columns: for encoders: the columns that are read besides words.
+        teacher: for encoders: a trained model to learn from besides the oracle.
+        tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict.
+        device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -152,6 +178,13 @@ class DependencyParser(DependencyEstimator):
         replace(BITS, none=f"{MODE_BITS['accurate']}, or {MODE_BITS['fast']} in the mode fast"),
         MIN_COUNT,
         LABEL_WEIGHT,
+        POLICY,
+        VECTORS,
+        MAX_VECTORS,
+        COLUMNS,
+        TEACHER,
+        TAG_LOSS,
+        DEVICE,
         SEED,
     )
 
@@ -167,6 +200,13 @@ class DependencyParser(DependencyEstimator):
         bits: int | None = None,
         min_count: int = 2,
         label_weight: float = 1.0,
+        policy: str | Architecture | dict[str, Any] = "linear",
+        vectors: str | os.PathLike[str] | None = None,
+        max_vectors: int = 100_000,
+        columns: str | Sequence[str] = ("upos", "xpos"),
+        teacher: str | os.PathLike[str] | None = None,
+        tag_loss: float = 0.0,
+        device: str = "auto",
         seed: int = 0,
     ) -> None:
         self.system = system
@@ -178,12 +218,19 @@ class DependencyParser(DependencyEstimator):
         self.bits = bits
         self.min_count = min_count
         self.label_weight = label_weight
+        self.policy = policy
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.columns = columns
+        self.teacher = teacher
+        self.tag_loss = tag_loss
+        self.device = device
         self.seed = seed
 
     root_labels_: list[int]
     word_labels_: list[int]
     templates_: Templates
-    policy_: LinearPolicy
+    policy_: LinearPolicy | EncodedPolicy
     _system: TransitionSystem
 
     @classmethod
@@ -204,6 +251,7 @@ class DependencyParser(DependencyEstimator):
         self._learn_words(sentences)
         self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
+        untrained = self._untrained(self._teaching(sentences)) if self._is_encoded else None
         evaluate = None
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
@@ -215,6 +263,7 @@ class DependencyParser(DependencyEstimator):
             trained = train(
                 learner,
                 packed,
+                policy=untrained,
                 bits=self._bits,
                 beam=self.beam,
                 seed=self.seed,
@@ -222,8 +271,27 @@ class DependencyParser(DependencyEstimator):
                 **running,
             )
             policy, self.history_ = trained.policy, trained.history
-        self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
+        self.policy_ = policy.rounded() if self._is_encoded else policy.compressed(MOST_WEIGHTS[self.mode])
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:
+        """The teacher, with the words of the corpus as it reads them."""
+        if self.teacher is None:
+            return None
+        from treewright.policies.encoders import Teaching
+
+        teacher = type(self).load(self.teacher)
+        same = ("labels_", "root_labels_", "word_labels_")
+        if not teacher._is_encoded:
+            raise ConfigError("must be a model with an encoder; this one is linear", setting="teacher")
+        if find_system(teacher.system) is not self._system or teacher.mode != self.mode:
+            raise ConfigError(
+                f"must have the same system and mode; this one has {teacher.system!r} and {teacher.mode!r}",
+                setting="teacher",
+            )
+        if any(getattr(teacher, name) != getattr(self, name) for name in same):
+            raise ConfigError("must know the same relations: train it on the same corpus", setting="teacher")
+        return Teaching(teacher.policy_, teacher.inputs_.read([sentence.tokens for sentence in sentences]))
 
     def _warn_of_path(self, learner: Learner) -> None:
         """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
@@ -292,6 +360,8 @@ class DependencyParser(DependencyEstimator):
             return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
             return {}
+        if self._is_encoded:
+            return {**ENCODED[make_learner(learner["name"], Imitation).data]}
         own = make_learner(learner["name"], Imitation).update != Imitation().update  # lols regresses costs
         update = {} if own else {"update": UPDATES[self.mode]}
         return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
@@ -311,6 +381,8 @@ class DependencyParser(DependencyEstimator):
         """The vocabulary, the templates, and the transition system that a name means."""
         self._system = find_system(self.system)
         self.vocabulary_ = words_of(sentences, self.min_count)
+        if self._is_encoded:
+            self._learn_inputs([sentence.tokens for sentence in sentences])
         self.templates_ = _make_templates(self.features, self.mode)
 
     def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
@@ -347,7 +419,10 @@ class DependencyParser(DependencyEstimator):
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
         at = offsets(tokens)
         lengths = np.diff(at).astype(np.int32)
-        rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
+        if self._is_encoded and heads is None:  # nobody looks at features
+            rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
+        else:
+            rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -363,7 +438,10 @@ class DependencyParser(DependencyEstimator):
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
             flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
-        return self._task().packed(lengths, flat)
+        packed = self._task().packed(lengths, flat)
+        if self.inputs_ is None:
+            return packed
+        return packed.with_words(self.inputs_.read(tokens, targets=heads is not None))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""
@@ -381,6 +459,9 @@ class DependencyParser(DependencyEstimator):
             "moves": list(self.templates_.moves),
             "label_templates": list(self.templates_.labels),
         }
+        if self._is_encoded:
+            about, arrays = self._policy_arrays(self.policy_)
+            return {**settings, **about}, arrays
         return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -395,7 +476,7 @@ class DependencyParser(DependencyEstimator):
                 f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
             ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
-        self.policy_ = LinearPolicy.from_arrays(arrays)
+        self.policy_ = self._restored_policy(arrays) if self._is_encoded else LinearPolicy.from_arrays(arrays)
 
 
 def _make_templates(features: Features, mode: str) -> Templates:

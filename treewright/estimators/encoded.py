@@ -1,0 +1,143 @@
+"""Policies by name: the settings of estimators that choose between linear policies and those with an encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treewright.corpora import Token
+from treewright.errors import ConfigError
+from treewright.settings import Choice, Like, Real, Setting, Whole, File, one_of
+
+__all__ = [
+    "COLUMNS",
+    "DEVICE",
+    "MAX_VECTORS",
+    "POLICY",
+    "TAG_LOSS",
+    "TEACHER",
+    "VECTORS",
+    "EncodedSettings",
+]
+
+_SIZES = {
+    "linear": "hashed features",
+    "small": "a small encoder",
+    "medium": "a larger one",
+    "large": "the best and slowest",
+}
+_READABLE = ("lemma", "upos", "xpos", "feats")
+
+
+class _Policies(Choice):
+    """The names of policies, and architectures of encoders."""
+
+    def normal(self, value: Any) -> Any:
+        """Return the name, or the architecture."""
+        from treewright.policies.encoders.architecture import Architecture
+
+        if isinstance(value, Mapping):
+            return Architecture.from_plain(value)
+        return value if isinstance(value, Architecture) else super().normal(value)
+
+    def plain(self, value: Any) -> Any:
+        """Return the name, or the architecture as plain values."""
+        return value if isinstance(value, str) else value.to_plain()
+
+
+def _checked_columns(value: Any) -> tuple[str, ...]:
+    names = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)):
+        raise ValueError
+    for name in names:
+        if name not in _READABLE:
+            raise ConfigError(one_of(name, _READABLE))
+    return tuple(dict.fromkeys(names))
+
+
+POLICY = Setting("policy", _Policies(_SIZES), "What scores actions; encoders are trained with PyTorch")
+VECTORS = Setting(
+    "vectors",
+    File(),
+    "Encoders: fixed word vectors, a text file in the format of word2vec, GloVe or fastText",
+    none="none",
+    metavar="FILE",
+)
+MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: how many vectors are kept, the first ones of the file")
+COLUMNS = Setting(
+    "columns",
+    Like(_checked_columns, f"names of columns: {', '.join(_READABLE)}", list),
+    "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none",
+)
+TEACHER = Setting(
+    "teacher", File(), "Encoders: a model to learn from besides the oracle (distillation)", none="none", metavar="FILE"
+)
+TAG_LOSS = Setting("tag_loss", Real(0), "Encoders: the weight of the loss of UPOS and XPOS, predicted by the first layer")
+DEVICE = Setting(
+    "device",
+    Choice({"auto": "a GPU where there is one", "cpu": "", "cuda": "a GPU"}),
+    "Encoders: what trains them",
+)
+
+
+class EncodedSettings:
+    """What estimators with a choice of policies share."""
+
+    policy: Any
+    vectors: Any
+    max_vectors: int
+    columns: Any
+    teacher: Any
+    tag_loss: float
+    device: str
+    min_count: int
+    seed: int
+
+    inputs_: Any = None
+    """The vocabularies of the encoder; None for linear policies."""
+
+    @property
+    def _is_encoded(self) -> bool:
+        return bool(self.policy != "linear")
+
+    def _learn_inputs(self, tokens: Sequence[Sequence[Token]]) -> None:
+        """Learn the vocabularies of an encoder, and read its fixed vectors."""
+        from treewright.policies.encoders import Inputs, read_vectors
+        from treewright.policies.encoders.torch_import import find_device
+
+        find_device(self.device)  # before anything that takes time
+        place = Token._fields.index
+        vectors = None if self.vectors is None else read_vectors(self.vectors, self.max_vectors)
+        self.inputs_ = Inputs.learn(
+            tokens,
+            columns={name: place(name) for name in _checked_columns(self.columns)},
+            targets={name: place(name) for name in ("upos", "xpos")} if self.tag_loss else {},
+            min_count=self.min_count,
+            vectors=vectors,
+        )
+
+    def _untrained(self, teaching: Any = None) -> Any:
+        """The policy with an encoder that is to be trained."""
+        from treewright.policies.encoders import UntrainedEncoder, find_architecture
+
+        return UntrainedEncoder(
+            find_architecture(POLICY.check(self.policy)),
+            self.inputs_,
+            seed=self.seed,
+            target_weight=self.tag_loss,
+            device=self.device,
+            teacher=teaching,
+        )
+
+    def _policy_arrays(self, policy: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a model file says of an encoded policy, and its arrays."""
+        about = {"encoder": policy.architecture.to_plain(), "parameters": policy.n_parameters}
+        return about, policy.stored()
+
+    def _restored_policy(self, arrays: Mapping[str, Any]) -> Any:
+        """The encoded policy of a model file."""
+        from treewright.policies.encoders import EncodedPolicy
+
+        policy = EncodedPolicy.from_arrays(arrays)
+        self.inputs_ = policy.inputs
+        return policy

@@ -1,0 +1,84 @@
+"""How an encoded policy scores actions: W·relu(Σₖ Pₖ[positionₖ]).
+
+P is a table that the encoder makes once for a sentence: what each word adds to the hidden units at each of the task's
+positions. So a state costs one row of the table for each position, and one product over the units that are above zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treewright.search.policy import Scoring, Scratch, Sizes
+from treewright.search.records import record
+from treewright.search.task import Task
+
+__all__ = ["Encoded", "EncodedScoring"]
+
+#: What the functions read: ``table[m, r, k]`` is what row r adds at position k to the hidden units of member m, and
+#: ``missing[m, k]`` what a missing word adds; ``start[i]`` is the first row of sentence i; ``weights`` and ``bias`` of
+#: each member map hidden units to actions.
+Encoded = record(("table", "missing", "start", "weights", "bias"))
+
+
+class EncodedScoring(Scoring):
+    """Encoded policies. What is observed is the number of the sentence and the task's positions."""
+
+    def __init__(self, hidden: int) -> None:
+        self.hidden = hidden
+
+    @staticmethod
+    def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
+        """Write the number of the sentence and the positions; return how many numbers these are."""
+        scratch.observed[0] = i
+        count = task.positions(x, state, scratch.one)
+        for k in range(count):
+            scratch.observed[1 + k] = scratch.one[k]
+        return 1 + count
+
+    @staticmethod
+    def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+        """Write the scores of the ``n`` actions."""
+        table, missing, weights = arrays.table[member], arrays.missing[member], arrays.weights[member]
+        bias = arrays.bias[member]
+        units, width = weights.shape
+        hidden, out = scratch.sums[:units], scratch.sums[units:]
+        first = arrays.start[scratch.observed[0]]
+        for j in range(units):
+            hidden[j] = np.float32(0.0)
+        for k in range(size - 1):
+            position = scratch.observed[1 + k]
+            row = table[first + position, k] if position >= 0 else missing[k]
+            for j in range(units):
+                hidden[j] += row[j]
+        for a in range(width):
+            out[a] = bias[a]
+        # the units above zero, four at a time
+        waiting, u0, u1, u2 = 0, 0, 0, 0
+        for j in range(units):
+            if hidden[j] > np.float32(0.0):
+                if waiting == 0:
+                    u0, waiting = j, 1
+                elif waiting == 1:
+                    u1, waiting = j, 2
+                elif waiting == 2:
+                    u2, waiting = j, 3
+                else:
+                    h0, h1, h2, h3 = hidden[u0], hidden[u1], hidden[u2], hidden[j]
+                    w0, w1, w2, w3 = weights[u0], weights[u1], weights[u2], weights[j]
+                    for a in range(width):
+                        out[a] += (h0 * w0[a] + h1 * w1[a]) + (h2 * w2[a] + h3 * w3[a])
+                    waiting = 0
+        for k in range(waiting):
+            unit = u0 if k == 0 else u1 if k == 1 else u2
+            factor, w = hidden[unit], weights[unit]
+            for a in range(width):
+                out[a] += factor * w[a]
+        for k in range(n):
+            scratch.scores[k] = out[scratch.actions[k]]
+
+    def sizes(self, task: Task) -> Sizes:
+        """The sentence and its positions; the hidden units and the scores of all actions."""
+        most = int(task.max_positions)
+        return Sizes(observed=1 + most, sums=self.hidden + int(task.n_actions), one=most)
