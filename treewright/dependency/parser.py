@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from treewright.learners import Learner, Pass
     from treewright.learners.checkpoints import Judge
     from treewright.learners.rl import PolicyGradient
-    from treewright.policies.encoders import Architecture, EncodedPolicy, Teaching
+    from treewright.policies.encoders import Architecture, Teaching
 
 __all__ = ["DependencyParser"]
 
@@ -69,13 +69,6 @@ UPDATES: dict[str, dict[str, Any]] = {
 }
 EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
 
-#: the same for policies with an encoder, by the data that a learner learns from
-ENCODED: dict[str, dict[str, Any]] = {
-    "online": {"passes": 40},
-    "first": {"passes": 40},
-    "all": {"passes": 10, "epochs": 4},
-    "current": {"passes": 5, "epochs": 8},
-}
 #: the same for learners by reinforcement: a step's reward is about 1 / (number of transitions)
 REINFORCED: dict[str, dict[str, Any]] = {
     "policy-gradient": {"passes": 10, "step_size": 1.0, "baseline": True},
@@ -230,7 +223,8 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     root_labels_: list[int]
     word_labels_: list[int]
     templates_: Templates
-    policy_: LinearPolicy | EncodedPolicy
+    policy_: Any
+    """A :class:`~treewright.policies.LinearPolicy`, or one with an encoder."""
     _system: TransitionSystem
 
     @classmethod
@@ -239,6 +233,13 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         from treewright.learners import Imitation, PolicyGradient, Structured
 
         return (Imitation, Structured, PolicyGradient)
+
+    def _check_together(self) -> None:
+        from treewright.learners import PolicyGradient
+
+        self._check_policy()
+        if self._is_encoded and isinstance(self._make_learner(), PolicyGradient):
+            raise ConfigError("must be 'linear' for learners by reinforcement", setting="policy", value=self.policy)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         from treewright.learners import PolicyGradient, train
@@ -258,6 +259,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             evaluate = Judge(self._las_on(dev_sentences, running["jobs"]), corpora["dev"])
         del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
         if isinstance(learner, PolicyGradient):
+            policy: Any
             policy, self.history_ = self._reinforced(learner, packed, evaluate, running)
         else:
             trained = train(
@@ -271,7 +273,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
                 **running,
             )
             policy, self.history_ = trained.policy, trained.history
-        self.policy_ = policy.rounded() if self._is_encoded else policy.compressed(MOST_WEIGHTS[self.mode])
+        self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:
@@ -291,7 +293,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             )
         if any(getattr(teacher, name) != getattr(self, name) for name in same):
             raise ConfigError("must know the same relations: train it on the same corpus", setting="teacher")
-        return Teaching(teacher.policy_, teacher.inputs_.read([sentence.tokens for sentence in sentences]))
+        words = teacher.inputs_.read([sentence.tokens for sentence in sentences])
+        policy: Any = teacher.policy_
+        return Teaching(policy, words)
 
     def _warn_of_path(self, learner: Learner) -> None:
         """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
@@ -356,12 +360,12 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         from treewright.learners import Imitation, learner_rows, make_learner
 
+        if self._is_encoded:
+            return self._usual_for_encoders(learner)
         if learner["name"] in REINFORCED:
             return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
             return {}
-        if self._is_encoded:
-            return {**ENCODED[make_learner(learner["name"], Imitation).data]}
         own = make_learner(learner["name"], Imitation).update != Imitation().update  # lols regresses costs
         update = {} if own else {"update": UPDATES[self.mode]}
         return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}

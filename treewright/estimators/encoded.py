@@ -7,7 +7,7 @@ from typing import Any
 
 from treewright.corpora import Token
 from treewright.errors import ConfigError
-from treewright.settings import Choice, Like, Real, Setting, Whole, File, one_of
+from treewright.settings import Choice, File, Like, Real, Setting, Whole, one_of
 
 __all__ = [
     "COLUMNS",
@@ -25,6 +25,13 @@ _SIZES = {
     "small": "a small encoder",
     "medium": "a larger one",
     "large": "the best and slowest",
+}
+#: what learners are given where they say nothing of it, by the data that they learn from
+_USUAL: dict[str, dict[str, Any]] = {
+    "online": {"passes": 40},
+    "first": {"passes": 40},
+    "all": {"passes": 10, "epochs": 4},
+    "current": {"passes": 5, "epochs": 8},
 }
 _READABLE = ("lemma", "upos", "xpos", "feats")
 
@@ -72,7 +79,9 @@ COLUMNS = Setting(
 TEACHER = Setting(
     "teacher", File(), "Encoders: a model to learn from besides the oracle (distillation)", none="none", metavar="FILE"
 )
-TAG_LOSS = Setting("tag_loss", Real(0), "Encoders: the weight of the loss of UPOS and XPOS, predicted by the first layer")
+TAG_LOSS = Setting(
+    "tag_loss", Real(0), "Encoders: the weight of the loss of UPOS and XPOS, predicted by the first layer"
+)
 DEVICE = Setting(
     "device",
     Choice({"auto": "a GPU where there is one", "cpu": "", "cuda": "a GPU"}),
@@ -81,14 +90,14 @@ DEVICE = Setting(
 
 
 class EncodedSettings:
-    """What estimators with a choice of policies share."""
+    """What estimators with a choice of policies share. Those that do not have all the settings have the defaults."""
 
     policy: Any
     vectors: Any
     max_vectors: int
-    columns: Any
-    teacher: Any
-    tag_loss: float
+    columns: Any = ()
+    teacher: Any = None
+    tag_loss: float = 0.0
     device: str
     min_count: int
     seed: int
@@ -100,7 +109,24 @@ class EncodedSettings:
     def _is_encoded(self) -> bool:
         return bool(self.policy != "linear")
 
-    def _learn_inputs(self, tokens: Sequence[Sequence[Token]]) -> None:
+    def _check_policy(self) -> None:
+        """Raise :class:`~treewright.errors.ConfigError` for settings of encoders where there is none."""
+        if self._is_encoded:
+            return
+        for name in ("vectors", "teacher", "tag_loss"):
+            if getattr(self, name):
+                problem = "is a setting of policies with an encoder: choose policy small, medium or large"
+                raise ConfigError(problem, setting=name, value=getattr(self, name))
+
+    def _usual_for_encoders(self, learner: Mapping[str, Any]) -> dict[str, Any]:
+        """Further settings for a learner by name: passes and epochs that an encoder needs."""
+        from treewright.learners import Imitation, learner_rows, make_learner
+
+        if learner["name"] not in learner_rows(Imitation):
+            return {}
+        return _USUAL[make_learner(learner["name"], Imitation).data]
+
+    def _learn_inputs(self, tokens: Sequence[Sequence[Any]]) -> None:
         """Learn the vocabularies of an encoder, and read its fixed vectors."""
         from treewright.policies.encoders import Inputs, read_vectors
         from treewright.policies.encoders.torch_import import find_device

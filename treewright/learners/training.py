@@ -306,7 +306,8 @@ class _Imitating(_Training):
                 space, log = new_space(scorer, task, cells), new_log(1024 if online is None else 1)
                 shard = Shard(start + first, start + last, control, slot)
                 log = run(task, self.sentences, order, shard, scorer, choices, rolling, online, space, log, outcome)
-                return log.written(task.structured)
+                examples: Examples = log.written(task.structured)
+                return examples
 
             progress = None if tell is None else lambda count: tell(start + count)
             jobs = self.jobs if online is None else 1

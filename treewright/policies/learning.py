@@ -80,6 +80,7 @@ class Trainer(Protocol):
 
     def plan(self, epochs: int) -> None:
         """Take note of how many epochs of learning there will be, for step sizes that fall; here: ignored."""
+        return None
 
     def acting(self) -> Policy:
         """The policy that visits states while an online learner learns."""

@@ -32,9 +32,7 @@ class Shape(NamedTuple):
     constant: float = 0.0
 
 
-def parameter_shapes(
-    architecture: Architecture, inputs: Inputs, n_positions: int, n_actions: int
-) -> dict[str, Shape]:
+def parameter_shapes(architecture: Architecture, inputs: Inputs, n_positions: int, n_actions: int) -> dict[str, Shape]:
     """The parameters by name: of the words, of the encoder, and of the layer that scores actions."""
     a = architecture
     shapes = {"word": Shape((inputs.n_words, a.word), 1.0 / math.sqrt(a.word), normal=True)}

@@ -89,8 +89,8 @@ class EncodedPolicy(LearnablePolicy):
             raise ConfigError("training goes on from a single encoded policy")
         return UntrainedEncoder(self.architecture, self.inputs, start=self.members[0]).trainer(packed, update)
 
-    def rounded(self) -> EncodedPolicy:
-        """The same policy with parameters that 16 bits can store."""
+    def compressed(self, most: int | None = None) -> EncodedPolicy:
+        """The same policy with parameters that 16 bits can store; ``most`` is of linear policies, and is not used."""
 
         def narrow(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
             return array.astype(np.float16).astype(np.float32)

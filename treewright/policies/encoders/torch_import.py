@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 from treewright.errors import ConfigError
 
 __all__ = ["checked_torch", "find_device"]
 
 
-def checked_torch() -> ModuleType:
+def checked_torch() -> Any:
     """Import PyTorch, or say how to install it."""
     try:
         import torch

@@ -18,6 +18,7 @@ import torch
 from torch.nn import functional
 
 from treewright.errors import ConfigError
+from treewright.policies.encoders.batches import chosen, grouped, in_parts
 from treewright.policies.encoders.network import CorpusOnDevice, Encoding, dropped, encode
 from treewright.policies.encoders.parameters import initial_parameters, parameter_shapes
 from treewright.policies.encoders.policy import EncodedPolicy, UntrainedEncoder, words_of
@@ -35,6 +36,7 @@ Tensors = dict[str, torch.Tensor]
 
 _AVERAGE = 0.995
 _BETAS, _DECAY, _EPSILON = (0.9, 0.95), 1e-5, 1e-8
+_STEPS, _FEWEST = 50, 50  # small corpora: this number of steps in an epoch, but of no fewer words
 _WARM_UP = 200  # steps, or a twentieth of all if that is less
 _LONGEST_GRADIENT = 5.0
 _MOST_STATES = 24_000  # in a step
@@ -57,16 +59,14 @@ class EncoderTrainer(Trainer):
         task, self.architecture = packed.task, untrained.architecture
         shapes = parameter_shapes(self.architecture, untrained.inputs, task.max_positions, task.n_actions)
         first = initial_parameters(shapes, untrained.seed) if untrained.start is None else untrained.start
-        self.parameters = {
-            name: torch.tensor(first[name], device=self.device, requires_grad=True) for name in shapes
-        }
+        self.parameters = {name: torch.tensor(first[name], device=self.device, requires_grad=True) for name in shapes}
         self.average = {name: value.detach().clone() for name, value in self.parameters.items()}
         self.optimiser = self._new_optimiser()
         self.corpora: dict[int, CorpusOnDevice] = {}
         self.corpus = self._on_device(packed)
         self.random = torch.Generator(device=self.device)
         self.epochs, self.steps, self.seen = 10, 0, 0
-        self.batch_words = untrained.batch
+        self.batch_words = min(untrained.batch, max(_FEWEST, int(packed.lengths.sum()) // _STEPS))
         self.visited: tuple[Longs, Encoding] | None = None
         self.teacher: tuple[Tensors, CorpusOnDevice] | None = None
         if untrained.teacher is not None:
@@ -193,13 +193,13 @@ class EncoderTrainer(Trainer):
         self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32], *, credit: bool = False
     ) -> float:
         """One step along the gradient; return the cost of what was preferred."""
-        chosen = examples if len(which) == examples.size else _chosen(examples, which)
-        size = int(chosen.observed_at[1])
-        observed = chosen.observed.reshape(-1, size)
+        part = examples if len(which) == examples.size else chosen(examples, which)
+        size = int(part.observed_at[1])
+        observed = part.observed.reshape(-1, size)
         sentences = np.unique(observed[:, 0]).astype(np.int64)
         encoding = self._encoding(sentences)
         states = self._states(self.parameters, encoding, sentences, observed, self.random)
-        costs = _costs(chosen, self.packed.task.n_actions, self.device)
+        costs = _costs(part, self.packed.task.n_actions, self.device)
         if credit:
             loss = (states * torch.where(costs.admissible, costs.costs, 0.0)).sum() / max(len(observed), 1)
         else:
@@ -276,15 +276,15 @@ class EncoderTrainer(Trainer):
                 loss = loss + self.untrained.target_weight * functional.cross_entropy(guessed[is_word], values[is_word])
         return loss
 
-    @torch.no_grad()
     def _opinion(self, observed: npt.NDArray[np.int32]) -> torch.Tensor:
         """The scores that the teacher gives."""
         assert self.teacher is not None
         assert self.untrained.teacher is not None
         p, corpus = self.teacher
         policy = self.untrained.teacher.policy
-        encoding = encode(policy.architecture, p, corpus, self._order)
-        return self._states(p, encoding, self._order, observed, None)
+        with torch.no_grad():
+            encoding = encode(policy.architecture, p, corpus, self._order)
+            return self._states(p, encoding, self._order, observed, None)
 
     def _descend(self, loss: torch.Tensor, words: int) -> None:
         """Change the parameters along the gradient, and their average."""
@@ -365,9 +365,7 @@ class _Acting(Policy):
         trainer.visited = None
         try:
             with torch.enable_grad():
-                encoding = encode(
-                    trainer.architecture, trainer.parameters, trainer.corpus, which, trainer._seeded()
-                )
+                encoding = encode(trainer.architecture, trainer.parameters, trainer.corpus, which, trainer._seeded())
         except torch.OutOfMemoryError:
             trainer._free()
             return trainer.policy().prepare(packed, which)
@@ -392,7 +390,7 @@ class _Averaged(LearnablePolicy):
         corpus = owner._on_device(packed)
         tables, at, first = [], [0], 0
         with torch.no_grad():
-            for part in _in_parts(packed.lengths[which], _EVALUATED):
+            for part in in_parts(packed.lengths[which], _EVALUATED):
                 encoding = encode(owner.architecture, owner.average, corpus, which[part])
                 tables.append(encoding.table.cpu())
                 at += (encoding.layout.at[1:] + first).tolist()
@@ -466,53 +464,3 @@ def _costs(examples: Examples, n_actions: int, device: str) -> _Costs:
     costs[of_unusual, unusual] = on_device(examples.unusual_cost[: examples.unusual_at[-1]])
     least = costs.masked_fill(~admissible, torch.inf).amin(1)
     return _Costs(admissible, costs, admissible & (costs <= least[:, None]), least)
-
-
-def _chosen(examples: Examples, which: Longs) -> Examples:
-    """Some of the examples, of tasks whose actions carry no structure."""
-
-    def ranges(at: Longs) -> tuple[Longs, Longs]:
-        sizes = (at[1:] - at[:-1])[which]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        return np.arange(ends[-1]) + np.repeat(at[which] - ends[:-1], sizes), ends
-
-    observed, observed_at = ranges(examples.observed_at)
-    actions, action_at = ranges(examples.action_at)
-    unusual, unusual_at = ranges(examples.unusual_at)
-    return Examples(
-        examples.observed[observed],
-        observed_at,
-        examples.actions[actions],
-        action_at,
-        examples.usual_cost[which],
-        examples.unusual[unusual],
-        examples.unusual_cost[unusual],
-        unusual_at,
-        examples.extra[:0],
-        np.zeros(1, np.int64),
-    )
-
-
-def grouped(lengths: npt.NDArray[Any], most: int, random: np.random.Generator) -> list[Longs]:
-    """The places of sentences in groups of similar lengths, in random order, with at most ``most`` words each.
-
-    A sentence with more words is a group of its own.
-
-    >>> groups = grouped(np.array([3, 9, 2, 3]), 6, np.random.default_rng(0))
-    >>> sorted(sorted(np.array([3, 9, 2, 3])[group].tolist()) for group in groups)
-    [[2, 3], [3], [9]]
-    """
-    order = np.argsort(lengths + 1.5 * random.random(len(lengths)), kind="stable")
-    groups = [order[part] for part in _in_parts(lengths[order], most)]
-    return [groups[k] for k in random.permutation(len(groups))]
-
-
-def _in_parts(lengths: npt.NDArray[Any], most: int) -> list[slice]:
-    """Consecutive sentences with at most ``most`` words together, and one sentence at least."""
-    parts, start, words = [], 0, 0
-    for k, length in enumerate(lengths.tolist()):
-        if k > start and words + length > most:
-            parts.append(slice(start, k))
-            start, words = k, 0
-        words += length
-    return [*parts, slice(start, len(lengths))]

@@ -48,7 +48,7 @@ class Vectors:
 
     def rows(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """The vectors by their numbers; zeros for −1."""
-        found = self.values[numbers].astype(np.float32) * self.scales[numbers, None]
+        found: npt.NDArray[np.float32] = self.values[numbers].astype(np.float32) * self.scales[numbers, None]
         found[numbers < 0] = 0.0
         return found
 
@@ -92,7 +92,9 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
         word = " ".join(parts[:-width]) if 0 < width < len(parts) else ""
         if not word or _ends_with_number(word):
             expected = f"a word and {width or 'its'} numbers are expected, separated by spaces"
-            raise CorpusError(f"{expected}; found {len(parts) - 1} after {parts[0]!r}", path=os.fspath(path), line=number)
+            raise CorpusError(
+                f"{expected}; found {len(parts) - 1} after {parts[0]!r}", path=os.fspath(path), line=number
+            )
         try:
             row = np.array(parts[-width:], np.float32)
         except ValueError:
