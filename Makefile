@@ -19,7 +19,7 @@ python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo models check test lint types imports format quick compiled interpreted durations docs serve bench clean distclean
+.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations docs serve bench clean distclean
 
 help: ## this list
 	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
@@ -40,12 +40,13 @@ $(bin)/pip:
 $(VENV)/.installed: $(bin)/pip pyproject.toml
 	@echo "Installing Treewright into $(VENV) …"
 	@$(pip) --editable .
+	@$(python) -m compileall -q treewright
 	@touch $@
 
-$(VENV)/.installed-tools: $(VENV)/.installed
-	@echo "Installing the tools for tests and documentation …"
+$(VENV)/.installed-tools: $(bin)/pip pyproject.toml
+	@echo "Installing Treewright into $(VENV), with the tools for tests and documentation …"
 	@$(pip) --editable '.[test,docs]'
-	@touch $@
+	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed
 	@echo "Installing the libraries to compare with …"
@@ -71,20 +72,20 @@ check: ## style, types and the quick tests: a few minutes, for every change
 	@echo "Quick checks passed. Before a commit: make test"
 
 test: ## everything that must be right before a commit: style, types, imports, all tests, documentation
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory --jobs=2 lint docs
 	@$(MAKE) --no-print-directory compiled
 	@$(MAKE) --no-print-directory interpreted
-	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory durations
 	@echo
 	@echo "compiled:    $$(tail -n 1 $(logs)/compiled.txt)"
 	@echo "interpreted: $$(tail -n 1 $(logs)/interpreted.txt)"
 	@echo "All checks passed."
 
-lint: $(VENV)/.installed-tools ## style, formatting, imports between packages, types
+lint: style types imports ## style, formatting, imports between packages, types
+
+style: $(VENV)/.installed-tools
 	@$(bin)/ruff check .
 	@$(bin)/ruff format --check .
-	@$(MAKE) --no-print-directory imports types
 
 imports: $(VENV)/.installed-tools
 	@mkdir -p $(logs)

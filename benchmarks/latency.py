@@ -1,7 +1,8 @@
 """How long the first use takes: CPU seconds of fresh processes, from an empty cache of compiled code and from a full one.
 
-``python -m benchmarks latency --against FOLDER`` measures another checkout too; ``--only tagger,smatch`` names scenarios;
-``--repeats`` says how many times each of them is run (the median counts).
+``--only tagger,smatch`` names scenarios; ``--repeats`` says how many times each of them is run (the median counts). Figures of
+another checkout stand beside: ``python -m benchmarks latency --before FOLDER`` measures that one. Results are kept after each
+scenario, for each version of Python.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +77,10 @@ SMALL = {kind: PARSE.format(model=kind, file="few", format=KINDS[kind]) for kind
 
 def seconds(checkout: Path, program: str, folder: Path, cache: Path, **variables: str) -> tuple[float, float]:
     """CPU and wall-clock seconds of a process that runs a program with a checkout of Treewright."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "TREEWRIGHT_COMPILE"))}
-    environment |= {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache), **variables}
+    ours = ("NUMBA_", "TREEWRIGHT_COMPILE", "PYTHONDONTWRITEBYTECODE")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    environment |= {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)}
+    environment |= {"TREEWRIGHT_COMPILE": "later", **variables}  # nothing is compiled in the background meanwhile
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -85,35 +89,28 @@ def seconds(checkout: Path, program: str, folder: Path, cache: Path, **variables
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - begun
 
 
-def measure(checkout: Path, names: list[str], repeats: int) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+def measure(checkout: Path, names: list[str], repeats: int) -> Iterator[tuple[str, dict[str, float]]]:
+    """Run scenarios and yield the seconds of each, by what they are of."""
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work)
         seconds(checkout, PREPARE, folder, folder, NUMBA_DISABLE_JIT="1")
-        now = {"TREEWRIGHT_COMPILE": "now"}
         for name in names:
             first, second = [], []
             for _ in range(repeats):
                 with tempfile.TemporaryDirectory() as cache:
-                    first.append(
-                        sum(seconds(checkout, program, folder, Path(cache), **now)[0] for program in SCENARIOS[name])
-                    )
-                    second.append(
-                        sum(seconds(checkout, program, folder, Path(cache))[0] for program in SCENARIOS[name])
-                    )
-            found[name] = {"empty": round(statistics.median(first), 2), "full": round(statistics.median(second), 2)}
-            kind = name.partition(":")[0]
-            if name.endswith("parse"):
-                found[name] |= few_words(checkout, kind, folder, repeats)
-            say(f"{name:22} " + ", ".join(f"{what} {value:.2f} s" for what, value in found[name].items()))
-    return found
+                    for found in (first, second):
+                        found.append(sum(seconds(checkout, each, folder, Path(cache))[0] for each in SCENARIOS[name]))
+            row = {"empty": round(statistics.median(first), 2), "full": round(statistics.median(second), 2)}
+            if name.endswith("parse") and checkout == ROOT:
+                row |= few_words(checkout, name.partition(":")[0], folder, repeats)
+            say(f"{name:22} " + ", ".join(f"{what} {value:.2f} s" for what, value in row.items()))
+            yield name, row
 
 
 def few_words(checkout: Path, kind: str, folder: Path, repeats: int) -> dict[str, float]:
     """A sentence of some 20 words: wall-clock seconds with an empty cache, and CPU seconds with a full one."""
     with tempfile.TemporaryDirectory() as cache:
-        later = {"TREEWRIGHT_COMPILE": "later"}  # nothing is compiled in the background while we measure
-        cold = [seconds(checkout, SMALL[kind], folder, Path(cache) / str(k), **later)[1] for k in range(repeats)]
+        cold = [seconds(checkout, SMALL[kind], folder, Path(cache) / str(k))[1] for k in range(repeats)]
         seconds(checkout, SMALL[kind], folder, Path(cache), TREEWRIGHT_COMPILE="now")
         warm = [seconds(checkout, SMALL[kind], folder, Path(cache))[0] for _ in range(repeats)]
     return {"few words, empty": round(statistics.median(cold), 2), "few words, full": round(statistics.median(warm), 2)}
@@ -131,13 +128,13 @@ def report(kept: dict[str, Any]) -> list[str]:
         "",
     ]
     for python in sorted(key for key in kept if key.startswith("Python")):
-        now, before = kept[python]["now"], kept[python].get("before", {})
-        head = [python, "empty", "before", "full", "before", "a few words, empty", "full", "before"]
+        now, before = kept[python].get("now", {}), kept[python].get("before", {})
+        head = [python, "empty", "before", "full", "before", "a few words, empty", "full"]
         rows = []
         for name, row in now.items():
             old = before.get(name, {})
             cells = [row["empty"], old.get("empty"), row["full"], old.get("full")]
-            cells += [row.get("few words, empty"), row.get("few words, full"), old.get("few words, full")]
+            cells += [row.get("few words, empty"), row.get("few words, full")]
             rows.append(
                 [name, *("" if cell is None else f"{cell:.1f}" if cell >= 2 else f"{cell:.2f}" for cell in cells)]
             )
@@ -149,21 +146,19 @@ def report(kept: dict[str, Any]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks latency")
     parser.add_argument("part", nargs="*")
-    parser.add_argument("--against", type=Path, help="another checkout of Treewright")
+    parser.add_argument(
+        "--before", type=Path, help="another checkout of Treewright, to be measured instead of this one"
+    )
     parser.add_argument("--only", default="", help="scenarios, by the words that their names contain")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     wanted = arguments.only.split(",")
-    names = [name for name in SCENARIOS if any(word in name for word in wanted)]
-    results = {}
-    if arguments.against:
-        say(f"{arguments.against}:")
-        results["before"] = measure(arguments.against.resolve(), names, arguments.repeats)
-        say("this checkout:")
-    results["now"] = measure(ROOT, names, arguments.repeats)
-    if names == list(SCENARIOS):
-        path = RESULTS / "latency.json"
+    checkout, column = (arguments.before.resolve(), "before") if arguments.before else (ROOT, "now")
+    python = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+    path = RESULTS / "latency.json"
+    for name, row in measure(checkout, [n for n in SCENARIOS if any(word in n for word in wanted)], arguments.repeats):
         kept = json.loads(path.read_text()) if path.exists() else {}
-        python = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
-        kept[python] = {**kept.get(python, {}), **results}
+        rows = kept.setdefault(python, {}).setdefault(column, {})
+        rows[name] = {**row, "repeats": arguments.repeats}
+        kept[python][column] = {n: rows[n] for n in SCENARIOS if n in rows}
         keep("latency", kept)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestItem
 from hypothesis import settings
 
-# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests. With the
-# compiler off, fewer examples are tried: the compiled run tries all of them.
-_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 60
+from tests.examples import MOST
+
+# Where CI is set, every run tries the same examples, so that a failure is due to the change that it tests.
+_EXAMPLES = min(60, MOST)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=_EXAMPLES)
 settings.register_profile("people", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 # What is tested is compiled code, also where a test treats a few words only.
 os.environ.setdefault("TREEWRIGHT_COMPILE", "now")
+
+# Compilation is most of the time of a first run. Garbage collection among Numba's many objects, and the colours of its
+# messages, are a tenth of that.
+gc.set_threshold(100_000, 20, 20)
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 
 @pytest.fixture(scope="session")
@@ -39,8 +47,17 @@ def real_data() -> Callable[[str], Path]:
     return find
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let ``--dist loadfile`` keep together what shares compiled code."""
+    from tests.scheduling import ByTask
+
+    return ByTask(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the examples in the docstrings of estimators as slow: each trains a model."""
+    """Mark the examples in docstrings that train models as slow."""
+    trained = ("Tagger", "Parser", "Lemmatizer", "Tokenizer", "cross_validation", "checking")
     for item in items:
-        if isinstance(item, DoctestItem) and item.name.endswith(("Tagger", "Parser", "Lemmatizer")):
+        if isinstance(item, DoctestItem) and item.name.endswith(trained):
             item.add_marker(pytest.mark.slow)

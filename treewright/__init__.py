@@ -7,8 +7,9 @@ quick.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from treewright.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -31,47 +32,6 @@ if TYPE_CHECKING:
     from treewright.search import Task, check_task
     from treewright.tagging import Tagger, ViterbiTagger, compare_taggings, score_tagging
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
-
-_HOMES = {
-    "AMRParser": "treewright.amr",
-    "ConstituencyParser": "treewright.constituency",
-    "DependencyParser": "treewright.dependency",
-    "Document": "treewright.pipeline",
-    "EisnerParser": "treewright.dependency",
-    "Estimator": "treewright.estimators",
-    "Grammar": "treewright.constituency",
-    "Graph": "treewright.corpora",
-    "LatentParser": "treewright.constituency",
-    "Lemmatizer": "treewright.text",
-    "MorphTagger": "treewright.text",
-    "NotFittedError": "treewright.estimators",
-    "Pipeline": "treewright.pipeline",
-    "Sentence": "treewright.corpora",
-    "Tagger": "treewright.tagging",
-    "Task": "treewright.search",
-    "Token": "treewright.corpora",
-    "Tokenizer": "treewright.text",
-    "Tree": "treewright.corpora",
-    "TreewrightError": "treewright.errors",
-    "ViterbiTagger": "treewright.tagging",
-    "builtin_corpus": "treewright.corpora.builtin",
-    "bundled_models": "treewright.loading",
-    "check_estimator": "treewright.estimators",
-    "check_task": "treewright.search",
-    "clone": "treewright.estimators",
-    "compare_constituents": "treewright.constituency",
-    "compare_dependencies": "treewright.dependency",
-    "compare_smatch": "treewright.amr",
-    "compare_taggings": "treewright.tagging",
-    "load": "treewright.loading",
-    "load_corpus": "treewright.corpora",
-    "read_sentences": "treewright.corpora",
-    "score_constituents": "treewright.constituency",
-    "score_dependencies": "treewright.dependency",
-    "score_smatch": "treewright.amr",
-    "score_tagging": "treewright.tagging",
-    "train_pipeline": "treewright.pipeline",
-}
 
 __all__ = [
     "AMRParser",
@@ -115,11 +75,23 @@ __all__ = [
     "train_pipeline",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "amr": "AMRParser compare_smatch score_smatch",
+        "constituency": "ConstituencyParser Grammar LatentParser compare_constituents score_constituents",
+        "dependency": "DependencyParser EisnerParser compare_dependencies score_dependencies",
+        "pipeline": "Document Pipeline train_pipeline",
+        "estimators": "Estimator NotFittedError check_estimator clone",
+        "corpora": "Graph Sentence Token Tree load_corpus read_sentences",
+        "text": "Lemmatizer MorphTagger Tokenizer",
+        "tagging": "Tagger ViterbiTagger compare_taggings score_tagging",
+        "search": "Task check_task",
+        "errors": "TreewrightError",
+        "corpora.builtin": "builtin_corpus",
+        "loading": "bundled_models load",
+    },
+)
 
 
 def __dir__() -> list[str]:

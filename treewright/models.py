@@ -36,7 +36,7 @@ import platform
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module, metadata
+from importlib import import_module
 from io import BufferedReader
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -192,6 +192,8 @@ def library_versions() -> dict[str, str]:
     >>> sorted(library_versions())
     ['numba', 'numpy', 'python', 'treewright']
     """
+    from importlib import metadata
+
     try:
         numba = metadata.version("numba")  # importing Numba only to ask would take half a second
     except metadata.PackageNotFoundError:

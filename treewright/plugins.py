@@ -14,10 +14,12 @@ Nothing is imported until its name is asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treewright.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["load_plugin", "plugins"]
 
@@ -28,6 +30,8 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
     >>> plugins("no such group")
     {}
     """
+    from importlib.metadata import entry_points  # it takes longer to import than all of this
+
     return {point.name: point for point in entry_points(group=f"treewright.{group}")}
 
 

@@ -32,7 +32,7 @@ from treewright.errors import TraceError
 __all__ = ["KINDS", "Candidate", "Feature", "Record", "Step", "Trace", "softmax"]
 
 #: the kinds of traces, each with its own vocabulary of states
-KINDS = ("tags", "tokens", "transitions", "arcs", "derivation", "pops", "graph")
+KINDS = ("tags", "tokens", "transitions", "arcs", "derivation", "chart", "pops", "graph")
 
 _FORMAT, _VERSION = "treewright-trace", 1
 _SCALARS = (str, int, float, bool, type(None))

@@ -1,9 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.amr.alignment import join_trees, node_label, nodes_of, read_gold_alignments, score_alignments
 from treewright.amr.improved_aligner import ImprovedAligner, improved_mapping, jaro
 from treewright.amr.rule_aligner import RULES, PartialAlignment, RuleAligner
@@ -251,7 +252,7 @@ def sentences(draw):
 
 
 @given(sentences())
-@settings(max_examples=200)
+@examples(200)
 def test_alignments_are_well_formed(of):
     for aligner in (RuleAligner(), ImprovedAligner(), ImprovedAligner(rules=False)):
         found = aligner.align(of)
@@ -263,8 +264,9 @@ def test_alignments_are_well_formed(of):
         assert aligner.align(of) == found
 
 
+@pytest.mark.slow
 @given(sentences(), st.randoms(use_true_random=False))
-@settings(max_examples=200)
+@examples(200)
 def test_the_order_of_triples_does_not_matter(of, random):
     shuffled = {name: tuple(random.sample(getattr(of.graph, name), len(getattr(of.graph, name)))) for name in TRIPLES}
     other = replace(of, graph=replace(of.graph, **shuffled))

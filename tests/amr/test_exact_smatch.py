@@ -2,11 +2,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr import naive
 from tests.amr.perturbed import perturbed
+from tests.examples import examples
 from treewright.amr import HillClimbing, match
 from treewright.amr.exact_smatch import best_assignment, make_relaxation
 from treewright.amr.packed import Packer
@@ -16,7 +17,7 @@ from treewright.search.compiling import interpreted
 WORST = HillClimbing(starts=1, start="greedy", moves=1)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(1, 5).flatmap(lambda n: st.lists(st.floats(-5, 5), min_size=n * n, max_size=n * n)))
 def test_assignment(values):
     side = round(len(values) ** 0.5)
@@ -33,7 +34,7 @@ def test_assignment(values):
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(naive.PAIRS)
 def test_no_mapping_is_better(pairs):
     """Also where it begins with next to nothing."""

@@ -6,13 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr import naive
 from tests.amr.little_corpus import SENTENCES, read
 from tests.amr.transition_twin import ROLES as WORLD_ROLES
 from tests.amr.transition_twin import expert_trajectory, generous_encoder, offered, trees, words_of, world
+from tests.examples import examples
 from treewright.amr import AMRParser, HillClimbing, RuleAligner, match, naive_loss
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example
@@ -174,7 +175,7 @@ def golden(draw, roles=ROLES):
     return heads, graph, Example(words_of(heads), gold, list(mapped))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(golden(), st.randoms(use_true_random=False), st.integers(0, 40))
 def test_the_expert_finishes_from_any_state(case, chance, wandering):
     """§5.1.3: it is complete. Also with gold graphs whose labels and roles training never had."""
@@ -198,7 +199,7 @@ def test_the_expert_finishes_from_any_state(case, chance, wandering):
     graph_of(state).validate()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(golden(), st.randoms(use_true_random=False))
 def test_each_gold_node_has_one_node_at_most(case, chance):
     heads, _, example = case
@@ -212,7 +213,7 @@ def test_each_gold_node_has_one_node_at_most(case, chance):
         assert len(set(stands)) == len(stands)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(golden(), st.randoms(use_true_random=False), st.sampled_from(range(len(LOSSES))), st.sampled_from([0, 1]))
 def test_the_loss_is_that_of_the_finished_graphs(case, chance, kind, joint):
     """Whatever was done: as a twin counts it on multisets, and as :func:`naive_loss` says; constants count once.

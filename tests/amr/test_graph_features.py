@@ -6,10 +6,11 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr.transition_twin import chain, offered, star, trees, world
+from tests.examples import examples
 from treewright.amr.features import MOST_FEATURES
 from treewright.amr.transitions import (
     KINDS,
@@ -49,7 +50,7 @@ def check(task, x, state, actions):
     return found
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(trees(5), st.randoms(use_true_random=False))
 def test_features_of_random_episodes(heads, chance):
     task, x, state, _, _ = world(heads)

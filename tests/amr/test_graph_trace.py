@@ -131,6 +131,7 @@ def with_weights(parser, weights):
     return found
 
 
+@pytest.mark.slow
 def test_edges_of_the_second_phase_are_in_the_graph(parser):
     seen = 0
     for seed in range(20):

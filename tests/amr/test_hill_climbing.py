@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr import naive
+from tests.examples import examples
 from treewright.amr import PACKAGE, VANILLA, HillClimbing, match
 from treewright.amr import hill_climbing as climbing
 from treewright.amr.packed import Packer
@@ -29,7 +30,7 @@ def as_mapping(gold, predicted, space):
     return {p: gold.variables[j] for p, j in zip(predicted.variables, columns, strict=True) if j >= 0}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(naive.graphs("g"), naive.graphs("p"), st.data())
 def test_gains_are_differences_of_scores(gold, predicted, data):
     """After every move, what is kept says what all triples, counted one by one, say."""
@@ -54,7 +55,7 @@ def test_gains_are_differences_of_scores(gold, predicted, data):
     assert score <= space.shape[2]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(naive.PAIRS, st.sampled_from(SEARCHES), st.integers(0, 3))
 def test_what_is_found_is_what_is_said(pairs, search, seed):
     gold, predicted = zip(*pairs, strict=True)
@@ -67,7 +68,7 @@ def test_what_is_found_is_what_is_said(pairs, search, seed):
         assert (found.gold[k], found.predicted[k]) == (len(naive.triples(right)), len(naive.triples(guessed)))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(naive.graphs("g"), naive.graphs("p"), st.booleans())
 def test_at_the_end_no_move_is_any_good(gold, predicted, satisficing):
     found = match([gold], [predicted], search=HillClimbing(starts=1, start="greedy", satisficing=satisficing))
@@ -82,7 +83,7 @@ def test_at_the_end_no_move_is_any_good(gold, predicted, satisficing):
 
 
 @pytest.mark.jit
-@settings(max_examples=5)
+@examples(5)
 @given(naive.PAIRS, st.sampled_from(SEARCHES))
 def test_compiled_and_interpreted_agree(pairs, search):
     gold, predicted = zip(*pairs, strict=True)
@@ -98,7 +99,7 @@ def test_compiled_and_interpreted_agree(pairs, search):
     assert results[0] == results[1]
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(naive.PAIRS)
 def test_the_number_of_threads_changes_nothing(pairs):
     gold, predicted = zip(*pairs, strict=True)

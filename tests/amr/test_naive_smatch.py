@@ -1,15 +1,17 @@
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr import naive
+from tests.examples import examples
 from treewright.amr import naive_loss, naive_smatch
-from treewright.amr.naive_smatch import ABSOLUTE, NAIVE, PENALTY, smatch_loss
+from treewright.amr.naive_smatch import ABSOLUTE, NAIVE, PENALTY, smatch_loss, sort_entries
 from treewright.corpora import Graph
 from treewright.errors import ConfigError, CorpusError
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(naive.PAIRS)
 def test_entries_are_compared_as_multisets(pairs):
     gold, predicted = zip(*pairs, strict=True)
@@ -18,6 +20,14 @@ def test_entries_are_compared_as_multisets(pairs):
         one, two = naive.entries(right), naive.entries(guessed)
         assert found.matched[k] == (one & two).total()
         assert (found.gold[k], found.predicted[k]) == (one.total(), two.total())
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1)), st.data())
+def test_entries_are_sorted_up_to_a_number(entries, data):
+    n = data.draw(st.integers(0, len(entries)))
+    array = np.array(entries, np.int32)
+    sort_entries(array, n)
+    assert array.tolist() == [*sorted(entries[:n]), *entries[n:]]
 
 
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 100))

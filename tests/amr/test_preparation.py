@@ -3,11 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr.little_corpus import SENTENCES, read
 from tests.amr.transition_twin import trees
+from tests.examples import examples
 from treewright.amr.preparation import gold_tree, inverse, map_words, signs_of, tree_words
 from treewright.corpora import Graph, Sentence, Token
 from treewright.errors import CorpusError
@@ -150,7 +151,7 @@ FORMS = st.sampled_from(["cat", "two", "hundred", ",", ":", "25-12-1943", "Tom",
 TAGS = st.sampled_from(["NOUN", "NUM", "PUNCT", "_", "SYM"])
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(trees(8), st.data())
 def test_what_comes_of_any_tree_is_a_tree(heads, data):
     tokens = tuple(Token(data.draw(FORMS), upos=data.draw(TAGS), head=head + 1, deprel="dep") for head in heads)
@@ -211,7 +212,7 @@ def test_a_variable_with_two_concepts():
         gold_tree(Graph("a", (("a", "x"), ("a", "y"))))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 def test_a_gold_tree_has_every_edge_of_its_graph_once(data):
     n = data.draw(st.integers(1, 6))
@@ -257,7 +258,7 @@ def test_numbers_are_known_by_their_value():
     assert map_words(words, gold_tree(graph), {("s", ":quant", "200"): (0, 1), "s": (2,)}, graph) == [1, 0]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.sampled_from(["w", "b", "g"]), st.sets(st.integers(0, 5), min_size=1, max_size=4)))
 def test_any_alignment_becomes_one_to_one(alignment):
     of = SENTENCES[0]

@@ -1,8 +1,9 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.amr import naive
 from tests.amr.perturbed import perturbed
+from tests.examples import examples
 from treewright.amr import match
 from treewright.amr.packed import Packer
 from treewright.corpora import Graph, Sentence, read_amr
@@ -47,7 +48,7 @@ def test_duplicates_count_once():
         assert found.matched == found.gold == found.predicted == len(naive.triples(BOY))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(naive.PAIRS)
 def test_it_is_symmetric_and_a_graph_is_equal_to_itself(pairs):
     gold, predicted = zip(*pairs, strict=True)

@@ -82,6 +82,7 @@ def test_joint_features_depend_on_the_action_and_not_on_the_number_of_a_node():
 # ---- groups of features
 
 
+@pytest.mark.slow
 def test_without_a_group_its_features_are_missing_and_no_others():
     task, states, _ = expert_states()
     every = [features(task, *each) for each in states]

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.amr.transition_twin import (
@@ -21,6 +21,7 @@ from tests.amr.transition_twin import (
     words_of,
     world,
 )
+from tests.examples import examples
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Example
 from treewright.amr.transitions import (
@@ -60,7 +61,7 @@ def names(actions):
     return [KINDS[kind_of(action)] for action in actions]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     trees(), st.randoms(use_true_random=False), st.integers(1, 6), st.sampled_from([1, 2, 3]), st.sampled_from([0, 1])
 )
@@ -122,7 +123,7 @@ def play(heads, choose, **settings):
     return check_graph(task, state, graph_of), steps
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(trees(), st.randoms(use_true_random=False), st.booleans(), st.sampled_from([0, 1]))
 def test_any_policy_ends_with_a_graph(heads, chance, reentrance, joint):
     graph, _ = play(heads, lambda state, actions: chance.choice(actions), reentrance=int(reentrance), joint=joint)
@@ -164,7 +165,7 @@ def preferring(kinds, chance):
 
 
 @pytest.mark.parametrize("name", ADVERSARIES)
-@settings(max_examples=8)
+@examples(8)
 @given(trees(), st.integers(0, 99), st.sampled_from([0, 1]), st.sampled_from([0, 1]))
 def test_adversaries_end(name, heads, seed, family, joint):
     """Also with the rules of the thesis."""
@@ -258,7 +259,7 @@ def test_a_swapped_edge_is_not_swapped_back():
     assert "Swap" in names(offered(again, y, other))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(trees(), st.randoms(use_true_random=False), st.sampled_from([2, 3]))
 def test_no_pair_of_nodes_is_swapped_back(heads, chance, swaps):
     """In random episodes that like Swap, an edge that Swap made is never the edge that Swap reverses."""

@@ -27,11 +27,11 @@ print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.s
 """
 
 
-def command(cache: Path, *arguments: object, text: str | None = None, now: bool = False) -> tuple[str, str]:
+def command(cache: Path, *arguments: object, text: str | None = None, when: str = "") -> tuple[str, str]:
     """Run a command in a process of its own; returns its output, and what was compiled and imported."""
     environment = {k: v for k, v in os.environ.items() if k not in ("TREEWRIGHT_COMPILE", "NUMBA_DISABLE_JIT")}
     environment |= {"NUMBA_CACHE_DIR": str(cache), "TMPDIR": str(cache)}
-    environment |= {"TREEWRIGHT_COMPILE": "now"} if now else {}
+    environment |= {"TREEWRIGHT_COMPILE": when} if when else {}
     done = subprocess.run(
         [sys.executable, "-c", PARSE, *map(str, arguments)],
         input=text,
@@ -76,5 +76,20 @@ def test_compiled_ahead_nothing_is_left_to_compile(model, data, tmp_path):
         ("evaluate", model, data / "test.conllu"),
         ("trace", data / "test.conllu", "--model", model, "--sentence", "1"),
     ):
-        _, about = command(tmp_path, *arguments, now=True)
+        _, about = command(tmp_path, *arguments, when="now")
         assert about.startswith("0 "), arguments
+
+
+@pytest.mark.parametrize("format", ["conllu", "ptb", "penman"])
+def test_the_bundled_model_answers_at_once_and_imports_no_learners(format, tmp_path):
+    found, about = command(tmp_path, "parse", "english", "--format", format, text="Don't stop him!\n", when="later")
+    assert about == "0 []"
+    assert "stop" in found
+
+
+def test_a_few_graphs_are_compared_at_once(tmp_path):
+    (tmp_path / "gold.amr").write_text("(w / want-01 :ARG0 (b / boy))\n")
+    (tmp_path / "parsed.amr").write_text("(w / want-01 :ARG1 (b / boy))\n")
+    found, about = command(tmp_path, "smatch", tmp_path / "gold.amr", tmp_path / "parsed.amr")
+    assert found == "F-score: 0.75\n"
+    assert about == "0 []"

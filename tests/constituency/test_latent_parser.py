@@ -57,6 +57,7 @@ def test_a_product_of_the_best_grammars(corpus, tmp_path):
         LatentParser(learner=learner, products=2).fit(corpus.train)
 
 
+@pytest.mark.slow
 def test_every_sentence_has_a_tree(parser):
     words = [["Zyxw"], ["the"] * 25, ["(", "?", ")"]]
     assert [tree.leaves() for tree in trees(parser, words)] == [tuple(each) for each in words]

@@ -90,6 +90,7 @@ def test_it_learns_the_built_in_corpus(parser, corpus):
     assert_trees(corpus[2], parser.parse(corpus[2]))
 
 
+@pytest.mark.slow
 def test_relative_frequencies_are_what_all_learners_begin_with(counted, parser, corpus):
     assert counted.history_ == []
     np.testing.assert_allclose(
@@ -222,6 +223,7 @@ def test_what_is_not_said_about_a_sentence_is_kept(parser, corpus):
     assert parser.parse([np.array(full.forms)])[0].tree == parsed.tree
 
 
+@pytest.mark.slow
 def test_threads_give_the_same(parser, corpus):
     parsed = parser.parse(corpus[2])
     assert parser.parse(corpus[2], jobs=2) == parsed
@@ -600,6 +602,7 @@ def test_scores_by_both_rules(parser, corpus):
         parser.evaluate(corpus[2], max_length=0)
 
 
+@pytest.mark.slow
 def test_files_are_read(counted, corpus, tmp_path):
     write_ptb(corpus[0], tmp_path / "train.ptb")
     from_file = ConstituencyParser(learner=ML).fit(tmp_path / "train.ptb", dev=str(tmp_path / "train.ptb"))

@@ -430,6 +430,7 @@ def test_a_tree_agrees_with_itself(corpus, rules):
     assert (scores.crossing, scores.no_crossing, scores.f1_interval) == (0, 1, (1, 1))
 
 
+@pytest.mark.slow
 def test_deep_and_long_trees():
     deep = trees("(X" * 100_000 + "(A a) (B b)" + ")" * 100_000)
     scores = score_constituents(deep, deep)

@@ -58,7 +58,7 @@ def test_a_parsers_steps_are_optimal_and_build_its_tree(parser, corpus):
 
 def test_gold_steps_are_correct_and_lose_what_the_tree_lacks(parser, corpus):
     lost = 0.0
-    for sentence in corpus.train:
+    for sentence in corpus.train[:10]:
         trace = parser.trace(sentence, sentence, follow="gold")
         *steps, done = trace.steps
         [[best]] = parser.parse_k_best([sentence], 1)
@@ -126,6 +126,7 @@ def test_other_decoders_are_followed_too(corpus):
     assert lost < 0.0
 
 
+@pytest.mark.slow
 def test_a_latent_grammars_tree_is_derived_by_the_treebank_grammar(corpus):
     learner = {"name": "split-merge", "cycles": 1, "starts": 1, "split": 2, "merge": 1, "smooth": 1}
     parser = LatentParser(learner=learner).fit(corpus.train)

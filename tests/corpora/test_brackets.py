@@ -309,6 +309,7 @@ def test_labels_without_functions(label, expected):
     assert clean_label(label) == expected
 
 
+@pytest.mark.slow
 def test_nesting_deeper_than_the_stack():
     text = "(X" * DEEP + "(Y (A a)) (-NONE- *)" + ")" * DEEP
     [sentence] = read(text)

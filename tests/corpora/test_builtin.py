@@ -194,6 +194,7 @@ def test_lengths_variety_and_vocabulary(sentences: list[Sentence]) -> None:
     assert 350 <= lexical_entries() <= 700
 
 
+@pytest.mark.slow
 def test_the_most_frequent_tag_is_often_but_not_always_right() -> None:
     corpus = builtin_corpus(seed=3)
     seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -233,6 +234,7 @@ def test_sizes_below_zero_are_refused() -> None:
         builtin_corpus(dev=-1)
 
 
+@pytest.mark.slow
 def test_the_same_in_every_process() -> None:
     code = (
         "from treewright.corpora.builtin import generate; from hashlib import sha256;"

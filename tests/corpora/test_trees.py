@@ -93,6 +93,7 @@ def test_children_are_a_tuple_of_at_least_one(children: object) -> None:
         Tree("X", children)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_nesting_deeper_than_the_stack() -> None:
     one, two, other = chain(DEEP), chain(DEEP), chain(DEEP, "v")
     assert one == two

@@ -86,7 +86,7 @@ def test_gradients_lie_where_scores_look_for_weights():
 @pytest.mark.parametrize(("learner", "least"), [("apprenticeship", 0.6), ("I+", 0.6), ("D-", 0.55)])
 def test_a_parser_learns_by_reinforcement(learner, least, tmp_path):
     train, dev, test = builtin_corpus(train=150, dev=40, test=40)
-    parser = DependencyParser(learner={"name": learner, "passes": 3}, features="basic", bits=13).fit(train, dev=dev)
+    parser = DependencyParser(learner={"name": learner, "passes": 3}, features=SMALL, bits=13).fit(train, dev=dev)
     scores = parser.evaluate(test)
     assert scores.las > least
     assert [row.iteration for row in parser.history_] == [1, 2, 3]

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dependency.helpers import make_task, pack_trees
+from tests.examples import examples
 from treewright.dependency.configuration import PENDING
 from treewright.dependency.systems import find_system
 from treewright.dependency.task import parsing_task
@@ -65,7 +66,7 @@ def test_templates_may_be_one_string_and_repeat():
 
 
 @given(templates_over(OF_MOVES), templates_over(OF_LABELS))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_templates_become_code_that_runs_in_any_state(moves, labels):
     templates = Templates(moves, labels)
     task = parsing_task(find_system("arc-standard"), templates)(2, staged=True).plain()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.dependency import naive
-from tests.dependency.helpers import sentence
+from tests.dependency.helpers import SMALL, sentence
 from treewright.corpora import Sentence, load_corpus
 from treewright.corpora.builtin import builtin_corpus
 from treewright.dependency import DependencyParser, find_system, system_names
@@ -279,7 +279,7 @@ def corpus():
 def parser(request, corpus):
     system, mode = request.param
     learner = {"name": "exploration", "passes": 2}
-    return DependencyParser(system, mode=mode, bits=12, learner=learner).fit(corpus.train)
+    return DependencyParser(system, mode=mode, features=SMALL, bits=12, learner=learner).fit(corpus.train)
 
 
 @pytest.mark.jit
@@ -313,7 +313,7 @@ def test_the_expert_is_followed(parser, corpus):
 @pytest.mark.jit
 def test_costs_do_not_depend_on_the_parsers_oracle_and_weights_of_labels(corpus):
     learner = {"name": "exploration", "passes": 1}
-    parser = DependencyParser(bits=10, learner=learner).fit(corpus.train)
+    parser = DependencyParser(features=SMALL, bits=10, learner=learner).fit(corpus.train)
     found = parser.trace(corpus.test[0], corpus.test[0])
     parser.oracle, parser.label_weight = "static", 0.25
     assert parser.trace(corpus.test[0], corpus.test[0]) == found
@@ -351,8 +351,8 @@ def test_without_gold_trees_there_are_no_costs(parser, corpus):
 @pytest.mark.jit
 @pytest.mark.parametrize(("system", "mode", "beam"), [("arc-hybrid", "accurate", 4), ("arc-eager", "fast", 3)])
 def test_the_hypothesis_that_wins_is_followed(system, mode, beam, corpus):
-    learner = {"name": "exploration", "passes": 1}
-    parser = DependencyParser(system, mode=mode, beam=beam, bits=8, learner=learner).fit(corpus.train)
+    settings = {"features": SMALL, "bits": 8, "learner": {"name": "exploration", "passes": 1}}
+    parser = DependencyParser(system, mode=mode, beam=beam, **settings).fit(corpus.train)
     wins = 0
     for one, (heads, labels) in zip(corpus.test, parser.arcs(corpus.test), strict=True):
         trace = parser.trace(one)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.estimators.test_checking import Majority
@@ -72,5 +74,15 @@ def test_a_file_of_something_else_is_refused(fitted, tmp_path):
         def _restore(self, settings, arrays):
             raise KeyError("more")
 
-    with pytest.raises(ModelError, match="Newer"):
+    with pytest.raises(ModelError, match=r"Newer.*'more'.*bug"):  # this version wrote it
         Newer.load(path)
+    older = replace(read_model(path), treewright="0.1")
+    with pytest.raises(ModelError, match=r"Newer.*Treewright 0\.1.*train it again"):
+        Newer.from_model(older)
+
+    class Wrong(Majority):
+        def _restore(self, settings, arrays):
+            self.no_such_attribute  # noqa: B018
+
+    with pytest.raises(AttributeError, match="no_such_attribute"):  # no model file is the cause of this
+        Wrong.load(path)

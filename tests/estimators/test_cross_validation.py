@@ -53,6 +53,7 @@ def test_every_sentence_is_scored_once_and_not_learned_from(dev):
     assert found.name == "accuracy"
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_folds():
     def tests_of(seed):
         Watched.seen = []

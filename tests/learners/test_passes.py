@@ -120,6 +120,7 @@ def test_both_roll_outs_are_weighted_by_beta_and_the_rest(corpora):
         assert first.costs == pytest.approx([0.0] + [β * 1.0 + (1.0 - β) * 3.0] * 2)
 
 
+@pytest.mark.slow
 def test_mixed_roll_outs_cost_what_the_mixture_loses_on_average():
     packed = Track().pack([[Token(FORK, 0), Token(CUE, 0), Token(CUE, 0)]])
     weights = np.zeros((1, 256, 4), np.float32)

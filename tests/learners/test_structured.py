@@ -262,7 +262,7 @@ class Staged(Task):
 @pytest.fixture(scope="module")
 def corpora():
     rng = np.random.default_rng(61)
-    sentences, _, _ = builtin_corpus(train=8, dev=1, test=1)
+    sentences, _, _ = builtin_corpus(train=4, dev=1, test=1)
     return {
         "track": Track().pack([[], *random_track(rng, 14, 6)]),
         "picking": Picking().pack(random_picking(rng, 10, 5)),

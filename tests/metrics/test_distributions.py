@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.errors import ConfigError
 from treewright.metrics import five_numbers, kolmogorov_smirnov
 
@@ -28,7 +29,7 @@ samples = st.lists(st.integers(0, 30), min_size=1, max_size=5)
 
 
 @given(samples, samples)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_test_counts_all_orders(a, b):
     found = kolmogorov_smirnov(a, b)
     assert found.statistic == pytest.approx(plain_statistic(a, b))

@@ -139,6 +139,16 @@ def test_one_model_file_holds_all_components(whole, tmp_path):
         Tagger.load(path)
 
 
+def test_layers_can_be_left_out_when_it_is_loaded(whole, tmp_path):
+    path = whole.save(tmp_path / "whole.tw")
+    loaded = treewright.load(path, without=["dependency", "amr"])
+    assert loaded.gives == tuple(layer for layer in whole.gives if layer != "dependency")
+    assert loaded("Dogs barked.").sentences[0].sentence.column("upos") == ("NOUN", "VERB", "PUNCT")
+    with pytest.raises(ConfigError, match="upos") as caught:
+        treewright.load(path, without=["upos"])
+    assert caught.value.setting == "without"
+
+
 def test_a_pipeline_without_a_tokenizer_takes_no_text(taggers):
     with pytest.raises(ConfigError, match="no tokenizer"):
         Pipeline(taggers)("Dogs barked.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.policies.naive import Example, learn, naive_log_loss, naive_pair, naive_update
 from treewright.errors import ConfigError
 from treewright.policies import AROW, UPDATES, LogLinear, PassiveAggressive, Perceptron, Regression, make_update
@@ -31,7 +32,7 @@ COMPARING = [  # those that compare actions
 REGRESSIONS = [Regression(), Regression(step_size=0.01, cap=2.5), Regression(averaged=False)]
 comparing_updates = pytest.mark.parametrize("update", COMPARING, ids=repr)
 every_update = pytest.mark.parametrize("update", [*COMPARING, *REGRESSIONS], ids=repr)
-fast = settings(max_examples=40, deadline=None)
+fast = examples(40)
 
 
 @st.composite
@@ -120,7 +121,7 @@ def test_update_equals_its_twin_where_actions_have_features_of_their_own(update,
 
 @comparing_updates
 @given(example=fixed_examples(), cost=st.sampled_from(COSTS), seed=st.integers(0, 1000))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_nothing_is_learned_where_all_actions_cost_the_same(update, example, cost, seed):
     model = random_model(update, ROWS, WIDTH, seed)
     before = [array.copy() for array in (model.weights, model.spread)]
@@ -133,7 +134,7 @@ def test_nothing_is_learned_where_all_actions_cost_the_same(update, example, cos
 
 @every_update
 @given(example=fixed_examples(2), seed=st.integers(0, 1000))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_only_differences_between_costs_matter(update, example, seed):
     shifted = Example(example.features, example.actions, [cost + 2.0 for cost in example.costs])
     one, other = (random_model(update, ROWS, WIDTH, seed) for _ in range(2))
@@ -173,6 +174,7 @@ def test_perceptron_moves_by_the_root_of_the_cost_from_the_rival_to_the_correct_
     assert model.weights[7].tolist() == [3.0, 0.0, 1.0, 0.0, 2.0]
 
 
+@pytest.mark.slow
 def test_perceptron_converges_on_separable_data():
     rng = np.random.default_rng(5)
     truth = rng.normal(size=(ROWS, WIDTH))
@@ -414,7 +416,7 @@ def test_regression_learns_that_nothing_matters_where_all_actions_cost_the_same(
 
 @every_update
 @given(examples=st.lists(fixed_examples(), min_size=1, max_size=6), repeats=st.integers(0, 3))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_averaged_weights_are_the_mean_of_all_weights_over_time(update, examples, repeats):
     update = make_update({**update.params(), "averaged": True})
     model = new_model(update, ROWS, WIDTH)

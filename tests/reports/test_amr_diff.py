@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.amr.naive import graphs
 from tests.amr.perturbed import perturbed
+from tests.examples import examples
 from treewright.amr import match
 from treewright.corpora import Graph
 from treewright.corpora.amr import read_amr
@@ -75,7 +76,7 @@ def test_nodes_with_nothing_in_common_are_two_nodes() -> None:
     assert found.counts == (2, 4, 4)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(graphs("abcd"), graphs("wxyz"))
 def test_counts_are_those_of_smatch(gold: Graph, predicted: Graph) -> None:
     found = match([gold], [predicted], exact=True)

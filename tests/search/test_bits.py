@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.search import compiled, interpreted
 from treewright.search.bits import bit, highest, lowest, turned_left, turned_right
 
 members = st.sets(st.integers(0, 63))
 numbers = st.integers(-300, 300)
-fast = settings(max_examples=100, deadline=None)
+fast = examples(100)
 
 
 def as_bits(numbers):

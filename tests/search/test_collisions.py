@@ -6,7 +6,6 @@ by different processes must not confuse them. Every process here is a real one; 
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
@@ -76,7 +75,7 @@ import treewright
 train, _, _ = treewright.builtin_corpus(train=8, dev=1, test=1)
 settings = {"learner": {"name": "exploration", "iterations": 1}, "bits": 10}
 treewright.Tagger(**settings).fit(train).save("tags.tw")
-treewright.DependencyParser(**settings).fit(train).save("trees.tw")
+treewright.DependencyParser(features="basic", **settings).fit(train).save("trees.tw")
 treewright.DependencyParser(features={"moves": ["s0.t b0.t", "s0.w"]}, **settings).fit(train).save("own.tw")
 treewright.AMRParser(**settings).fit(train).save("graphs.tw")
 """
@@ -138,6 +137,5 @@ def test_every_pair_of_built_in_tasks_runs_its_own_code(tmp_path):
     expected = folder.run("predict", *names, interpreted=True)
     for name in names:
         assert folder.run("predict", name)[name] == expected[name]
-    for pair in itertools.permutations(names, 2):
-        found = folder.run("predict", *pair)
-        assert found == {name: expected[name] for name in pair}, pair
+    assert folder.run("predict", *names) == expected  # each task after each of the others: in this order
+    assert folder.run("predict", *reversed(names)) == expected  # and in the other

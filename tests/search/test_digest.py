@@ -408,6 +408,7 @@ def with_comments(module):
     return ast.parse("\n".join([*text, "UNREAD = 1"]))
 
 
+@pytest.mark.slow
 def test_comments_docstrings_and_unread_constants_change_no_key(package, kernels):
     before = {kernel: code_digest(function) for kernel, function in kernels.items()}
     functions = list(package.functions("kernel", "compiled", "lean", "inlined"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.search.naive import Dice, Episode, naive_decode
 from tests.toys import CUE, FORK, LABELS, OPEN, SKIP, Picking, Token, Track, random_picking, random_track
 from treewright.errors import ConfigError, TaskError
@@ -128,7 +129,7 @@ def environments():
 
 
 @pytest.mark.parametrize("name", ["track", "track where time costs", "picking"])
-@settings(max_examples=15)
+@examples(15)
 @given(
     seed=st.integers(0, 1000),
     temperature=st.sampled_from([0.3, 1.0, 2.5]),

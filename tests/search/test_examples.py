@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.search.examples import (
     add_example,
     dense_costs,
@@ -77,7 +78,7 @@ def read(examples, structured):
 
 
 @given(st.booleans().flatmap(lambda s: st.tuples(st.just(s), st.lists(states(s), max_size=9), st.integers(0, 9))))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_is_written_is_read_again(given):
     structured, some, split = given
     examples = written(some, structured)
@@ -94,7 +95,7 @@ def test_an_example_with_all_actions_does_not_list_them():
 
 
 @given(st.lists(states(False), max_size=6))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_dense_costs_are_those_of_the_admissible_actions(some):
     admissible, costs = dense_costs(written(some, False), ACTIONS)
     assert admissible.shape == costs.shape == (len(some), ACTIONS)

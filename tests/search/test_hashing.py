@@ -5,14 +5,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.search import cross2, cross3, interpreted, mix, string_hash
 from treewright.search.hashing import random_below, seed_random, uniform
 
 ANY = st.integers(-(2**31), 2**31 - 1)
-fast = settings(max_examples=200, deadline=None)
+fast = examples(200)
 
 
 @given(ANY, ANY)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.search.heaps import meld, without_best
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=40))
-@settings(deadline=None)
+@examples(60)
 def test_members_come_out_by_value_and_then_by_number(steps):
     """Between additions some of the best are taken out; of equal members the one with the lowest number is the best."""
     values, links = np.zeros(len(steps)), np.full((len(steps), 2), -1, np.int64)

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.search import naive_hypergraph as naive
 from treewright.search.compiling import interpreted
 from treewright.search.forests import (
@@ -80,7 +81,7 @@ def run(kernel, some, scores, *args, gold=None, shape=()):
 
 
 @given(forests())
-@settings(max_examples=60)
+@examples(60)
 def test_best_derivation(forest):
     some, scores = forest
     weights, totals = run(best_pass, some, scores)
@@ -92,7 +93,7 @@ def test_best_derivation(forest):
 
 
 @given(forests())
-@settings(max_examples=60)
+@examples(60)
 def test_expected_parts(forest):
     some, scores = forest
     weights, totals = run(expected_pass, some, scores)
@@ -103,7 +104,7 @@ def test_expected_parts(forest):
 
 
 @given(forests(), st.sampled_from([1, 2, 7, 50]))
-@settings(max_examples=60)
+@examples(60)
 def test_n_best(forest, n):
     some, scores = forest
     weights, best = run(n_best_pass, some, scores, n, shape=(n,))
@@ -117,7 +118,7 @@ def test_n_best(forest, n):
 
 
 @given(forests(), st.sampled_from([0.5, 1.0, 3.0]), st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_policy_matching(forest, temperature, data):
     some, scores = forest
     gold = [data.draw(st.lists(st.integers(0, graph.parts - 1), unique=True)) for graph in some]

@@ -3,16 +3,17 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.search import compiled, interpreted
 from treewright.search.lanes import LANES, add_product, add_scaled, any_above, dot, raise_to_shifted, raise_to_sum
 
 SIZE = 5 * LANES
 places = st.integers(0, SIZE - LANES)
 types = st.sampled_from([np.float32, np.float64])
-fast = settings(max_examples=60, deadline=None)
+fast = examples(60)
 
 
 @compiled

@@ -181,6 +181,19 @@ def test_many_threads_compile_once():
     assert sum(begun) <= 1  # none if an earlier run left it on disk
 
 
+@kernel
+def least(numbers):
+    return sorted(numbers)[0]  # a list: no file can hold code for it
+
+
+@jit
+def test_code_that_no_file_can_hold_is_compiled_once(monkeypatch):
+    begun = []
+    monkeypatch.setattr(compilations, "listeners", [begun.append])
+    assert [least(np.array(numbers)) for numbers in ([3, 1, 2], [5, 4], [7])] == [1, 4, 7]
+    assert begun.count(True) <= 2  # for a file, in vain, and for memory
+
+
 # ---- files
 
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.search.naive import naive_scores
 from treewright.search.scoring import argmax, argmin, place, score_actions
 
@@ -30,7 +31,7 @@ def kernel_scores(weights, features, actions, extra, n_actions=0):
 
 
 @given(FEATURES, st.permutations(range(5)), st.integers(0, 5), st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_feature_owns_a_row_over_a_fixed_set_of_actions(features, actions, n, seed):
     weights = np.random.default_rng(seed).normal(size=(16, 5)).astype(np.float32)
     actions, none = list(actions[:n]), [[]] * n
@@ -38,7 +39,7 @@ def test_a_feature_owns_a_row_over_a_fixed_set_of_actions(features, actions, n, 
 
 
 @given(FEATURES, st.lists(st.tuples(st.integers(0, 99), FEATURES), max_size=5), st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_feature_is_crossed_with_an_action_that_has_features_of_its_own(features, offered, seed):
     weights = np.random.default_rng(seed).normal(size=(64, 1)).astype(np.float32)
     actions, extra = [action for action, _ in offered], [own for _, own in offered]
@@ -55,7 +56,7 @@ def test_a_weight_lives_where_scoring_looks_for_it(width):
 
 
 @given(st.lists(st.integers(0, 2**31 - 1), max_size=9), st.sampled_from([3, 4]), st.integers(1, 90), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_labels_live_in_blocks_behind_the_moves(features, moves, labels, whole_numbers):
     weights = np.random.default_rng(labels).integers(-50, 50, size=(32, moves))
     weights = weights.astype(np.int16 if whole_numbers else np.float32)

@@ -21,6 +21,7 @@ def tagger(corpus):
     return Tagger(learner=QUICK, bits=12).fit(corpus[0], dev=corpus[1])
 
 
+@pytest.mark.slow
 def test_it_beats_the_majority_baseline(tagger, corpus):
     train, test = corpus
     baseline = score_tagging(test, majority_baseline(train, test), "upos")

@@ -20,7 +20,7 @@ from treewright.amr.concepts import clean_concept, is_constant
 from treewright.amr.graphs import listed
 from treewright.amr.hill_climbing import GREEDY, IMPROVED, Space, begin, climb, prepare
 from treewright.amr.naive_smatch import KINDS as NAIVE_KINDS
-from treewright.amr.naive_smatch import common_entries, smatch_loss
+from treewright.amr.naive_smatch import common_entries, smatch_loss, sort_entries
 from treewright.amr.packed import PackedGraphs, normal_label, normal_role
 from treewright.amr.transitions import ACTIONS, DELETED, EXTRA, LOSS, NODES
 from treewright.corpora.graphs import Graph
@@ -217,7 +217,7 @@ def _entries(graph: Any, nodes: int, out: Any) -> int:
     for k in range(edges):
         out[n] = cross3(_EDGE, graph.label[graph.source[k]], graph.role[k], graph.label[graph.target[k]])
         n += np.int64(1)
-    out[:n].sort()
+    sort_entries(out, n)
     return n
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "naive_smatch",
     "node_entry",
     "smatch_loss",
+    "sort_entries",
 ]
 
 KINDS = ("naive", "absolute", "penalty")
@@ -84,6 +85,32 @@ def edge_entry(label: int, role: int, target_label: int) -> int:
 
 
 @compiled
+def sort_entries(entries: Any, n: int) -> None:
+    """Sort the first ``n`` entries in place, by heapsort.
+
+    NumPy's ``sort`` needs a list in compiled code, and code with lists cannot be kept on disk.
+    """
+    for first in range(n // 2 - 1, -1, -1):
+        _sift(entries, first, n)
+    for last in range(n - 1, 0, -1):
+        entries[0], entries[last] = entries[last], entries[0]
+        _sift(entries, 0, last)
+
+
+@compiled
+def _sift(entries: Any, place: int, n: int) -> None:
+    """Move an entry down in a heap of ``n`` entries until none below it is larger."""
+    while 2 * place + 1 < n:
+        child = 2 * place + 1
+        if child + 1 < n and entries[child + 1] > entries[child]:
+            child += 1
+        if entries[child] <= entries[place]:
+            return
+        entries[place], entries[child] = entries[child], entries[place]
+        place = child
+
+
+@compiled
 def common_entries(one: Counts, two: Counts) -> int:
     """The number of entries that two sorted lists have in common, as multisets."""
     a, b, found = np.int64(0), np.int64(0), np.int64(0)
@@ -115,7 +142,7 @@ def graph_entries(packed: Any, g: int, out: Counts) -> int:
         source, target = packed.label[first + packed.source[at]], packed.label[first + packed.target[at]]
         out[n] = edge_entry(source, np.int64(packed.role[at]) + np.int64(1), target)
         n += np.int64(1)
-    out[:n].sort()
+    sort_entries(out, n)
     return n
 
 

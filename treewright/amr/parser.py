@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.amr.alignment import Aligner, Alignment, graph_of
 from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example, lemma_of
@@ -17,7 +20,7 @@ from treewright.amr.losses import LOSSES
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.replacement import learn_replacements, with_replacements
 from treewright.amr.rule_aligner import RuleAligner
-from treewright.amr.scores import SmatchScores, compare_smatch, score_smatch
+from treewright.amr.scores import SmatchScores, compare_smatch, count_triples, score_smatch
 from treewright.amr.trace import trace_expert, trace_graph
 from treewright.amr.unseen import UnseenScore, bins_of, unseen_share
 from treewright.corpora import corpus_hash
@@ -363,8 +366,9 @@ class AMRParser(Estimator[SmatchScores]):
 
     parse = Estimator.predict
 
-    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
-        return batches(sentences, self._batch_size, _check_sentence, lambda sentence: 1)
+    def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
+        cut = batches(sentences, self._batch_size, _check_sentence, lambda sentence: 1)
+        return cut if isinstance(sentences, Iterator) else list(cut)
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Graph]:
         examples = self._unknown(batch)
@@ -399,6 +403,9 @@ class AMRParser(Estimator[SmatchScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_smatch(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_triples(score_smatch(gold, predicted, seed=self.seed, **options))
 
     # ---- settings
 

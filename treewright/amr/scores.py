@@ -47,7 +47,7 @@ from treewright.corpora.graphs import Triple
 from treewright.errors import CorpusError
 from treewright.metrics import Comparison, bootstrap_interval, compare
 
-__all__ = ["PartScore", "SmatchScores", "compare_smatch", "score_smatch"]
+__all__ = ["PartScore", "SmatchScores", "compare_smatch", "count_triples", "score_smatch"]
 
 _SENSE = re.compile(r"-\d\d+$")
 
@@ -173,12 +173,12 @@ def compare_smatch(
     (0.75, 1.0, 40, True)
     """
     how: dict[str, Any] = {"exact": exact, "seed": seed, "jobs": jobs}
-    first, second = (_counts(score_smatch(gold, other, **how)) for other in (a, b))
+    first, second = (count_triples(score_smatch(gold, other, **how)) for other in (a, b))
     return compare(first, second, measure="smatch", seed=seed, samples=samples)
 
 
-def _counts(scores: SmatchScores) -> NDArray[np.float64]:
-    """Matches and mean sizes of each pair of graphs: F is the ratio of their sums."""
+def count_triples(scores: SmatchScores) -> NDArray[np.float64]:
+    """Return the matches and mean sizes of each pair of graphs: F is the ratio of their sums."""
     matched, gold, predicted = (
         np.array(column, np.float64) for column in (scores.matched, scores.gold, scores.predicted)
     )

@@ -31,10 +31,14 @@ from treewright.amr.hill_climbing import GREEDY, IMPROVED, RANDOM, climbing_pass
 from treewright.amr.packed import PackedGraphs, Packer
 from treewright.corpora import Graph, Sentence
 from treewright.errors import ConfigError, CorpusError
+from treewright.search.compiling import at_once
 from treewright.search.running import run_shards
 from treewright.settings import whole_number
 
 __all__ = ["PACKAGE", "VANILLA", "HillClimbing", "Matches", "Meaning", "graphs_of", "match", "match_packed"]
+
+# Pairs of nodes that take as long as a word takes to parse, where both are interpreted.
+_CELLS_CLIMBED, _CELLS_PROVED = 250, 20
 
 Meaning: TypeAlias = Graph | Sentence
 """A graph, or a sentence that has one."""
@@ -163,7 +167,9 @@ def match_packed(
                          control, slot)
         # fmt: on
 
-    run_shards(work, pairs, jobs=jobs)
+    cells = int(np.dot(np.diff(predicted.node_at), np.diff(gold.node_at)))
+    with at_once(cells // (_CELLS_PROVED if exact else _CELLS_CLIMBED)):
+        run_shards(work, pairs, jobs=jobs)
     return Matches(matched, gold.sizes(), predicted.sizes(), proved if exact else None, mappings, predicted.node_at)
 
 

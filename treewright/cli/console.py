@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
-from rich.table import Table
-from rich.text import Text
-
 from treewright.cli.outcomes import note
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # rich is imported when something is drawn with it
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
     from treewright.cli.compilation import Compilation
 
 __all__ = [
@@ -40,18 +39,18 @@ _TICK = 0.25
 COMPILING = "compiling: this takes some seconds, and the result is kept on disk for the next time"
 
 
-class _Console(Console):
-    """A console that raises the error of a broken pipe; that of rich would exit."""
-
-    def on_broken_pipe(self) -> None:
-        """Raise the error that is being handled."""
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
 def stdout() -> Console:
     """The console for results; without a terminal, tables have their full width."""
+    from rich.console import Console
+
+    class RaisingConsole(Console):
+        """A console that raises the error of a broken pipe; that of rich would exit."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
     fits = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return _Console(width=None if fits else 200, highlight=False)
+    return RaisingConsole(width=None if fits else 200, highlight=False)
 
 
 def wide_stdout() -> Console:
@@ -71,6 +70,9 @@ def make_table(
     header: bool = True,
 ) -> Table:
     """A table whose first ``left`` columns contain words and the others numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
     if title is not None:
         table.title, table.title_justify, table.title_style = Text(title), "left", "bold"
@@ -160,6 +162,15 @@ def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
         thread.join()  # what it began must not end up on the screen later
 
 
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}")
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+
+
 class Bar:
     """A progress bar with the remaining time, for work that takes longer than two seconds.
 
@@ -168,12 +179,11 @@ class Bar:
     """
 
     def __init__(self, *, shown: bool = True) -> None:
-        self._console = Console(stderr=True)
         self._shown = shown
-        self._drawn = shown and self._console.is_terminal
+        self._drawn = shown and sys.stderr is not None and sys.stderr.isatty()
         self._started = time.monotonic()
         self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._task: TaskID | None = None
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
         self._compilation: Compilation | None = None
         self._told = False  # that something is being compiled, and not yet how long it took
@@ -223,17 +233,10 @@ class Bar:
         if not self._drawn or now - self._started < _PATIENCE:
             return
         if self._progress is None:
-            columns = (
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[left]}"),
-            )
-            self._progress = Progress(
-                *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
-            )
+            self._progress = _progress()
             self._task = self._progress.add_task("", total=total, left="")
             self._progress.start()
+        assert self._task is not None
         self._progress.update(
             self._task,
             description=COMPILING if compiling else stage,

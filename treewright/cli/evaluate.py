@@ -130,7 +130,7 @@ def evaluate(
         known.check_gold(gold, compared)
         scores, shown = known.score(None, gold, parsed, **options)
     else:
-        known, estimator = load_model(model)
+        known, estimator = load_model(model, "conllu")
         if task is not None and task != known.name:
             raise ConfigError(f"{model}: this is a model for {known.name}, not for {task}; leave out --task")
         if column is not None:
@@ -168,7 +168,7 @@ def _evaluate_raw(system: str, test: str, jobs: int, as_json: bool) -> None:
     else:
         from treewright.pipeline.training import evaluate_raw
 
-        known, pipeline = load_model(system)
+        known, pipeline = load_model(system, "conllu")
         if known.name != "pipeline" or pipeline.tokenizer is None:
             raise ConfigError(f"{system}: a model for {known.name} without a tokenizer cannot analyse raw text")
         scores = evaluate_raw(pipeline, gold, jobs=jobs)

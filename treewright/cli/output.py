@@ -26,12 +26,23 @@ def check_out(out: Path) -> None:
 
 
 def write_all(
-    batches: Iterable[list[Any]], text: Callable[[Any], str], frame: tuple[str, str], out: Path | None
+    batches: Iterable[list[Any]],
+    text: Callable[[Any], str],
+    frame: tuple[str, str],
+    out: Path | None,
+    heading: Callable[[Any], str] | None = None,
 ) -> None:
-    """Write all sentences to a file, or to standard output as soon as they are parsed."""
+    """Write all sentences to a file, or to standard output as soon as they are parsed.
+
+    With a ``heading``, which is for pages, sentences are numbered below their texts, and several of them have a table
+    of contents: it is written last, when all texts are known, and the page shows it first.
+    """
+    from html import escape
+
     from treewright.corpora.files import text_writer
 
     begin, end = frame
+    headings: list[str] = []
     with text_writer(out or sys.stdout.buffer) as write:
         empty = True
         for batch in batches:
@@ -39,9 +50,15 @@ def write_all(
                 write(begin)
                 empty = False
             for sentence in batch:
+                if heading is not None:
+                    headings.append(escape(heading(sentence)))
+                    write(f'<h2 id="s{len(headings)}">{len(headings)}. {headings[-1]}</h2>\n')
                 write(text(sentence))
             if out is None:
                 sys.stdout.buffer.flush()
+        if len(headings) > 1:
+            rows = (f'<li><a href="#s{number}">{each}</a></li>\n' for number, each in enumerate(headings, 1))
+            write(f"<nav><ol>\n{''.join(rows)}</ol></nav>\n")
         if not empty:
             write(end)
     if out is None:

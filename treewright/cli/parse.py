@@ -27,7 +27,7 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["looks_untokenized", "parse"]
+__all__ = ["annotate_file", "is_pattern", "looks_untokenized", "parse"]
 
 _SUFFIXES = {
     ".conllu": "conllu",
@@ -50,8 +50,16 @@ _SUFFIXES = {
 
 
 def parse(
-    model: Annotated[str, typer.Argument(help="The model file, or the name of a bundled model.", metavar="MODEL")],
-    file: Annotated[str, typer.Argument(help="What to parse; - is standard input.", metavar="FILE")] = "-",
+    model: Annotated[
+        str | None,
+        typer.Argument(help="The model file, or the name of a bundled model; none with --grammar.", metavar="MODEL"),
+    ] = None,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="What to parse: a file, a pattern in quotes ('texts/*.txt'), or - for standard input.", metavar="FILE"
+        ),
+    ] = "-",
     format: Annotated[
         str | None,
         typer.Option(
@@ -84,8 +92,23 @@ def parse(
         int | None,
         typer.Option("--k-best", help="Constituency parsers: the number of trees per sentence, best first.", min=1),
     ] = None,
+    grammar: Annotated[
+        Path | None,
+        typer.Option("--grammar", help="Parse with rules written by hand instead of a model.", metavar="FILE"),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", help="With --grammar: cky or agenda.", show_default="cky")
+    ] = None,
     tagger: Tagger = None,
     parser: Parser = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Parse the files of a pattern on a Dask cluster: local:4, tcp://host:port, or module:object.",
+            metavar="CLUSTER",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -111,18 +134,72 @@ def parse(
       treewright parse amr.tw trees.conllu --out graphs.amr
       treewright parse amr.tw text.txt --tagger xpos.tw --parser parser.tw -o graphs.html
       treewright parse english text.txt --out analysis.conllu
+      echo "the man saw the dog with the telescope" | treewright parse english --k-best 2 -f html > two.html
+      echo "the man saw the dog" | treewright parse --grammar toy.cfg --k-best 2
       echo "Don't stop him!" | treewright parse english
+      treewright parse english 'texts/*.txt' --cluster local:4 --out analysis.conllu
     """
-    task, estimator = load_model(model)
+    if grammar is not None:
+        from treewright.cli.written import parse_written
+
+        if model is not None and file != "-":
+            raise ConfigError("--grammar stands for a model: leave the model out")
+        parse_written(grammar, model or file, format, out, k_best or 1, search or "cky")
+        return
+    if model is None:
+        raise ConfigError("name a model, such as english, or give rules by --grammar")
+    if search is not None:
+        raise ConfigError("--search is for --grammar: a model has its own; leave it out")
+    named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
+    _check_input(input_format)
+    if cluster is not None or is_pattern(file):
+        from treewright.cli.parse_shards import parse_shards
+
+        models = {"model": model, "tagger": tagger or [], "parser": parser}
+        how = {"format": format, "named": named, "input_format": input_format, "k_best": k_best, "jobs": jobs}
+        parse_shards(models, file, how, out, cluster, quiet=quiet)
+        return
+    wanted = "ptb" if k_best is not None else named or "conllu"  # a pipeline's own format
+    task, estimator = load_model(model, wanted)
+    prepare = preparation(task, estimator, tagger, parser)
+    annotate_file(
+        task,
+        estimator,
+        prepare,
+        file,
+        out,
+        format=format,
+        named=named,
+        input_format=input_format,
+        k_best=k_best,
+        jobs=jobs,
+        quiet=quiet,
+    )
+    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+
+
+def annotate_file(
+    task: Task,
+    estimator: Any,
+    prepare: Callable[[Sequence[Sentence], int], list[Sentence]],
+    file: str,
+    out: Path | None,
+    *,
+    format: str | None,
+    named: str | None,
+    input_format: str,
+    k_best: int | None,
+    jobs: int,
+    quiet: bool,
+) -> None:
+    """Annotate a file with an estimator; ``named`` is the format by the options or by the name of the output."""
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
-    prepare = preparation(task, estimator, tagger, parser)
-    _check_input(input_format)
     tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
-        chosen = format or (_SUFFIXES.get(out.suffix.lower()) if out else None) or usual
+        chosen = named or usual
         _check_format(task, chosen, formats)
         on_terminal = out is None and sys.stdout.isatty()
         width = shutil.get_terminal_size().columns if on_terminal else None
@@ -136,8 +213,21 @@ def parse(
             if chosen in task.one_a_file:
                 write_one_a_file(batches, text, chosen, out)
             else:
-                write_all(batches, text, task.frame(chosen), out)
-    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+                write_all(batches, text, task.frame(chosen), out, _text_of if chosen == "html" else None)
+
+
+def is_pattern(file: str) -> bool:
+    """Return whether a name stands for several files.
+
+    >>> is_pattern("texts/*.txt"), is_pattern("text.txt"), is_pattern("-")
+    (True, False, False)
+    """
+    return any(sign in file for sign in "*?[") and not os.path.exists(file)
+
+
+def _text_of(result: Any) -> str:
+    """The words of a sentence, or of the best annotations of one."""
+    return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
 
 
 def _check_input(format: str) -> None:
@@ -195,7 +285,6 @@ def _work(
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
     """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
     if k_best is None:
-        estimator = task.needed(estimator, format)
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
     writer = task.k_best_writer(estimator, format, width=width)

@@ -33,6 +33,7 @@ COLUMNS = {
     "tags": "step, word, label, probability, correct, expert, errors, scores",
     "arcs": "step, span, action, probability, correct, expert, errors, costs, rivals",
     "derivation": "step, constituent, rule, split, words, reward, advantage, value, total, correct, expert, rivals",
+    "chart": "step, start, end, words, constituents, pruned, used, correct",
     "pops": "pop, constituent, words, inside, priority, used, correct, features, shares",
     "graph": "step, stack, buffer, action, correct, expert, scores, graph",
 }
@@ -90,6 +91,25 @@ def trace(
             show_default="3; with --format json all",
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", help="Write a page that shows the steps, and needs no server, to this file.", metavar="FILE"
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            "--layer", help="Of a pipeline: the layer whose component is followed.", show_default="dependency"
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="Of a constituency parser: derivation, chart or pops.", show_default="derivation"),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="With --html or json: the features of actions with their weights.")
+    ] = False,
     trees: Trees = None,
     tagger: Tagger = None,
     tree_parser: Parser = None,
@@ -127,6 +147,8 @@ def trace(
       treewright trace docs/lectures.conllu -n letter --system arc-eager
       treewright trace docs/lectures.conllu -n letter -s arc-eager --moves "SH SH"
       treewright trace --model model.tw --text "Time flies ."
+      treewright trace --model english --text "Time flies." --layer constituency --kind chart
+      treewright trace --model english --text "Time flies." --explain --html steps.html
       treewright trace test.conllu -n 3 --columns step,stack,action -f tsv
       treewright trace --model trees.tw --text "Time flies ." --top 5
       treewright trace --model trees.tw test.ptb -n 3 --gold
@@ -166,15 +188,59 @@ def trace(
                 "a model has its own system and makes its own moves: leave out --system, --oracle and --moves"
             )
         task, estimator = load_model(model)
+        pipeline = estimator if task.name == "pipeline" else None
+        if pipeline is not None:
+            task, estimator = _component(pipeline, layer or "dependency")
+        elif layer is not None:
+            raise ConfigError("--layer is for pipelines; leave it out")
         _check_options(str(model), task, style, unlabelled, trees)
-        prepare = preparation(task, estimator, tagger, tree_parser)
-        found = _sentences(file, text, sentence, trees)
-        prepared = prepare([one for _, one in found], 1)
+        if pipeline is not None and text is not None and pipeline.tokenizer is not None:
+            found = list(enumerate(pipeline.tokenizer.stream([text]), 1))
+        else:
+            found = _sentences(file, text, sentence, trees)
+        if pipeline is None:
+            prepared = preparation(task, estimator, tagger, tree_parser)([one for _, one in found], 1)
+        else:
+            prepared = _annotated_before(pipeline, estimator, [one for _, one in found])
         if task.annotates == "amr":
             check_trees(prepared, NO_TREES)
         sentences = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
-        follow = _model(task, estimator, gold, not unlabelled)
-    _show(sentences, follow, style, names, format, top)
+        follow = _model(task, estimator, gold, not unlabelled, kind=kind, explain=explain)
+    if model is None and (kind or explain or layer):
+        raise ConfigError("--kind, --explain and --layer are for models: add --model, or leave them out")
+    if html is not None:
+        _write_page(sentences, follow, html)
+    else:
+        _show(sentences, follow, style, names, format, top)
+
+
+def _component(pipeline: Any, layer: str) -> tuple[Task, Any]:
+    """The component of a pipeline that gives a layer, and its task."""
+    for component in pipeline.components:
+        if layer in component.gives() and component.task in TASKS:
+            return TASKS[component.task], component
+    raise ConfigError(f"this pipeline has no layer {layer!r}; --layer is one of: {', '.join(pipeline.gives)}")
+
+
+def _annotated_before(pipeline: Any, component: Any, sentences: list[Sentence]) -> list[Sentence]:
+    """The sentences with the layers of the components before one."""
+    from treewright.pipeline import Pipeline
+
+    before = pipeline.components[: pipeline.components.index(component)]
+    if not before:
+        return sentences
+    return Pipeline(before, lemmas=pipeline.lemmas).annotate(sentences)
+
+
+def _write_page(sentences: Sequence[tuple[int, Sentence]], follow: Callable[[Sentence], Trace], path: Path) -> None:
+    """Write the traces as one page."""
+    from treewright.corpora.files import text_writer
+    from treewright.reports import trace_html
+
+    with patience_while_compiling():
+        traces = [follow(sentence) for _, sentence in sentences]
+    with text_writer(path) as write:
+        write(trace_html(traces, title=str(sentences[0][1]) if len(sentences) == 1 else "Traces"))
 
 
 def _show(
@@ -252,13 +318,21 @@ def _with_trees(
     return [(number, one) for (number, _), one in zip(sentences, found, strict=True)]
 
 
-def _model(task: Task, estimator: Any, gold: bool, labelled: bool) -> Callable[[Sentence], Trace]:
+def _model(
+    task: Task, estimator: Any, gold: bool, labelled: bool, *, kind: str | None = None, explain: bool = False
+) -> Callable[[Sentence], Trace]:
     """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
     if not hasattr(estimator, "trace"):
         raise ConfigError(f"a {task.name} has no steps of its own; give the model of one of its components")
     options: dict[str, Any] = {"follow": "gold" if gold else "model"}
     if task.annotates == "dependency":
         options["labelled"] = labelled
+    if kind is not None:
+        if task.annotates != "constituency":
+            raise ConfigError("--kind is for constituency parsers; leave it out")
+        options["kind"] = kind
+    if explain:
+        options["explain"] = True
 
     def follow(sentence: Sentence) -> Trace:
         judge = sentence if gold or _is_annotated(task, estimator, sentence) else None

@@ -92,6 +92,15 @@ PrintConfig = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Go on after the last pass that an earlier run finished.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line: one a pass, and one at the end.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Train on shards of TRAIN, one for each worker of a Dask cluster, and mix the weights after each pass: "
+        "local:4, tcp://host:port, or module:object. All workers must be able to read TRAIN.",
+        metavar="CLUSTER",
+    ),
+]
 
 
 def _stub(name: str, help: str) -> Any:
@@ -117,6 +126,8 @@ def _command(task: Task) -> Any:
         keyword("as_json", annotation=Json, default=False),
         *option_parameters(task.options),
     ]
+    if task.has_shards:
+        parameters += [keyword("cluster", annotation=Cluster, default=None)]
     if "parser" in task.made_from:
         parameters += [keyword("tagger", annotation=Tagger, default=None)]
         parameters += [keyword("parser", annotation=Parser, default=None)]
@@ -140,6 +151,7 @@ def train(
     as_json: bool,
     tagger: list[Path] | None = None,
     parser: Path | None = None,
+    cluster: str | None = None,
     **given: Any,
 ) -> None:
     """Train a model for a task, as the command line and a file say."""
@@ -160,7 +172,7 @@ def train(
     trees, dev_trees = (
         str(settings.files[name]) if name in settings.files else None for name in ("trees", "dev_trees")
     )
-    corpus = task.read(str(train_file), column=column, trees=trees, shown=shown)
+    corpus = [] if cluster else task.read(str(train_file), column=column, trees=trees, shown=shown)
     dev = None if settings.dev is None else task.read(str(settings.dev), column=column, trees=dev_trees, shown=shown)
     parts = [corpus] if dev is None else [corpus, dev]
     models = {"tagger": tagger, "parser": parser}
@@ -181,17 +193,13 @@ def train(
         started = time.perf_counter()
         try:
             with _saying_so_on_interrupt(say):
-                if task.plans:
+                if task.plans or cluster is not None:
                     report.begin()
-                estimator.fit(
-                    corpus,
-                    dev,
-                    jobs=settings.jobs,
-                    report=report,
-                    progress=report.progress,
-                    checkpoint=checkpoint,
-                    resume=resume,
-                )
+                keeping = {"report": report, "checkpoint": checkpoint, "resume": resume}
+                if cluster is not None:
+                    corpus = _fit_on_cluster(estimator, train_file, dev, cluster, settings.jobs, keeping)
+                else:
+                    estimator.fit(corpus, dev, jobs=settings.jobs, progress=report.progress, **keeping)
         except ConfigError as error:
             raise settings.blame(error) from None
         except KeyboardInterrupt:
@@ -212,6 +220,19 @@ def train(
         say(advice)
     learned = task.afterwards(estimator, dev)
     _summarise(estimator, learned, out, time.perf_counter() - started, quiet=quiet, as_json=as_json)
+
+
+def _fit_on_cluster(
+    estimator: Any, train: Path, dev: Any, cluster: str, jobs: int, keeping: dict[str, Any]
+) -> list[Sentence]:
+    """Train on shards, as many as there are workers; return some sentences of the corpus."""
+    from treewright.cluster import DaskShards, connect
+    from treewright.estimators.mixing import cut_file, fit_mixed
+
+    with connect(cluster) as client:
+        shards = cut_file(train, sum(client.nthreads().values()))
+        fit_mixed(estimator, DaskShards(client, shards), dev, jobs=jobs, **keeping)
+    return shards[0].read()[:1000]
 
 
 def _check_files(settings: Config) -> tuple[Path, Path]:

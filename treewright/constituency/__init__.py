@@ -4,34 +4,19 @@ Each name is imported when it is first asked for, so that a part (``treewright.c
 without the others.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from treewright.lazy import lazy_names
 
 if TYPE_CHECKING:
     from treewright.constituency.charts import CKYPlanner, TopDownMDP
     from treewright.constituency.grammar import Grammar, Lexicon, Markovisation, NotInGrammar, head_child
+    from treewright.constituency.grammar.written import ScoredTree, WrittenGrammar
     from treewright.constituency.latent import LatentGrammar
     from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ML, ConstituencyParser, KBest
     from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
-
-_HOMES = {
-    "ML": "parser",
-    "CKYPlanner": "charts",
-    "ConstituencyParser": "parser",
-    "ConstituencyScores": "scores",
-    "Grammar": "grammar",
-    "KBest": "parser",
-    "LatentGrammar": "latent",
-    "LatentParser": "latent_parser",
-    "Lexicon": "grammar",
-    "Markovisation": "grammar",
-    "NotInGrammar": "grammar",
-    "TopDownMDP": "charts",
-    "compare_constituents": "scores",
-    "head_child": "grammar",
-    "score_constituents": "scores",
-}
+    from treewright.constituency.written_trace import trace_written
 
 __all__ = [
     "ML",
@@ -45,14 +30,25 @@ __all__ = [
     "Lexicon",
     "Markovisation",
     "NotInGrammar",
+    "ScoredTree",
     "TopDownMDP",
+    "WrittenGrammar",
     "compare_constituents",
     "head_child",
     "score_constituents",
+    "trace_written",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "parser": "ML ConstituencyParser KBest",
+        "charts": "CKYPlanner TopDownMDP",
+        "scores": "ConstituencyScores compare_constituents score_constituents",
+        "grammar": "Grammar Lexicon Markovisation NotInGrammar head_child",
+        "grammar.written": "ScoredTree WrittenGrammar",
+        "latent": "LatentGrammar",
+        "latent_parser": "LatentParser",
+        "written_trace": "trace_written",
+    },
+)

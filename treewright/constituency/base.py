@@ -11,14 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.pcfg import Grammar
-from treewright.constituency.scores import ConstituencyScores, compare_constituents, score_constituents
+from treewright.constituency.scores import (
+    ConstituencyScores,
+    compare_constituents,
+    count_constituents,
+    score_constituents,
+)
 from treewright.constituency.treebank import clean_trees, read_treebank
 from treewright.corpora import Sentence, Tree
 from treewright.estimators import Corpus, Estimator, Input
 from treewright.metrics import Comparison
 from treewright.settings import whole_number
 
-__all__ = ["Analysis", "ConstituencyEstimator", "Derivation", "Pieces"]
+__all__ = ["Analysis", "ConstituencyEstimator", "Derivation", "Pieces", "repeats"]
 
 Shorts = npt.NDArray[np.int32]
 
@@ -90,7 +95,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def analyse(self, sentences: Input, *, jobs: int = 1) -> list[Analysis]:
         """Parse sentences as :meth:`predict` does, and tell of each whether the grammar has a tree for it."""
         self._check_fitted()
-        found = self._decoded(sentences, whole_number("jobs", jobs, 1))
+        found = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [
             Analysis(self._with_tree(sentence, parse.tree), *parse[1:])
             for batch, parses in found
@@ -121,6 +126,9 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_constituents(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_constituents(gold, predicted, **options)
 
     # ---- parsing
 
@@ -186,3 +194,15 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
                 pieces.append(words[first : first + longest])
                 of.append(i)
         return Pieces(pieces, np.concatenate(rows), np.cumsum([0, *map(len, pieces)], dtype=np.int64), of)
+
+
+def repeats(tree: Tree) -> bool:
+    """Whether a constituent has a single child of the same label."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        below = [child for child in node.children if isinstance(child, Tree)]
+        if len(node.children) == 1 and below and below[0].label == node.label and not node.is_preterminal:
+            return True
+        stack += below
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -9,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces
+from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces, repeats
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
 from treewright.constituency.latent.parsing import CoarseToFine, Product
-from treewright.constituency.latent.pruning import PruningPolicy
 from treewright.constituency.scores import score_constituents
 from treewright.constituency.settings import (
     DECODER,
@@ -25,17 +25,19 @@ from treewright.constituency.settings import (
     TRADEOFF,
     grammar_settings,
 )
-from treewright.constituency.trace import trace_derivation
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
 from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
-from treewright.settings import Choice, Like, Real, Setting, Whole
+from treewright.settings import Choice, Like, Real, Setting, Whole, one_of, whole_number
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    from treewright.constituency.latent.pruning import PruningPolicy
     from treewright.constituency.latent.training import SplitMerge
+    from treewright.constituency.parser import KBest
+    from treewright.estimators.streams import Input
     from treewright.learners import Learner
 
 __all__ = ["LatentParser"]
@@ -46,6 +48,9 @@ def _check_name(grammar: Any) -> Any:
         raise ConfigError("symbols are split while learning; give a name such as 'v1h0', not a grammar")
     grammar_settings(grammar)
     return grammar
+
+
+_CANDIDATES = 20  # trees of the treebank grammar for each one that is wanted
 
 
 PRODUCTS = Setting("products", Whole(1), "How many of the grammars learned parse together, as a product")
@@ -209,6 +214,8 @@ class LatentParser(ConstituencyEstimator):
         return self
 
     def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:
+        from treewright.constituency.latent.pruning import PruningPolicy
+
         self.policy_ = PruningPolicy.learn(self.levels_, trees, tradeoff=tradeoff, learner=learner, seed=self.seed)
         self._use_levels(self.levels_)
 
@@ -242,11 +249,56 @@ class LatentParser(ConstituencyEstimator):
         ]
         self._search = Product(searches) if self.others_ else searches[0]
 
-    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
+    def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str = "derivation") -> Trace:
+        if kind not in ("derivation", "chart"):
+            raise ConfigError(one_of(kind, ("derivation", "chart")), setting="kind", value=kind)
         level = self.levels_[0]  # its derivations are those of the treebank grammar
         with np.errstate(divide="ignore"):
             grammar = level.base.with_weights(np.log(np.concatenate([level.binary, level.unary])))
+        from treewright.constituency.trace import trace_chart, trace_derivation
+
+        if kind == "chart":
+            return trace_chart(self, sentence, gold, grammar=grammar, lexical=level.lexical())
         return trace_derivation(self, sentence, gold, follow, grammar=grammar, lexical=level.lexical())
+
+    def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
+        """Return the k best trees of each sentence, best first, with the logarithms of their probabilities.
+
+        They are the tree that the parser predicts, which is the first one in most sentences, and the best trees of the
+        treebank grammar, sorted by their probability under the latent-variable grammar, which sums over all substates.
+        Trees with a constituent over another one of the same label and the same words are left out. A sentence that
+        the grammar cannot derive has the predicted tree, with the score −∞.
+        """
+        from treewright.constituency.charts.passes import k_best_of
+        from treewright.constituency.parser import KBest
+
+        self._check_fitted()
+        k, whole = whole_number("k", k, 1), [each for batch in self._batches(sentences) for each in batch]
+        coarse, fine = self.levels_[0], self.levels_[-1]
+        lexical, fine_lexical = coarse.lexical(), fine.lexical()
+        with np.errstate(divide="ignore"):
+            grammar = coarse.base.with_weights(np.log(np.concatenate([coarse.binary, coarse.unary])))
+        found: list[list[KBest]] = []
+        for sentence, best in zip(whole, self._trees(whole, jobs), strict=True):
+            words = list(sentence.forms)
+            if best is None or not words:
+                found.append([])
+                continue
+            rows = self._rows(words, ())
+            trees = {self._topped(best): -math.inf}
+            if len(words) <= self._longest(12):
+                [own] = self._derivations(self._pieces([sentence]), 1)
+                if not own.covered:
+                    trees = {self._topped(best): fine.tree_score(own.nodes, fine_lexical, rows)}
+                candidates = k_best_of(grammar.weighted(lexical), rows, _CANDIDATES * k)
+                for rank in range(candidates.found[0]):
+                    derivation = candidates.trees[rank]
+                    tree = self._topped(coarse.base.tree(derivation, words))
+                    if not repeats(tree):
+                        score = fine.tree_score(derivation, fine_lexical, rows)
+                        trees[tree] = max(score, trees.get(tree, -math.inf))
+            found.append([KBest(*each) for each in sorted(trees.items(), key=lambda each: -each[1])[:k]])
+        return found
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
         for nodes, is_whole in self._search.decode(pieces.rows, pieces.at, jobs):
@@ -274,7 +326,10 @@ class LatentParser(ConstituencyEstimator):
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.top_, self.cover_ = settings["top"], settings["cover"]
         policy = named_so(arrays, "policy.")
-        self.policy_ = PruningPolicy.from_arrays(policy) if policy else None
+        if policy:
+            from treewright.constituency.latent.pruning import PruningPolicy
+
+            self.policy_ = PruningPolicy.from_arrays(policy)
         levels = hierarchy_from_arrays(arrays)
         common = named_so(arrays, "level0.")
         self.others_ = [hierarchy_from_arrays(arrays, f"other{k}.level", common) for k in range(self.products - 1)]

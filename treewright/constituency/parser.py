@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
-from treewright.constituency.agenda.heuristics import HierarchicalAStar
-from treewright.constituency.agenda.parser import AgendaParser
+from treewright.constituency.agenda.parser import TIMES, AgendaParser
 from treewright.constituency.agenda.policy import LEARNERS, AgendaPolicy, make_priority_learner
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.constituency.agenda.queue import agenda_bytes
-from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces
+from treewright.constituency.base import ConstituencyEstimator, Derivation, Pieces, repeats
 from treewright.constituency.charts.chart import chart_bytes
 from treewright.constituency.charts.corpus import Sentences
 from treewright.constituency.charts.passes import (
@@ -48,7 +46,6 @@ from treewright.constituency.settings import (
     grammar_settings,
     memory_of,
 )
-from treewright.constituency.trace import trace_derivation, trace_pops
 from treewright.constituency.treebank import as_in_treebank, binarised, clean_trees, learn_treebank, read_treebank
 from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
@@ -60,6 +57,7 @@ from treewright.settings import Choice, Flag, Like, Real, Setting, one_of, whole
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    from treewright.constituency.agenda.heuristics import HierarchicalAStar
     from treewright.learners import Learner
 
 __all__ = ["ML", "ConstituencyParser", "KBest"]
@@ -143,7 +141,8 @@ TIME = Setting("time", Choice(*TIMES), "What λ is the price of, where prioritie
 
 
 def _plain_learner(learner: Any) -> Any:
-    make_priority_learner(learner)
+    if learner not in list(LEARNERS):  # their settings are right
+        make_priority_learner(learner)
     return learner
 
 
@@ -355,13 +354,11 @@ class ConstituencyParser(ConstituencyEstimator):
         time, and its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
         """
         self._check_fitted()
-        before = self.get_params()
-        self.set_params(search=search, tradeoff=tradeoff, time=time, priority_learner=learner, max_gap=max_gap)
-        try:
-            self._check_settings()
-        except ConfigError:
-            self.set_params(**before)
-            raise
+        settings = {
+            "search": search, "tradeoff": tradeoff, "time": time, "priority_learner": learner, "max_gap": max_gap
+        }  # fmt: skip
+        type(self)(**{**self._params(), **settings})._check_settings()
+        self.__dict__.update(settings)
         sentences = read_treebank(corpus, self.max_length)
         binary = binarised(self._markovisation(), clean_trees(sentences), sentences)
         features = self._features_of(binary, sentences)
@@ -421,6 +418,8 @@ class ConstituencyParser(ConstituencyEstimator):
         trees = clean_trees(sentences)
         words = [list(sentence.forms) for sentence in sentences]
         rows = [self._rows(each, tree.tags()) for each, tree in zip(words, trees, strict=True)]
+        from treewright.constituency.agenda.environment import AgendaEnvironment, seconds_per_step
+
         environment = AgendaEnvironment(self._agenda, words, rows, trees, tradeoff=float(self.tradeoff))
         if self.time != "pops":
             costs = seconds_per_step(environment, np.arange(len(words))) if self.time == "seconds" else None
@@ -441,6 +440,8 @@ class ConstituencyParser(ConstituencyEstimator):
 
     def _make_hierarchy(self) -> None:
         """HA*: the grammar, and above it the one that has forgotten parents and siblings."""
+        from treewright.constituency.agenda.heuristics import HierarchicalAStar
+
         _, of = self.grammar_.projected()
         gap = np.inf if self.max_gap is None else float(self.max_gap)
         self._hierarchy = HierarchicalAStar(self.grammar_, self._lexical, [of], max_gap=gap)
@@ -520,10 +521,14 @@ class ConstituencyParser(ConstituencyEstimator):
     # ---- parsing
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, kind: str | None = None) -> Trace:
+        from treewright.constituency.trace import trace_chart, trace_derivation, trace_pops
+
         if kind is None:
             kind = "pops" if self.priority_ is not None and follow == "model" else "derivation"
-        if kind not in ("derivation", "pops"):
-            raise ConfigError(one_of(kind, ("derivation", "pops")), setting="kind", value=kind)
+        if kind not in ("derivation", "chart", "pops"):
+            raise ConfigError(one_of(kind, ("derivation", "chart", "pops")), setting="kind", value=kind)
+        if kind == "chart":
+            return trace_chart(self, sentence, gold, grammar=self.grammar_, lexical=self._lexical)
         if kind == "pops":
             return trace_pops(self, sentence, gold)
         return trace_derivation(self, sentence, gold, follow, grammar=self.grammar_, lexical=self._lexical)
@@ -566,7 +571,9 @@ class ConstituencyParser(ConstituencyEstimator):
             # around heads, one tree may have several derivations: the best of them counts
             found: dict[Tree, float] = {}
             for r in range(best.found[0]):
-                found.setdefault(self._topped(self.grammar_.tree(best.trees[r], words)), float(best.scores[0, r]))
+                tree = self._topped(self.grammar_.tree(best.trees[r], words))
+                if r == 0 or not repeats(tree):  # a doubled S over S is no other reading
+                    found.setdefault(tree, float(best.scores[0, r]))
             if not found and beam < np.inf:  # dropped all of them
                 beam = np.inf
             elif len(found) >= k or best.found[0] < wanted:

@@ -53,6 +53,7 @@ __all__ = [
     "LabelScore",
     "SentenceLengthScore",
     "compare_constituents",
+    "count_constituents",
     "score_constituents",
 ]
 
@@ -239,8 +240,15 @@ def compare_constituents(
     one = _counted(gold, a, "A", rules, max_length).table
     two = _counted(gold, b, "B", rules, max_length).table
     columns, others = _columns(one, rules), _columns(two, rules)
-    compared = significance.compare(columns, others, _f1, measure="f1", seed=seed, samples=samples)
+    compared = significance.compare(columns, others, significance.f1, measure="f1", seed=seed, samples=samples)
     return Comparison(**vars(compared), rules=rules, words=int(one.words.sum()))
+
+
+def count_constituents(
+    gold: Iterable[Parse], predicted: Iterable[Parse], *, rules: Rules = "evalb", max_length: int | None = None
+) -> NDArray[np.float64]:
+    """Return four counts a sentence, of which :func:`treewright.metrics.f1` makes the score."""
+    return _columns(_counted(list(gold), predicted, "predicted", rules, max_length).table, rules)
 
 
 # Sentence by sentence
@@ -449,14 +457,14 @@ def _summary(table: _Table, rules: str, seed: int | None = None) -> dict[str, An
     """The scores of :class:`BracketScores`; the interval only if there is a seed for it."""
     columns = _columns(table, rules)
     sums = columns.sum(0)
-    lp, lr = _precision_and_recall(sums)
+    lp, lr = significance.precision_and_recall(sums)
     low = high = float("nan")
     if seed is not None:
-        low, high = np.quantile(significance.resample(columns, _f1, seed), [0.025, 0.975]).tolist()
+        low, high = np.quantile(significance.resample(columns, significance.f1, seed), [0.025, 0.975]).tolist()
     return {
         "lp": float(lp),
         "lr": float(lr),
-        "f1": float(_f1(sums)),
+        "f1": float(significance.f1(sums)),
         "f1_interval": (low, high),
         "exact": float(np.mean((table.matched == table.gold) & (table.matched == table.predicted))),
         "tagging": int(table.tags.sum()) / int(table.words.sum()),
@@ -484,18 +492,6 @@ def _columns(table: _Table, rules: str) -> _Floats:
         np.where(both_empty, 1.0, table.matched / np.maximum(out_of, 1)) for out_of in (table.predicted, table.gold)
     )
     return np.stack([lp, np.ones_like(lp), lr, np.ones_like(lr)], axis=-1)
-
-
-def _precision_and_recall(sums: _Floats) -> tuple[_Floats, _Floats]:
-    """Of one test set, or of each row; both are 1 where there was nothing to find, and nothing was found."""
-    a, b, c, d = np.moveaxis(sums, -1, 0)
-    nothing = ((b == 0) & (d == 0)).astype(np.float64)
-    return np.where(b > 0, a / np.where(b > 0, b, 1), nothing), np.where(d > 0, c / np.where(d > 0, d, 1), nothing)
-
-
-def _f1(sums: _Floats) -> _Floats:
-    lp, lr = _precision_and_recall(sums)
-    return np.asarray(2 * lp * lr / np.where(lp + lr > 0, lp + lr, 1))
 
 
 def _bucket(length: int) -> str:

@@ -28,21 +28,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
+from treewright.constituency.charts.cells import CellChart
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
+from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar, _Span, label_of
 from treewright.constituency.grammar.rules import Lexical
+from treewright.constituency.written_trace import chart_steps
 from treewright.corpora import Sentence, Tree, clean_tree
 from treewright.errors import ConfigError, CorpusError
+from treewright.search.stepping import find_action, wishes
 from treewright.tracing import Candidate, Feature, Step, Trace, softmax
 
 if TYPE_CHECKING:
     from treewright.constituency.latent_parser import LatentParser
     from treewright.constituency.parser import ConstituencyParser
 
-__all__ = ["expert_actions", "trace_derivation", "trace_pops"]
+__all__ = ["expert_actions", "trace_chart", "trace_derivation", "trace_pops"]
 
 _TIE = 1e-9  # the chart adds in another order
 _ALL_GAPS = 1e4  # no scores of a span differ by more
+_MOST_CHARTED = 40  # words
 _MOST_POPS = 1_000_000  # in a trace
 
 
@@ -64,7 +69,13 @@ def trace_derivation(
     tree = None if gold is None else _gold_tree(gold)
     binary = None if tree is None else parser._markovisation().binarise(tree)
     mdp = _process(parser, sentence, grammar, lexical)
-    if follow == "gold" and gold is not None and tree is not None and binary is not None:
+    if prefix := wishes().prefix:
+        path = list(_after(mdp, prefix))
+        final = mdp.initial()
+        for action in path:
+            final = mdp.step(final, action)
+        result = str(parser._topped(mdp.to_tree(final)))
+    elif follow == "gold" and gold is not None and tree is not None and binary is not None:
         try:
             target = mdp.from_tree(binary)
         except NotInGrammar as error:
@@ -77,6 +88,55 @@ def trace_derivation(
     expert = None if binary is None else expert_actions(grammar, binary)
     steps = tuple(_steps(mdp, path, expert)) if path else ()
     return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
+
+
+def _after(mdp: TopDownMDP, prefix: Sequence[str]) -> Iterator[Action]:
+    """The actions that are named first, and then those of the best tree that begins with them."""
+    state = mdp.initial()
+    while state.unexpanded:
+        actions = mdp.actions(state)
+        if prefix:
+            action = actions[find_action(prefix[0], [_name(each) for each in actions], len(state.constituents))]
+            prefix = prefix[1:]
+        else:
+            if mdp.value(state) == -math.inf:
+                raise ConfigError(f"leads to {state}, which the grammar cannot complete", setting="prefix")
+            action = max(actions, key=lambda each: _gain(mdp, each))
+        yield action
+        state = mdp.step(state, action)
+
+
+def trace_chart(
+    parser: ConstituencyParser | LatentParser,
+    sentence: Sentence,
+    gold: Sentence | None,
+    *,
+    grammar: Grammar,
+    lexical: Lexical,
+) -> Trace:
+    """The cells of a chart, width by width, with inside and outside scores, and what the parser's pruning drops.
+
+    Constituents count as pruned where the best tree with them is less probable than the parser's threshold times the
+    best tree. The scores are those of ``grammar``.
+    """
+    if len(sentence) > _MOST_CHARTED:
+        raise CorpusError(
+            f"a sentence of {len(sentence)} words: charts are shown of up to {_MOST_CHARTED}",
+            path=sentence.path,
+            line=sentence.line,
+        )
+    mdp = _process(parser, sentence, grammar, lexical)
+    chart = CellChart.of_grammar(grammar, mdp._tags, TOP)
+    gaps = [-math.log(parser.prune)] if parser.prune > 0.0 else []
+    gaps += [float(gap)] if (gap := getattr(parser, "max_gap", None)) is not None else []
+    [found] = parser._derivations(parser._pieces([sentence]), 1)
+    used = None
+    if not found.covered:
+        used = {(each.symbol, each.start, each.end) for each in mdp.from_derivation(found.nodes).constituents}
+    right = None if gold is None else set(_brackets(_gold_tree(gold)))
+    steps = tuple(chart_steps(chart, label_of, min(gaps, default=None), right, used))
+    about = {"follow": "model", "pruning": min(gaps, default=None)}
+    return _trace(parser, "chart", sentence, steps, _predicted(parser, sentence), gold, about)
 
 
 def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
@@ -240,7 +300,8 @@ def _drawn(state: State) -> dict[str, Any]:
 
 
 def _plain(constituent: Constituent) -> dict[str, Any]:
-    return {"symbol": constituent.symbol, "start": int(constituent.start), "end": int(constituent.end)}
+    label = None if constituent.symbol.startswith("[") else label_of(constituent.symbol)
+    return {"symbol": constituent.symbol, "label": label, "start": int(constituent.start), "end": int(constituent.end)}
 
 
 def _name(action: Action) -> str:

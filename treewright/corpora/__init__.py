@@ -1,6 +1,6 @@
 """Sentences, trees and graphs; the file formats that they are read from and written to; the built-in corpus."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treewright.corpora.amr import format_amr, metadata, read_amr, write_amr
 from treewright.corpora.brackets import clean_tree, format_ptb, read_ptb, write_ptb
@@ -10,6 +10,7 @@ from treewright.corpora.reading import corpus_hash, format_sentence, formats, lo
 from treewright.corpora.tabular import read_tabular, write_tabular
 from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
+from treewright.lazy import lazy_names
 
 if TYPE_CHECKING:
     from treewright.corpora.builtin import builtin_corpus, generate
@@ -41,11 +42,5 @@ __all__ = [
     "write_tabular",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the built-in corpus, a grammar of its own, when it is used."""
-    if name in ("builtin_corpus", "generate"):
-        from treewright.corpora import builtin
-
-        return getattr(builtin, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# The built-in corpus has a grammar of its own.
+__getattr__ = lazy_names(__name__, {"builtin": "builtin_corpus generate"})

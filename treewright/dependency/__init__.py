@@ -1,13 +1,18 @@
 """Task 2, dependency parsing: transition systems, static and dynamic oracles, features, scores."""
 
-from treewright.dependency.checking import check_system
-from treewright.dependency.eisner import EisnerParser, EisnerPlanner
-from treewright.dependency.parser import DependencyParser
-from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
-from treewright.dependency.systems import Move, TransitionSystem, find_system, system_names
-from treewright.dependency.task import DependencyParsing
-from treewright.dependency.templates import FEATURE_SETS, Templates
-from treewright.dependency.trees import check_tree, check_trees, crossing_arcs, is_projective
+from typing import TYPE_CHECKING
+
+from treewright.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from treewright.dependency.checking import check_system
+    from treewright.dependency.eisner import EisnerParser, EisnerPlanner
+    from treewright.dependency.parser import DependencyParser
+    from treewright.dependency.scores import Comparison, DependencyScores, compare_dependencies, score_dependencies
+    from treewright.dependency.systems import Move, TransitionSystem, find_system, system_names
+    from treewright.dependency.task import DependencyParsing
+    from treewright.dependency.templates import FEATURE_SETS, Templates
+    from treewright.dependency.trees import check_tree, check_trees, crossing_arcs, is_projective
 
 __all__ = [
     "FEATURE_SETS",
@@ -30,3 +35,17 @@ __all__ = [
     "score_dependencies",
     "system_names",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "checking": "check_system",
+        "eisner": "EisnerParser EisnerPlanner",
+        "parser": "DependencyParser",
+        "scores": "Comparison DependencyScores compare_dependencies score_dependencies",
+        "systems": "Move TransitionSystem find_system system_names",
+        "task": "DependencyParsing",
+        "templates": "FEATURE_SETS Templates",
+        "trees": "check_tree check_trees crossing_arcs is_projective",
+    },
+)

@@ -19,6 +19,7 @@ from treewright.dependency.projective import LIFTED, deprojectivize, projectiviz
 from treewright.dependency.trees import check_tree, is_projective
 from treewright.errors import CorpusError
 from treewright.search.hypergraph import COUNT, LEFT, LEFT_STEP, PART, PART_STEP, RIGHT, RIGHT_STEP, Hypergraph
+from treewright.search.stepping import find_action, wishes
 from treewright.tracing import Candidate, Step, Trace, softmax
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class _Derivation:
     def steps(self, follow: str) -> tuple[Step, ...]:
         """All decisions, and the final state."""
         steps: list[Step] = []
+        prefix = wishes().prefix
         self._go_to(int(self.graph.nodes[-1]))
         while self.open:
             place = self.open[-1]
@@ -139,6 +141,8 @@ class _Derivation:
             if follow == "gold" and costs is not None:
                 chosen = int(np.argmax(np.where(costs == 0.0, q, -np.inf)))
             names = [self._action(item, edges, k) for k in range(len(q))]
+            if len(steps) < len(prefix):
+                chosen = find_action(prefix[len(steps)], names, len(steps))
             steps.append(self._step(len(steps), names, q, costs, chosen))
             self.open.pop()
             self._take(item, edges, chosen)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.corpora import Sentence
-from treewright.dependency.scores import DependencyScores, compare_dependencies, score_dependencies
+from treewright.dependency.scores import DependencyScores, compare_dependencies, count_arcs, score_dependencies
 from treewright.dependency.treebank import Arcs, read_treebank
 from treewright.estimators import Corpus, Estimator, Input
 from treewright.metrics import Comparison
@@ -16,7 +19,7 @@ __all__ = ["DependencyEstimator"]
 
 
 class DependencyEstimator(Estimator[DependencyScores]):
-    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_decoding``, which give trees."""
+    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_prepare``, which give trees."""
 
     annotates: ClassVar[str] = "dependency"
 
@@ -31,7 +34,8 @@ class DependencyEstimator(Estimator[DependencyScores]):
     def arcs(self, sentences: Input, *, jobs: int = 1) -> list[Arcs]:
         """Return the heads (0 is the root) and the relations of the words of each sentence, and nothing else."""
         self._check_fitted()
-        return [tree for _, found in self._decoded(sentences, whole_number("jobs", jobs, 1)) for tree in found]
+        decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
+        return [tree for _, found in decoded for tree in found]
 
     def _annotate(self, batch: list[Sentence], found: list[Arcs]) -> Iterator[Sentence]:
         for sentence, (heads, labels) in zip(batch, found, strict=True):
@@ -47,3 +51,6 @@ class DependencyEstimator(Estimator[DependencyScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_dependencies(gold, a, b, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_arcs(gold, predicted, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +21,7 @@ from treewright.dependency.templates import FEATURE_SETS, WORD_ATTRIBUTES, Templ
 from treewright.dependency.trace import trace_transitions
 from treewright.dependency.treebank import (
     Arcs,
+    count_words,
     framed,
     gold_arcs,
     las_against,
@@ -29,6 +30,7 @@ from treewright.dependency.treebank import (
     read_treebank,
     words_of,
 )
+from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
@@ -50,6 +52,7 @@ from treewright.settings import Choice, Like, Real, Setting, one_of
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    from treewright.estimators.mixing import Survey
     from treewright.learners import Learner, Pass
     from treewright.learners.checkpoints import Judge
     from treewright.learners.rl import PolicyGradient
@@ -263,17 +266,16 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             policy, self.history_ = self._reinforced(learner, packed, evaluate, running)
         else:
             trained = train(
-                learner,
-                packed,
-                policy=untrained,
-                bits=self._bits,
-                beam=self.beam,
-                seed=self.seed,
-                evaluate=evaluate,
-                **running,
+                learner, packed, policy=untrained, **self._training_settings(), evaluate=evaluate, **running
             )
             policy, self.history_ = trained.policy, trained.history
-        self.policy_ = policy.compressed(MOST_WEIGHTS[self.mode])
+        self._finish(policy, self.history_, corpora)
+
+    def _training_settings(self) -> dict[str, Any]:
+        return {"bits": self._bits, "beam": self.beam, "seed": self.seed}
+
+    def _finish(self, policy: LinearPolicy, history: list[Pass], corpora: Mapping[str, str]) -> None:
+        self.policy_, self.history_ = policy.compressed(MOST_WEIGHTS[self.mode]), history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:
@@ -296,6 +298,30 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         words = teacher.inputs_.read([sentence.tokens for sentence in sentences])
         policy: Any = teacher.policy_
         return Teaching(policy, words)
+
+    # ---- learning on shards (treewright.estimators.mixing)
+
+    def _survey(self, sentences: list[Sentence]) -> Survey:
+        from treewright.estimators.mixing import Survey
+
+        check_trees(sentences)
+        self._learn_words(sentences)
+        heads, labels, _ = gold_arcs(sentences, lifted=self._system.projective)
+        of_root = frozenset(label for label, head in zip(labels, heads.tolist(), strict=True) if head == 0)
+        of_words = frozenset(label for label, head in zip(labels, heads.tolist(), strict=True) if head != 0)
+        return Survey(corpus_hash(sentences), len(sentences), count_words(sentences), (of_root, of_words))
+
+    def _adopt(self, survey: Survey) -> None:
+        self._learn_words(())
+        self.vocabulary_ = {word for word, count in survey.words.items() if count >= self.min_count}
+        self._set_labels(*survey.labels)
+
+    def _pack_shard(self, sentences: list[Sentence]) -> Packed:
+        return self._pack_gold(sentences, learn_labels=False)
+
+    def _judge(self, dev: list[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
+        check_trees(dev)
+        return self._las_on(dev, jobs)
 
     def _warn_of_path(self, learner: Learner) -> None:
         """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
@@ -328,7 +354,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
 
         def decode() -> list[Arcs]:
@@ -389,17 +415,21 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             self._learn_inputs([sentence.tokens for sentence in sentences])
         self.templates_ = _make_templates(self.features, self.mode)
 
+    def _set_labels(self, of_root: Collection[str], of_words: Collection[str]) -> None:
+        """The labels, and which of them the root and other words may have."""
+        # plain labels first: those with the encoding of a lift come behind them
+        self.labels_ = sorted({*of_root, *of_words}, key=lambda label: (LIFTED in label, label))
+        self.root_labels_ = [k for k, label in enumerate(self.labels_) if label in of_root]
+        # where all sentences have one word, any label may do for what is not the root
+        self.word_labels_ = [k for k, label in enumerate(self.labels_) if label in (of_words or of_root)]
+
     def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
         """Sentences with their gold trees, made projective where the system needs it."""
         heads, labels, _ = gold_arcs(sentences, lifted=self._system.projective)
         if learn_labels:
-            # plain labels first: those with the encoding of a lift come behind them
-            self.labels_ = sorted(set(labels), key=lambda label: (LIFTED in label, label))
             of_root = {label for label, head in zip(labels, heads.tolist(), strict=True) if head == 0}
             of_words = {label for label, head in zip(labels, heads.tolist(), strict=True) if head != 0}
-            self.root_labels_ = [k for k, label in enumerate(self.labels_) if label in of_root]
-            # where all sentences have one word, any label may do for what is not the root
-            self.word_labels_ = [k for k, label in enumerate(self.labels_) if label in (of_words or of_root)]
+            self._set_labels(of_root, of_words)
         numbers = {label: number for number, label in enumerate(self.labels_)}
         tokens = [sentence.tokens for sentence in sentences]
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))

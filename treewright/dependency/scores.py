@@ -19,6 +19,7 @@ from math import inf
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treewright.corpora import Sentence
 from treewright.dependency.trees import word_line
@@ -33,6 +34,7 @@ __all__ = [
     "RelationScore",
     "SentenceLengthScore",
     "compare_dependencies",
+    "count_arcs",
     "score_dependencies",
 ]
 
@@ -236,14 +238,25 @@ def compare_dependencies(
     if measure not in ("las", "uas"):
         raise ConfigError(f"measure must be las or uas, not {measure!r}")
     gold = list(gold)
-    counts: list[list[int]] = []
-    for name, annotation in (("A", a), ("B", b)):
-        pairs = list(_sentences(gold, annotation, name, subtypes, punctuation))
-        totals = [len(arcs) for _, arcs in pairs]
-        counts.append([sum(arc.right if measure == "las" else arc.attached for arc in arcs) for _, arcs in pairs])
-    a_counts, b_counts = (np.array([correct, totals], np.float64).T for correct in counts)
+    how: dict[str, Any] = {"measure": measure, "subtypes": subtypes, "punctuation": punctuation}
+    a_counts, b_counts = (count_arcs(gold, annotation, name, **how) for name, annotation in (("A", a), ("B", b)))
     compared = significance.compare(a_counts, b_counts, measure=measure, seed=seed, samples=samples)
-    return Comparison(**vars(compared), tokens=sum(totals))
+    return Comparison(**vars(compared), tokens=int(a_counts[:, 1].sum()))
+
+
+def count_arcs(
+    gold: Iterable[Sentence],
+    predicted: Iterable[Sentence],
+    name: str = "predicted",
+    *,
+    measure: Literal["las", "uas"] = "las",
+    subtypes: bool = True,
+    punctuation: bool = True,
+) -> NDArray[np.float64]:
+    """Return the right words and all words of each sentence: the attachment score is the ratio of the sums."""
+    pairs = list(_sentences(list(gold), predicted, name, subtypes, punctuation))
+    right = [sum(arc.right if measure == "las" else arc.attached for arc in arcs) for _, arcs in pairs]
+    return np.array([right, [len(arcs) for _, arcs in pairs]], np.float64).T
 
 
 def _sentences(

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treewright.corpora import Sentence
+from treewright.corpora import Sentence, Token
 from treewright.dependency.configuration import DEPTH, FRONT, PENDING
 from treewright.dependency.projective import LIFTED, deprojectivize, projectivize
 from treewright.dependency.systems import TransitionSystem, find_system
 from treewright.dependency.task import DependencyParsing
+from treewright.dependency.templates import DISTANCES, TREE_ATTRIBUTES, Templates
 from treewright.dependency.trees import check_tree, is_projective
 from treewright.errors import ConfigError
 from treewright.search import Packed, interpreted
@@ -62,7 +63,13 @@ def trace_transitions(
         packed = judge._pack_gold([sentence.with_tree(heads, labels)], learn_labels=False)
     steps, state = episode_steps(
         packed,
-        _Configurations(packed.task, parser.labels_, gold=gold is not None),
+        _Configurations(
+            packed.task,
+            parser.labels_,
+            gold=gold is not None,
+            templates=parser.templates_,
+            words=sentence.tokens,
+        ),
         policy=parser.policy_,
         beam=parser.beam,
         seed=parser.seed,
@@ -157,8 +164,17 @@ def _parsed_move(text: str, system: TransitionSystem) -> tuple[int, str | None]:
 class _Configurations(Drawing):
     """Stack, buffer and arcs by the numbers of words, and transitions by the names of moves and labels."""
 
-    def __init__(self, task: Any, labels: Sequence[str], *, gold: bool) -> None:
+    def __init__(
+        self,
+        task: Any,
+        labels: Sequence[str],
+        *,
+        gold: bool,
+        templates: Templates | None = None,
+        words: Sequence[Token] = (),
+    ) -> None:
         self.task, self.moves, self.labels, self.gold = task, task.system.move_names, labels, gold
+        self.templates, self.words = templates, words
 
     def state(self, x: Any, state: Any) -> dict[str, Any]:
         """A configuration. A field that only some systems have is not shown."""
@@ -181,9 +197,89 @@ class _Configurations(Drawing):
         names = [self.moves[move]] if move >= 0 else []
         return "_".join([*names, *([self.labels[label]] if label >= 0 and self.labels[label] else [])])
 
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        """The templates, each with what it sees, as in ``s0.w b0.t = saw NN``."""
+        pending = int(state.registers[PENDING])
+        templates = () if self.templates is None else self.templates.labels if pending else self.templates.moves
+        if len(templates) != count:
+            return super().features(x, state, count)
+        ends = self.task.transitions.plain().arc_of(x, state, pending - 1) if pending else (-1, -1)
+        seen = _Seen(x, state, self.words, self.labels, *map(int, ends))
+        return [f"{template} = {' '.join(map(seen.atom, template.split()))}" for template in templates]
+
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         """The arcs made so far that are not gold."""
         return {"errors": float(_loss(x, state))} if self.gold else {}
+
+
+class _Seen:
+    """What templates see in a configuration, in words, for people."""
+
+    def __init__(
+        self, x: Any, state: Any, words: Sequence[Token], labels: Sequence[str], head: int, dependent: int
+    ) -> None:
+        self.state, self.words, self.labels, self.n = state, words, labels, int(x.n)
+        self.depth, self.front = int(state.registers[DEPTH]), int(state.registers[FRONT])
+        self.ends = {"h": head, "d": dependent}
+
+    def atom(self, atom: str) -> str:
+        """The value of an atom such as ``s0.w``; ``–`` where there is no such word."""
+        place, what = atom.split(".")
+        if what == "d":
+            one, other = (self.place(name) for name in DISTANCES[atom])
+            return "–" if one < 0 or other < 0 else str(other - one)
+        node = self.place(place)
+        if node < 0:
+            return "–"
+        if node == 0 and what not in TREE_ATTRIBUTES:
+            return "ROOT"
+        if what == "l":
+            label = int(self.state.labels[node])
+            return self.labels[label] if int(self.state.heads[node]) >= 0 else "–"
+        if what in ("vl", "sl"):
+            return self._children(node, left=True, labels=what == "sl")
+        if what in ("vr", "sr"):
+            return self._children(node, left=False, labels=what == "sr")
+        token = self.words[node - 1]
+        values = {"w": token.form, "m": token.lemma, "u": token.upos, "f": token.feats, "s": token.form[-3:]}
+        values["t"] = token.xpos if token.xpos != "_" else token.upos
+        values |= {"wt": f"{token.form}/{values['t']}", "g": f"{token.upos}|{token.feats}"}
+        return values.get(what, token.form)
+
+    def place(self, name: str) -> int:
+        """The number of the word at a place such as ``s0`` or ``b0l``; −1 where there is none."""
+        base = name[:2] if name[0] in "sb" else name[0]
+        kind, rest = base[0], name[len(base) :]
+        if base in self.ends:
+            node = self.ends[base]
+        elif kind == "s":
+            at = self.depth - 1 - int(base[1])
+            node = int(self.state.stack[at]) if at >= 0 else -1
+        else:
+            at = self.front + int(base[1])
+            node = int(self.state.buffer[at]) if at < self.n else -1
+        return node if not rest or node < 0 else self._relative(node, rest)
+
+    def _relative(self, node: int, rest: str) -> int:
+        if rest == "h":
+            return int(self.state.heads[node])
+        if rest in "pn":
+            other = node + (1 if rest == "n" else -1)
+            return other if 0 <= other <= self.n else -1
+        children = self._of(node, left=rest[0] == "l")
+        number = int(rest[1:] or 1)
+        return children[number - 1] if len(children) >= number else -1
+
+    def _of(self, node: int, *, left: bool) -> list[int]:
+        """The children on a side, the outermost first."""
+        found = [k for k in range(1, self.n + 1) if int(self.state.heads[k]) == node and (k < node) == left]
+        return found if left else found[::-1]
+
+    def _children(self, node: int, *, left: bool, labels: bool) -> str:
+        found = self._of(node, left=left)
+        if not labels:
+            return str(len(found))
+        return "{" + ",".join(sorted({self.labels[int(self.state.labels[k])] for k in found})) + "}"
 
 
 class _Guide:

@@ -18,7 +18,17 @@ from treewright.dependency.projective import LIFTED, deprojectivize, lift_corpus
 from treewright.dependency.trees import check_trees
 from treewright.estimators import Corpus, read_corpus
 
-__all__ = ["Arcs", "framed", "gold_arcs", "las_against", "named_trees", "offsets", "read_treebank", "words_of"]
+__all__ = [
+    "Arcs",
+    "count_words",
+    "framed",
+    "gold_arcs",
+    "las_against",
+    "named_trees",
+    "offsets",
+    "read_treebank",
+    "words_of",
+]
 
 Shorts = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -38,13 +48,18 @@ def read_treebank(corpus: Corpus) -> list[Sentence]:
 
 def words_of(sentences: Iterable[Sentence], min_count: int) -> set[str]:
     """Return the forms and lemmas, in lower case, that occur with ``min_count`` words or more."""
+    return {word for word, count in count_words(sentences).items() if count >= min_count}
+
+
+def count_words(sentences: Iterable[Sentence]) -> Counter[str]:
+    """Return how many words have each form or lemma, in lower case."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         for form, lemma, *_ in sentence.tokens:
             counts[form.lower()] += 1
             if lemma.lower() != form.lower():
                 counts[lemma.lower()] += 1
-    return {word for word, count in counts.items() if count >= min_count}
+    return counts
 
 
 def gold_arcs(sentences: Sequence[Sentence], *, lifted: bool) -> tuple[Shorts, list[str], Longs]:

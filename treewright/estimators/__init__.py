@@ -1,11 +1,12 @@
 """Estimators: what taggers and parsers have in common, from reading a corpus to saving a model."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treewright.estimators.base import Estimator, NotFittedError, Running, clone
 from treewright.estimators.corpus import Corpus, corpus_error, read_corpus
 from treewright.estimators.registry import estimator_class, estimator_names
 from treewright.estimators.streams import Input, as_sentence, batches, check_words, overlapped
+from treewright.lazy import lazy_names
 
 if TYPE_CHECKING:
     from treewright.estimators.checking import EstimatorError, check_estimator
@@ -36,13 +37,12 @@ __all__ = [
     "read_corpus",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import what checks and validates estimators when it is used: annotating needs none of it."""
-    from importlib import import_module
-
-    for module in ("checking", "cross_validation", "own"):
-        found = import_module(f"treewright.estimators.{module}")
-        if name in found.__all__:
-            return getattr(found, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Annotating needs none of these.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "checking": "EstimatorError check_estimator",
+        "cross_validation": "CrossValidation FoldComparison cross_validate",
+        "own": "LossScores TaskEstimator",
+    },
+)

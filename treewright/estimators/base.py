@@ -11,6 +11,7 @@ import datetime
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
@@ -26,12 +27,16 @@ from treewright.settings import Setting, checked, current_names, one_of, whole_n
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from treewright.learners import Learner, Pass
 
 __all__ = ["Estimator", "NotFittedError", "Running", "clone"]
 
 ScoresT = TypeVar("ScoresT", bound=Scores)
 AnEstimator = TypeVar("AnEstimator", bound="Estimator[Any]")
+Batch = TypeVar("Batch", bound=list[Any])
 
 
 class NotFittedError(TreewrightError):
@@ -58,9 +63,11 @@ class Estimator(Generic[ScoresT]):
       ``_make_learner()`` makes the learner;
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
     * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
-      sentences with it; neither changes the estimator;
+      sentences with it; neither changes the estimator. Where much of the work is Python's, ``_prepare(batch, jobs)``
+      takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
+    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -73,6 +80,7 @@ class Estimator(Generic[ScoresT]):
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
+    _next_params: dict[str, Any]  # what set_params changed since the last fit
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
 
@@ -93,19 +101,30 @@ class Estimator(Generic[ScoresT]):
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in self._param_names()}
+        """Return the arguments of the constructor, by name, as the next ``fit`` takes them."""
+        return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor; takes effect at the next ``fit``."""
+        """Change arguments of the constructor. They take effect at the next ``fit``.
+
+        What was learned goes with the settings that it was learned with: until then, a fitted estimator annotates and
+        is saved as before, and its attributes are as they were.
+        """
         known = self._param_names()
         for name, value in params.items():
             if name not in known:
                 raise ConfigError(
                     f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
                 )
-            setattr(self, name, value)
+        if hasattr(self, "card_"):
+            self._next_params = {**self.__dict__.get("_next_params", {}), **params}
+        else:
+            self.__dict__.update(params)
         return self
+
+    def _params(self) -> dict[str, Any]:
+        """The arguments of the constructor that it works with: after ``fit``, those that it was fitted with."""
+        return {name: getattr(self, name) for name in self._param_names()}
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
@@ -121,7 +140,8 @@ class Estimator(Generic[ScoresT]):
         """
         values = checked(self)
         plain = {setting.name: setting.plain(values[setting.name]) for setting in self.settings}
-        return {**self.get_params(), **plain, "learner": self._make_learner().params()}
+        learner = {"learner": self._make_learner().params()} if "learner" in self._param_names() else {}
+        return {**self._params(), **plain, **learner}
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
@@ -168,7 +188,8 @@ class Estimator(Generic[ScoresT]):
         must survive an interruption, and ``resume`` goes on from what is there. The result depends on neither, and not
         on ``jobs``, the number of threads.
         """
-        self._check_settings()
+        type(self)(**self.get_params())._check_settings()
+        self.__dict__.update(self.__dict__.pop("_next_params", {}))
         jobs = whole_number("jobs", jobs, 1)
         running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
         self._fit(corpus, dev, running)
@@ -210,35 +231,31 @@ class Estimator(Generic[ScoresT]):
         read and annotated some thousand words at a time, and memory does not grow with their number.
         """
         self._check_fitted()
-        stream = self._predicted(sentences, whole_number("jobs", jobs, 1))
+        decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
+        stream = (sentence for batch, found in decoded for sentence in self._annotate(batch, found))
         return stream if isinstance(sentences, Iterator) else list(stream)
 
-    def _predicted(self, sentences: Input, jobs: int) -> Iterator[Sentence]:
-        for batch, found in self._decoded(sentences, jobs):
-            yield from self._annotate(batch, found)
+    def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
+        """Cut what is given to ``predict`` into batches: a list of them for a list, and an iterator for an iterator."""
+        cut = batches(sentences, self._batch_size, as_sentence)
+        return cut if isinstance(sentences, Iterator) else list(cut)
 
-    def _decoded(self, sentences: Input, jobs: int) -> Iterator[tuple[list[Sentence], Any]]:
-        """Batches of sentences, each with what was found for it."""
-        cut: Iterable[list[Sentence]] = self._batches(sentences)
-        if not isinstance(sentences, Iterator):
-            cut = list(cut)
-        return overlapped(cut, partial(self._decoding_at_once, jobs=jobs))
+    def _decoded(self, cut: Iterable[Batch], jobs: int) -> Iterator[tuple[Batch, Any]]:
+        """Yield each batch with what was found for it. One is decoded while the next one is read and prepared."""
 
-    def _batches(self, sentences: Input) -> Iterator[list[Sentence]]:
-        return batches(sentences, self._batch_size, as_sentence)
+        def prepare(batch: Batch) -> Callable[[], Any]:
+            work, words = self._prepare(batch, jobs), sum(len(sentence) for sentence in batch)
 
-    def _decoding_at_once(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        """Prepare a batch, and return what to do with it; nothing is compiled for a few words."""
-        work, words = self._decoding(batch, jobs), sum(len(sentence) for sentence in batch)
+            def run() -> Any:
+                with at_once(words):  # nothing is compiled for a few words
+                    return work()
 
-        def run() -> Any:
-            with at_once(words):
-                return work()
+            return run
 
-        return run
+        return overlapped(cut, prepare)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        """Prepare a batch in the calling thread, and return what to do with it in another one."""
+    def _prepare(self, batch: Any, jobs: int) -> Callable[[], Any]:
+        """Prepare a batch in the calling thread, and return what another thread does with it: ``_decode`` it."""
         return partial(self._decode, batch, jobs)
 
     def _decode(self, batch: list[Sentence], jobs: int) -> Any:
@@ -251,7 +268,15 @@ class Estimator(Generic[ScoresT]):
     # ---- step by step
 
     def trace(
-        self, sentence: Sentence | Sequence[str], gold: Sentence | None = None, *, follow: str = "model", **options: Any
+        self,
+        sentence: Sentence | Sequence[str],
+        gold: Sentence | None = None,
+        *,
+        follow: str = "model",
+        prefix: Sequence[str] = (),
+        explain: bool = False,
+        beam: int | None = None,
+        **options: Any,
     ) -> Trace:
         """Return the decisions that lead to the annotation of a sentence, as plain data (:mod:`treewright.tracing`).
 
@@ -260,6 +285,10 @@ class Estimator(Generic[ScoresT]):
             gold: the same sentence with the right annotation; then decisions have costs. It may be the same object.
             follow: ``model`` shows the decisions of the model; ``gold`` those that lead to the right annotation, and
                 how the model scores them.
+            prefix: the names of actions that are taken first, whatever the model says; then it goes on from there.
+            explain: whether the candidates have their features, with the weights of a linear policy.
+            beam: another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
+                each step.
             options: those of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost nothing;
                 ``kind`` for constituency parsers, ``derivation`` or ``pops``.
         """
@@ -276,8 +305,19 @@ class Estimator(Generic[ScoresT]):
         if gold is not None and gold.forms != whole.forms:
             message = f"the gold sentence has other words, {str(gold)!r}, than the one that is traced, {str(whole)!r}"
             raise CorpusError(message, path=gold.path, line=gold.line)
-        with at_once(0):
-            return self._trace(whole, gold, follow, **options)
+        from treewright.search.stepping import Wishes, wishing
+
+        width = None if beam is None else whole_number("beam", beam, 1)
+        with at_once(0), wishing(Wishes(tuple(prefix), explain, width)) as wished:
+            trace = self._trace(whole, gold, follow, **options)
+        if trace.actions[: len(wished.prefix)] != wished.prefix:
+            raise ConfigError(f"is not for {type(self).__name__}, or longer than the trace", setting="prefix")
+        if wished.lineage:
+            trace = replace(
+                trace,
+                metadata={**trace.metadata, "beam": width or trace.metadata.get("beam"), "lineage": wished.lineage},
+            )
+        return trace
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         raise ConfigError(f"{type(self).__name__} has no traces")
@@ -289,6 +329,19 @@ class Estimator(Generic[ScoresT]):
         self._check_fitted()
         gold = self._gold(corpus)
         return self._score(gold, self._analysed(gold, jobs))
+
+    def evaluate_by_sentence(
+        self, corpus: Corpus, *, jobs: int = 1, **options: Any
+    ) -> tuple[ScoresT, npt.NDArray[np.float64]]:
+        """Return what :meth:`evaluate` returns, and the counts of each sentence that the score is made of.
+
+        The counts are a matrix, one row a sentence; :func:`treewright.metrics.score_of` makes the score of their sums.
+        Statistics over many models, such as those of experiments, need no annotated sentences then.
+        """
+        self._check_fitted()
+        gold = self._gold(corpus)
+        predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
+        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
 
     def compare(
         self,
@@ -333,6 +386,9 @@ class Estimator(Generic[ScoresT]):
     ) -> Comparison:
         raise NotImplementedError
 
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
+
     # ---- the model file
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -360,10 +416,12 @@ class Estimator(Generic[ScoresT]):
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             with at_once(0):
                 estimator._restore(model.config["learned"], model.arrays)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:  # its checksum was right: the file is as it was written
+            advice = f"it was written by Treewright {model.treewright}; train it again, or use that version"
+            if model.treewright == library_versions()["treewright"]:
+                advice = "this version wrote it, so this is a bug in Treewright: please report it"
             raise ModelError(
-                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): it was written "
-                f"by Treewright {model.treewright}; train it again, or use that version"
+                f"this is a model file, but not one that this {cls.__name__} understands ({error!r}): {advice}"
             ) from error
         estimator.card_ = dict(model.card)
         return estimator

@@ -140,6 +140,23 @@ def settings_can_be_read_and_changed(subject: Subject) -> None:
         other.set_params(no_such_setting=1)
 
 
+def settings_take_effect_at_the_next_fit(subject: Subject) -> None:
+    """``set_params`` does not change what a fitted estimator predicts and saves; the next ``fit`` takes it."""
+    fitted = copy.copy(subject.fitted)
+    for name, value in fitted.get_params().items():
+        other = object()  # no setting takes it
+        fitted.set_params(**{name: other})
+        _expect(fitted.get_params()[name] is other, f"set_params does not change {name}")
+        _expect(clone(fitted).get_params()[name] is not value, f"a clone has the old {name}")
+    _expect(fitted.predict(subject.test) == subject.predicted, "it annotates otherwise after set_params")
+    _expect(fitted.evaluate(subject.test).main == subject.fitted.evaluate(subject.test).main, "it is scored otherwise")
+    _expect(subject.file_of(fitted) == subject.file_of(subject.fitted), "it is saved otherwise after set_params")
+    if type(fitted).settings:
+        with _raises(ConfigError, "fit does not take the settings of set_params, or accepts any"):
+            fitted.fit(subject.train)
+        _expect(fitted.predict(subject.test) == subject.predicted, "settings that fit refuses change what it predicts")
+
+
 def learning_changes_no_settings(subject: Subject) -> None:
     """``fit`` returns the estimator, leaves its settings alone, and sets ``card_`` and ``history_``."""
     fitted = subject.fitted
@@ -365,6 +382,7 @@ def bad_corpora_are_named(subject: Subject) -> None:
 _ALL = (
     constructor_only_stores,
     settings_can_be_read_and_changed,
+    settings_take_effect_at_the_next_fit,
     learning_changes_no_settings,
     nothing_learned_is_said,
     lists_give_lists_and_iterators_iterators,

@@ -30,7 +30,7 @@ from treewright.estimators.corpus import Corpus, read_corpus
 from treewright.metrics import FiveNumbers, KolmogorovSmirnov, Scores, error_reduction, five_numbers, kolmogorov_smirnov
 from treewright.settings import whole_number
 
-__all__ = ["CrossValidation", "FoldComparison", "cross_validate"]
+__all__ = ["CrossValidation", "FoldComparison", "cross_validate", "split_folds"]
 
 
 class FoldComparison(NamedTuple):
@@ -150,7 +150,7 @@ def cross_validate(
     if dev and folds < 3:
         raise ConfigError("development data is a fold of its own: make 3 folds or more", setting="folds", value=folds)
     sentences = read_corpus(corpus)
-    parts = _folds(sentences, folds, seed)
+    parts = split_folds(sentences, folds, seed)
     found = list[Scores]()
     for k, test in enumerate(parts):
         after = (k + 1) % folds
@@ -162,8 +162,8 @@ def cross_validate(
     return CrossValidation(tuple(found), corpus_hash(sentences), seed)
 
 
-def _folds(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list[Sentence]]:
-    """The sentences of each fold, in the order of the corpus; sizes differ by one at most."""
+def split_folds(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list[Sentence]]:
+    """Return the sentences of each fold, in the order of the corpus; sizes differ by one at most."""
     if len(sentences) < folds:
         raise CorpusError(f"{len(sentences)} sentences are too few for {folds} folds")
     order = np.random.default_rng(seed).permutation(len(sentences))

@@ -147,7 +147,7 @@ class TaskEstimator(Estimator[LossScores]):
         losses: npt.NDArray[np.float64] = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).losses
         return losses
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Sentence]]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Sentence]]:
         packed = self._packed(batch, gold=False)
 
         def decode() -> list[Sentence]:
@@ -181,6 +181,10 @@ class TaskEstimator(Estimator[LossScores]):
     def _compare(self, gold: Sequence[Sentence], a: Any, b: Any, **options: Any) -> Comparison:
         filled = a[:, 1] > 0
         return compare(a[filled], b[filled], measure=LossScores.name, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        counts: npt.NDArray[np.float64] = predicted[predicted[:, 1] > 0]
+        return counts
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
         own = {f"own.{name}": array for name, array in self.arrays_.items()}

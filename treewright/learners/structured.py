@@ -38,6 +38,7 @@ __all__ = [
     "MaxViolation",
     "Outcome",
     "Structured",
+    "check_beam",
     "new_lattice",
     "new_outcome",
     "structured_pass",
@@ -89,6 +90,17 @@ class Structured(Learner):
                 setting="margin",
                 value=self.update.margin,
             )
+
+
+def check_beam(learner: Learner, beam: int) -> None:
+    """Raise :class:`~treewright.errors.ConfigError` for a learner that needs a beam and a search without one."""
+    if isinstance(learner, Structured) and beam < 2:
+        raise ConfigError(
+            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
+            "to 8, say",
+            setting="beam",
+            value=beam,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

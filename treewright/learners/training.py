@@ -27,7 +27,7 @@ from treewright.learners.passes import (
 )
 from treewright.learners.registry import Learner, make_learner
 from treewright.learners.structured import Outcome as SearchOutcome
-from treewright.learners.structured import Structured, new_lattice, new_outcome, structured_pass
+from treewright.learners.structured import Structured, check_beam, new_lattice, new_outcome, structured_pass
 from treewright.policies.learning import LearnablePolicy, Online, Trainer
 from treewright.policies.linear import UntrainedLinear
 from treewright.search.checking import preflight
@@ -49,7 +49,7 @@ from treewright.search.task import Packed
 from treewright.search.weak_expert import weaken_expert
 from treewright.settings import whole_number
 
-__all__ = ["Trainable", "Trained", "train"]
+__all__ = ["Trainable", "Trained", "Training", "make_training", "train"]
 
 Longs = npt.NDArray[np.int64]
 Progress = Callable[[str, int, int], None]
@@ -109,32 +109,20 @@ def train(
     learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     beam = whole_number("beam", beam, 1)
-    if isinstance(learner, Structured) and beam < 2:
-        raise ConfigError(
-            f"must be at least 2 for the learner {learner.name!r}, which learns where beam search goes wrong: set it "
-            "to 8, say",
-            setting="beam",
-            value=beam,
-        )
+    check_beam(learner, beam)
     if not isinstance(packed, Packed):
         raise ConfigError("what is learned from must be packed first: train(learner, task.pack(sentences))")
     if len(packed) == 0:
         raise ConfigError("there is nothing to learn from: the corpus has no sentences")
-    preflight(packed)
-    if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
-        packed = weaken_expert(packed, learner.expert_accuracy, systematic=learner.expert_errors == "systematic")
-    trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
-    trainer.plan(_planned(learner))
-    training: _Training
-    if isinstance(learner, Structured):
-        training = _Searching(learner, beam, trainer, packed, seed, jobs, progress)
-    else:
-        training = _Imitating(learner, trainer, packed, seed, jobs, progress)
+    training = make_training(
+        learner, packed, policy=policy, bits=bits, beam=beam, seed=seed, jobs=jobs, progress=progress
+    )
+    trainer = training.trainer
     history = loop.run(
         training,
         learner.passes,
         Pass,
-        fingerprint=lambda: _fingerprint(learner, packed, trainer, beam, seed),
+        fingerprint=lambda: _fingerprint(learner, training.packed, trainer, beam, seed),
         evaluate=evaluate,
         report=report,
         checkpoint=checkpoint,
@@ -144,7 +132,30 @@ def train(
     return Trained(training.best, history)
 
 
-class _Training(ABC):
+def make_training(
+    learner: Learner,
+    packed: Packed,
+    *,
+    policy: Trainable | None = None,
+    bits: int = 18,
+    beam: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Training:
+    """Return the iterations of a learner over a corpus, of which :func:`train` runs one after the other."""
+    learner = make_learner(learner, Imitation, Structured)
+    preflight(packed)
+    if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
+        packed = weaken_expert(packed, learner.expert_accuracy, systematic=learner.expert_errors == "systematic")
+    trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
+    trainer.plan(_planned(learner))
+    if isinstance(learner, Structured):
+        return _Searching(learner, beam, trainer, packed, seed, jobs, progress)
+    return _Imitating(learner, trainer, packed, seed, jobs, progress)
+
+
+class Training(ABC):
     """Iterations of a learner, as the loop runs them."""
 
     def __init__(self, trainer: Trainer, packed: Packed, seed: int, jobs: int, progress: Progress | None) -> None:
@@ -196,7 +207,7 @@ def _of(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any]]:
     return {name.removeprefix(f"{prefix}_"): a for name, a in arrays.items() if name.startswith(f"{prefix}_")}
 
 
-class _Imitating(_Training):
+class _Imitating(Training):
     """Goodman's Algorithm 6: in each iteration visit states, cost their actions, train."""
 
     def __init__(self, learner: Imitation, *others: Any) -> None:
@@ -373,7 +384,7 @@ class _Imitating(_Training):
             self.unseen[self._order()] = False
 
 
-class _Searching(_Training):
+class _Searching(Training):
     """Structured learning: search the shuffled corpus with a beam, in one thread, and learn from each sentence."""
 
     def __init__(self, learner: Structured, beam: int, *others: Any) -> None:

@@ -1,6 +1,13 @@
 """Statistics that every scorer needs: confidence intervals, significance tests, error reduction, distributions."""
 
 from treewright.metrics.distributions import FiveNumbers, KolmogorovSmirnov, five_numbers, kolmogorov_smirnov
+from treewright.metrics.replicates import (
+    ReplicateComparison,
+    holm,
+    replicate_comparison,
+    replicate_interval,
+    score_of,
+)
 from treewright.metrics.scores import Scores
 from treewright.metrics.significance import (
     Comparison,
@@ -9,7 +16,9 @@ from treewright.metrics.significance import (
     bootstrap_interval,
     compare,
     error_reduction,
+    f1,
     paired_bootstrap,
+    precision_and_recall,
     ratio,
     resample,
 )
@@ -19,14 +28,21 @@ __all__ = [
     "FiveNumbers",
     "Interval",
     "KolmogorovSmirnov",
+    "ReplicateComparison",
     "Scores",
     "approximate_randomization",
     "bootstrap_interval",
     "compare",
     "error_reduction",
+    "f1",
     "five_numbers",
+    "holm",
     "kolmogorov_smirnov",
     "paired_bootstrap",
+    "precision_and_recall",
     "ratio",
+    "replicate_comparison",
+    "replicate_interval",
     "resample",
+    "score_of",
 ]

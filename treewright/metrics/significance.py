@@ -38,7 +38,9 @@ __all__ = [
     "bootstrap_interval",
     "compare",
     "error_reduction",
+    "f1",
     "paired_bootstrap",
+    "precision_and_recall",
     "ratio",
     "resample",
 ]
@@ -94,6 +96,26 @@ def ratio(sums: Floats) -> Floats:
     """
     correct, total = np.moveaxis(sums, -1, 0)
     return np.asarray(correct / np.where(total > 0, total, 1.0))
+
+
+def precision_and_recall(sums: Floats) -> tuple[Floats, Floats]:
+    """The scores of four columns a, b, c, d: the precision a / b and the recall c / d, of one test set or of each row.
+
+    Both are 1 where there was nothing to find and nothing was found.
+    """
+    a, b, c, d = np.moveaxis(sums, -1, 0)
+    nothing = ((b == 0) & (d == 0)).astype(np.float64)
+    return np.where(b > 0, a / np.where(b > 0, b, 1), nothing), np.where(d > 0, c / np.where(d > 0, d, 1), nothing)
+
+
+def f1(sums: Floats) -> Floats:
+    """The harmonic mean of precision and recall, from the four columns of :func:`precision_and_recall`.
+
+    >>> float(f1(np.array([1.0, 2.0, 1.0, 1.0])))
+    0.6666666666666666
+    """
+    precision, recall = precision_and_recall(sums)
+    return np.asarray(2 * precision * recall / np.where(precision + recall > 0, precision + recall, 1))
 
 
 def bootstrap_interval(

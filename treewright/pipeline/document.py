@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "Dependency", "Document", "Span"]
 
 _RANGE = re.compile(r"(?:^|\|)TokenRange=(\d+):(\d+)(?:\||$)")
+_PAGE_WIDTH = 1200  # pixels of a drawing
 _COLUMNS = ("lemma", "upos", "xpos", "feats")
 
 _PAGE = """<!DOCTYPE html>
@@ -136,16 +137,19 @@ class Analysis:
             found["amr"] = self.amr.to_penman()
         return found
 
-    def drawings(self) -> Iterator[str]:
-        """Yield an SVG drawing for each of the layers that the sentence has."""
+    def drawings(self, width: float | None = None) -> Iterator[str]:
+        """Yield an SVG drawing for each of the layers that the sentence has.
+
+        Drawings of trees that are wider than ``width`` pixels are cut into rows or parts.
+        """
         from treewright.reports import amr_svg, constituency_svg, dependency_svg
 
         if self.dependencies is not None:
-            yield dependency_svg(self.sentence)
+            yield dependency_svg(self.sentence, width=width)
         if self.constituents is not None:
-            yield constituency_svg(self.sentence)
+            yield constituency_svg(self.sentence, width=width)
         if self.amr is not None:
-            yield amr_svg(self.sentence)
+            yield amr_svg(self.sentence, width=width)
 
     def __str__(self) -> str:
         return self.text
@@ -185,11 +189,18 @@ class Document:
         return {"text": self.text, "sentences": [sentence.to_json() for sentence in self.sentences]}
 
     def to_html(self) -> str:
-        """Return a page with a drawing of each layer of each sentence."""
+        """Return a page with a drawing of each layer of each sentence.
+
+        Sentences are numbered, and several have a table of contents.
+        """
         parts = [_PAGE.format(title=html.escape(self.text[:60]))]
-        for sentence in self.sentences:
-            parts.append(f"<h2>{html.escape(sentence.text)}</h2>\n")
-            parts += [f"<figure>\n{drawing}\n</figure>\n" for drawing in sentence.drawings()]
+        texts = [html.escape(sentence.text) for sentence in self.sentences]
+        if len(texts) > 1:
+            rows = (f'<li><a href="#s{number}">{text}</a></li>\n' for number, text in enumerate(texts, 1))
+            parts.append(f"<ol>\n{''.join(rows)}</ol>\n")
+        for number, (sentence, text) in enumerate(zip(self.sentences, texts, strict=True), 1):
+            parts.append(f'<h2 id="s{number}">{number}. {text}</h2>\n')
+            parts += [f"<figure>\n{drawing}\n</figure>\n" for drawing in sentence.drawings(_PAGE_WIDTH)]
         return "".join([*parts, "</body>\n</html>\n"])
 
     def show(self, path: str | os.PathLike[str]) -> None:

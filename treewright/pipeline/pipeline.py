@@ -24,7 +24,7 @@ from treewright.estimators import (
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
 from treewright.search.compiling import at_once
-from treewright.settings import Setting, whole_number
+from treewright.settings import Setting, one_of, whole_number
 from treewright.text import Tokenizer
 
 __all__ = ["LAYERS", "Pipeline", "missing_layers"]
@@ -202,13 +202,21 @@ class Pipeline:
         return Path(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a pipeline that :meth:`save` wrote; no code in the file is executed."""
-        return cls.from_model(read_model(path, expect_task=cls.task))
+    def load(cls, path: str | os.PathLike[str], *, without: Iterable[str] = ()) -> Self:
+        """Read a pipeline that :meth:`save` wrote; no code in the file is executed.
+
+        Components that make one of the layers in ``without`` are not loaded.
+        """
+        return cls.from_model(read_model(path, expect_task=cls.task), without)
 
     @classmethod
-    def from_model(cls, model: ModelFile) -> Self:
-        """Return the pipeline that a model file holds."""
+    def from_model(cls, model: ModelFile, without: Iterable[str] = ()) -> Self:
+        """Return the pipeline that a model file holds.
+
+        Components that make one of the layers in ``without`` (``dependency``, ``constituency``, ``amr``) are not
+        loaded, which saves time and memory.
+        """
+        left_out = _structures(without)
         card = dict(model.card)
         try:
             components = []
@@ -223,7 +231,9 @@ class Pipeline:
                     arrays={n.removeprefix(prefix): a for n, a in model.arrays.items() if n.startswith(prefix)},
                     card=card["components"][number],
                 )
-                components.append(estimator_class(own["task"]).from_model(part))
+                made = estimator_class(own["task"])
+                if made.annotates not in left_out:
+                    components.append(made.from_model(part))
         except (KeyError, TypeError, IndexError) as error:
             raise ModelError(f"this is a model file, but not one of a pipeline ({error!r})") from error
         pipeline = cls(components)
@@ -236,6 +246,14 @@ def missing_layers(expected: Iterable[str], sentences: Sequence[Sentence]) -> li
     if not any(map(len, sentences)):
         return []
     return [layer for layer in expected if all(_LACKS[layer](s) for s in sentences if len(s))]
+
+
+def _structures(layers: Iterable[str]) -> set[str]:
+    """Layers that a pipeline can be loaded without."""
+    chosen = {layers} if isinstance(layers, str) else set(layers)
+    if wrong := chosen - _STRUCTURES:
+        raise ConfigError(one_of(min(wrong), sorted(_STRUCTURES)), setting="without", value=min(wrong))
+    return chosen
 
 
 def _column(name: str) -> Callable[[Sentence], bool]:

@@ -1,18 +1,23 @@
 """Policies: what learners ask of them, linear ones with hashed features, and the online updates that train these."""
 
-from treewright.policies.learning import LearnablePolicy, Online, Trainer, Updating
-from treewright.policies.linear import LinearPolicy, UntrainedLinear
-from treewright.policies.updates import (
-    AROW,
-    UPDATES,
-    LogLinear,
-    PassiveAggressive,
-    Perceptron,
-    Regression,
-    Update,
-    make_update,
-    update_settings,
-)
+from typing import TYPE_CHECKING
+
+from treewright.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from treewright.policies.learning import LearnablePolicy, Online, Trainer, Updating
+    from treewright.policies.linear import LinearPolicy, UntrainedLinear
+    from treewright.policies.updates import (
+        AROW,
+        UPDATES,
+        LogLinear,
+        PassiveAggressive,
+        Perceptron,
+        Regression,
+        Update,
+        make_update,
+        update_settings,
+    )
 
 __all__ = [
     "AROW",
@@ -31,3 +36,12 @@ __all__ = [
     "make_update",
     "update_settings",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "learning": "LearnablePolicy Online Trainer Updating",
+        "linear": "LinearPolicy UntrainedLinear",
+        "updates": "AROW UPDATES LogLinear PassiveAggressive Perceptron Regression Update make_update update_settings",
+    },
+)

@@ -17,6 +17,7 @@ __all__ = [
     "Layout",
     "Row",
     "arcs",
+    "chart",
     "derivation",
     "graph",
     "graph_text",
@@ -239,6 +240,38 @@ derivation = Layout(
     },
     ("step", "constituent", "rule", "words", "reward", "total", "advantage", "correct", "expert", "rivals"),
     _steps,
+)
+
+# ---- charts
+
+
+def _cell_words(row: Row, top: int) -> str:
+    return " ".join(row.trace.words[row.step.state["start"] : row.step.state["end"]])
+
+
+def _found(row: Row, top: int) -> str:
+    """The best constituents of a cell that are no parts of long rules, with their inside scores."""
+    named = [each for each in row.step.state["items"] if each["label"] is not None and not each["pruned"]]
+    return ", ".join(f"{each['label']} {number(each['inside'])}" for each in named[:top])
+
+
+def _in_tree(row: Row, top: int) -> str:
+    return ", ".join(each["label"] for each in row.step.state["items"] if each["used"] and each["label"] is not None)
+
+
+chart = Layout(
+    {
+        "step": lambda row, top: str(row.step.number),
+        "start": lambda row, top: str(row.step.state["start"]),
+        "end": lambda row, top: str(row.step.state["end"]),
+        "words": _cell_words,
+        "constituents": _found,
+        "pruned": lambda row, top: str(int(row.step.measures.get("pruned", 0))),
+        "used": _in_tree,
+        "correct": _correct,
+    },
+    ("step", "start", "end", "words", "constituents", "pruned", "used"),
+    lambda trace: [Row(trace, step) for step in trace.steps[:-1]],
 )
 
 # ---- pops

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from treewright.errors import ConfigError
-from treewright.reports.dependency_text import text_columns
-from treewright.reports.trace_columns import Layout, Row, arcs, derivation, graph, graph_text, pops, tags, tokens
+from treewright.reports.dependency_outline import text_columns
+from treewright.reports.trace_columns import Layout, Row, arcs, chart, derivation, graph, graph_text, pops, tags, tokens
 from treewright.reports.trace_transitions import TransitionRow, transition_rows, transitions
 from treewright.settings import whole_number
 from treewright.tracing import Trace
@@ -33,6 +33,7 @@ LAYOUTS: dict[str, Layout] = {
     "transitions": transitions,
     "arcs": arcs,
     "derivation": derivation,
+    "chart": chart,
     "pops": pops,
     "graph": graph,
 }

@@ -137,6 +137,7 @@ class Kernel(CompiledFunction):
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         super().__init__(function, **options)
         self._variants: dict[str, native.NativeCode] = {}
+        self._memory_only: set[str] = set()  # layouts whose code no file can hold: Numba keeps it in memory
         self._signature = inspect.signature(function)
 
     @cached_property
@@ -184,12 +185,13 @@ class Kernel(CompiledFunction):
     def _compile(self, layout: str, arguments: tuple[Any, ...]) -> native.NativeCode | None:
         """Compile, load and keep the code; None where this Numba, or a result, does not let us."""
         with _lock:
-            if layout in self._variants:
-                return self._variants[layout]
+            if layout in self._variants or layout in self._memory_only:
+                return self._variants.get(layout)
             with compilations.recorded():
                 internals = numba_internals()
                 code = None if internals is None else internals.object_code(self.dispatcher, arguments)
             if code is None:
+                self._memory_only.add(layout)
                 return None
             native.keep(self._name, self.digest, layout, code)
             self._variants[layout] = made = native.NativeCode(code)

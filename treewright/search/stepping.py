@@ -9,24 +9,75 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright.errors import ConfigError
 from treewright.search.compiling import interpreted
 from treewright.search.engine import LEARNED, Episode, admissible, draw_actor, score_state
 from treewright.search.hashing import seed_random
 from treewright.search.policy import Policy
 from treewright.search.running import prepare, raise_trouble, scratch_for
+from treewright.search.scoring import LINEAR, place
 from treewright.search.task import Packed
 from treewright.search.trouble import NOT_FINAL
-from treewright.tracing import Candidate, Step, softmax
+from treewright.tracing import Candidate, Feature, Step, softmax
 
-__all__ = ["Decision", "Drawing", "episode_steps", "expert_choice"]
+__all__ = ["Decision", "Drawing", "Wishes", "episode_steps", "expert_choice", "find_action", "wishes", "wishing"]
 
 _admissible, _draw_actor = interpreted(admissible), interpreted(draw_actor)
 _score_state, _seed_random = interpreted(score_state), interpreted(seed_random)
+_place = interpreted(place)
+
+_MOST_EXPLAINED = 6  # candidates of a step whose features are listed
+_MOST_FEATURES = 24  # of a candidate, those of the largest weights
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What else a trace should show or do, whatever the task.
+
+    ``prefix`` names actions that are taken first, ``explain`` asks for the features of candidates with their weights,
+    and ``beam`` is another width of the beam. With a beam, ``lineage`` gets its hypotheses, a list for each step.
+    """
+
+    prefix: tuple[str, ...] = ()
+    explain: bool = False
+    beam: int | None = None
+    lineage: list[list[dict[str, Any]]] = field(default_factory=list)
+
+
+_WISHES: ContextVar[Wishes | None] = ContextVar("wishes", default=None)
+
+
+@contextmanager
+def wishing(wished: Wishes) -> Iterator[Wishes]:
+    """Let the traces that are made inside fulfil some wishes; so every task need not pass them on."""
+    token = _WISHES.set(wished)
+    try:
+        yield wished
+    finally:
+        _WISHES.reset(token)
+
+
+def wishes() -> Wishes:
+    """Return the wishes for the trace that is being made."""
+    return _WISHES.get() or Wishes()
+
+
+def find_action(name: str, names: Sequence[str], step: int) -> int:
+    """Return the place of an action among those of a step, or raise :class:`~treewright.errors.ConfigError`."""
+    if name not in names:
+        known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+        raise ConfigError(
+            f"has {name!r} at step {step}, where it is not possible; choose from: {known}", setting="prefix"
+        )
+    return list(names).index(name)
 
 
 class Decision(NamedTuple):
@@ -57,6 +108,10 @@ class Drawing(ABC):
         """The numbers that belong to a state, such as the errors made so far."""
         return {}
 
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        """The names of the features of a state, in the order in which the task lists them."""
+        return [f"feature {number}" for number in range(1, count + 1)]
+
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
         """The costs to show, and the names of what the expert does, where there is a gold answer."""
         assert decision.costs is not None
@@ -86,10 +141,8 @@ def episode_steps(
     :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps are those of the hypothesis
     that wins. ``gold`` says whether the instance has the right answer, so that there are costs.
     """
-    episode = _Episode(packed, policy, seed)
-    if choose is None:
-        assert policy is not None, "somebody has to choose"
-        choose = _along(_beam_path(_Episode(packed, policy, seed), beam)) if beam > 1 else _highest
+    episode, wished = _Episode(packed, policy, seed), wishes()
+    width = wished.beam or beam
     x, state = episode.x, episode.state
     steps: list[Step] = []
     while not episode.is_final():
@@ -98,20 +151,61 @@ def episode_steps(
         actions = episode.actions()
         scores = None if policy is None else episode.scores(len(actions))
         decision = Decision(x, state, actions, scores, episode.costs(len(actions)) if gold else None)
-        action = choose(decision)
-        steps.append(_step(len(steps), drawing, decision, action))
+        if len(steps) < len(wished.prefix):
+            names = [drawing.action(x, state, each) for each in actions]
+            action = actions[find_action(wished.prefix[len(steps)], names, len(steps))]
+        else:
+            if choose is None:
+                assert policy is not None, "somebody has to choose"
+                choose = _highest
+                if width > 1:  # from the state that the prefix has led to
+                    onwards = _Episode(packed, policy, seed)
+                    onwards.buffer[:] = episode.buffer
+                    choose = _along(_beam_path(onwards, width, drawing, wished.lineage))
+            action = choose(decision)
+        features = _explained(episode, drawing, decision, action) if wished.explain else {}
+        steps.append(_step(len(steps), drawing, decision, action, features))
         episode.take(action)
     final = Step(len(steps), drawing.state(x, state), measures=drawing.measures(x, state))
     return (*steps, final), state
 
 
-def _step(number: int, drawing: Drawing, decision: Decision, action: int) -> Step:
+def _explained(episode: _Episode, drawing: Drawing, decision: Decision, action: int) -> dict[int, tuple[Feature, ...]]:
+    """The features of the action that is taken and of its best rivals, with the weights that a linear policy has."""
+    scorer, scores = episode.scorer, decision.scores
+    if scorer is None or scores is None or scorer.kind.score is not LINEAR.plain().score:
+        return {}
+    taken = decision.actions.index(action)
+    best = sorted(range(len(scores)), key=lambda k: (k != taken, -scores[k]))[:_MOST_EXPLAINED]
+    weights, observed = scorer.arrays[episode.member], episode.scratch.observed[: episode.size]
+    names = drawing.features(decision.x, decision.state, len(observed))
+    rows, width = weights.shape
+    found = {}
+    for k in best:
+        cells = [_place(feature, decision.actions[k], rows, width) for feature in observed]
+        shares = [(name, float(weights[cell])) for name, cell in zip(names, cells, strict=True)]
+        if width == 1 and len(episode.scratch.extra):
+            first, last = episode.scratch.extra_at[k : k + 2]
+            extra = (int(each) & (rows - 1) for each in episode.scratch.extra[first:last])
+            shares += [(f"of the action {n}", float(weights[row, 0])) for n, row in enumerate(extra, 1)]
+        shares = [share for share in shares if share[1]]
+        shares.sort(key=lambda share: -abs(share[1]))
+        found[k] = tuple(Feature(name, 1.0, weight) for name, weight in shares[:_MOST_FEATURES])
+    return found
+
+
+def _step(
+    number: int, drawing: Drawing, decision: Decision, action: int, features: dict[int, tuple[Feature, ...]]
+) -> Step:
     """A decision as it is shown."""
     x, state, actions, scores, costs = decision
     names = [drawing.action(x, state, each) for each in actions]
     shown, expert = (None, ()) if costs is None else drawing.judged(decision, names)
     probabilities = None if scores is None else softmax(scores)
-    columns = [[None] * len(actions) if each is None else each for each in (scores, shown, probabilities)]
+    columns: list[Sequence[Any]] = [
+        [None] * len(actions) if each is None else each for each in (scores, shown, probabilities)
+    ]
+    columns.append([features.get(k, ()) for k in range(len(actions))])
     return Step(
         number,
         drawing.state(x, state),
@@ -146,6 +240,7 @@ class _Episode:
         self.bound = int(self.task.steps_bound(n))
         self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64))
         self.scratch = scratch_for(self.scorer, self.task)
+        self.member = self.size = 0  # of the last scores: who gave them, and how much was observed
         _seed_random(self.scratch.random, seed, 0, 0)
         self.buffer = np.zeros(self.task.state_size(n), np.int32)
         self.state = self.task.state_view(self.buffer, n)
@@ -165,8 +260,8 @@ class _Episode:
         """The scores of the ``n`` actions that :meth:`actions` has found."""
         assert self.scorer is not None
         episode = Episode(0, self.x, self.buffer, self.state, self.bound)
-        member = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))
-        size = int(_score_state(self.task, episode, self.scorer, member, n, self.scratch))
+        self.member = int(_draw_actor(self.scorer, LEARNED, self.scratch.random))
+        self.size = size = int(_score_state(self.task, episode, self.scorer, self.member, n, self.scratch))
         if size < 0:
             raise_trouble(self.packed, 0, size)
         return [float(each) for each in self.scratch.scores[:n]]
@@ -180,10 +275,11 @@ class _Episode:
         self.task.step(self.x, self.state, action)
 
 
-def _beam_path(episode: _Episode, width: int) -> Iterator[int]:
+def _beam_path(episode: _Episode, width: int, drawing: Drawing, lineage: list[list[dict[str, Any]]]) -> Iterator[int]:
     """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.beams.beam_pass` does.
 
-    Of equal scores, those of the better hypothesis come first, and then those of the earlier action.
+    Of equal scores, those of the better hypothesis come first, and then those of the earlier action. ``lineage`` gets a
+    list for each step: the hypotheses that stay, each with its parent in the list before, its action and its score.
     """
     beam: list[tuple[float, npt.NDArray[np.int32], tuple[int, ...]]] = [(0.0, episode.buffer.copy(), ())]
     for _ in range(episode.bound + 1):
@@ -199,12 +295,16 @@ def _beam_path(episode: _Episode, width: int) -> Iterator[int]:
         if all(action is None for _, _, action in found):
             return iter(beam[0][2])
         successors = []
+        lineage.append([])
         for total, parent, action in sorted(found, key=lambda each: -each[0])[:width]:
             _, buffer, path = beam[parent]
+            name = None
             if action is not None:
                 episode.buffer[:] = buffer
+                name = drawing.action(episode.x, episode.state, action)
                 episode.take(action)
                 buffer, path = episode.buffer.copy(), (*path, action)
+            lineage[-1].append({"parent": parent, "action": name, "score": float(total)})
             successors.append((total, buffer, path))
         beam = successors
     raise_trouble(episode.packed, 0, NOT_FINAL)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.corpora import Sentence, Token
-from treewright.estimators import Corpus, Estimator, Input, batches, check_words, overlapped
+from treewright.estimators import Corpus, Estimator, Input, batches, check_words
 from treewright.metrics import Comparison
 from treewright.settings import Choice, Setting, whole_number
 from treewright.tagging.corpus import collect_labels, labelled_corpus
-from treewright.tagging.scores import TaggingScores, compare_taggings, score_tagging
+from treewright.tagging.scores import TaggingScores, compare_taggings, count_labels, score_tagging
 
 __all__ = ["TaggingEstimator"]
 
@@ -24,7 +26,7 @@ COLUMN = Setting(
 
 
 class TaggingEstimator(Estimator[TaggingScores]):
-    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_decoding``, which give labels."""
+    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_prepare``, which give labels."""
 
     annotates: ClassVar[str] = "tagging"
 
@@ -40,9 +42,8 @@ class TaggingEstimator(Estimator[TaggingScores]):
     def labels(self, sentences: Input, *, jobs: int = 1) -> list[list[str]]:
         """Return the labels of sentences or lists of words, and nothing else: the fastest way to get them."""
         self._check_fitted()
-        jobs = whole_number("jobs", jobs, 1)
         cut = list(batches(sentences, self._batch_size, check_words))
-        return [labels for _, found in overlapped(cut, partial(self._decoding_at_once, jobs=jobs)) for labels in found]
+        return [labels for _, found in self._decoded(cut, whole_number("jobs", jobs, 1)) for labels in found]
 
     def gives(self) -> tuple[str, ...]:
         """Return the column that it fills."""
@@ -71,3 +72,6 @@ class TaggingEstimator(Estimator[TaggingScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_taggings(gold, a, b, self.column, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_labels(gold, predicted, self.column)

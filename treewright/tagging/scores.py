@@ -9,12 +9,13 @@ from operator import eq
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright.corpora import Sentence
 from treewright.errors import CorpusError
 from treewright.metrics import Comparison, bootstrap_interval, compare
 
-__all__ = ["LabelScore", "TaggingScores", "compare_taggings", "majority_baseline", "score_tagging"]
+__all__ = ["LabelScore", "TaggingScores", "compare_taggings", "count_labels", "majority_baseline", "score_tagging"]
 
 
 @dataclass(frozen=True)
@@ -116,14 +117,27 @@ def compare_taggings(
     (0.5, 20, 0.01)
     """
     gold = list(gold)
-    counts = []
-    for name, annotation in (("A", a), ("B", b)):
-        pairs = [pair for pair in _paired(gold, annotation, name) if len(pair[0])]
-        hits = [sum(map(eq, right.column(column), guess.column(column))) for right, guess in pairs]
-        counts.append(np.array([hits, [len(right) for right, _ in pairs]], np.float64).T)
-    if not len(counts[0]):
+    first, second = (_counts(gold, annotation, column, name) for name, annotation in (("A", a), ("B", b)))
+    return compare(first, second, measure="accuracy", seed=seed, samples=samples)
+
+
+def count_labels(gold: Iterable[Sentence], predicted: Iterable[Sentence], column: str = "upos") -> npt.NDArray[Any]:
+    """Return the right labels and the words of each sentence that has words: the accuracy is the ratio of the sums.
+
+    >>> a = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"])
+    >>> b = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "NOUN"])
+    >>> count_labels([a, a], [a, b]).tolist()
+    [[2.0, 2.0], [1.0, 2.0]]
+    """
+    return _counts(list(gold), predicted, column, "predicted")
+
+
+def _counts(gold: list[Sentence], annotation: Iterable[Sentence], column: str, name: str) -> npt.NDArray[np.float64]:
+    pairs = [pair for pair in _paired(gold, annotation, name) if len(pair[0])]
+    if not pairs:
         raise CorpusError("there is nothing to score: no tokens")
-    return compare(counts[0], counts[1], measure="accuracy", seed=seed, samples=samples)
+    hits = [sum(map(eq, right.column(column), guess.column(column))) for right, guess in pairs]
+    return np.array([hits, [len(right) for right, _ in pairs]], np.float64).T
 
 
 def _paired(gold: Iterable[Sentence], predicted: Iterable[Sentence], name: str) -> Iterator[tuple[Sentence, Sentence]]:

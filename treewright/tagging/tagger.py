@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,7 +25,8 @@ from treewright.tagging.words import word_rows
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
-    from treewright.learners import Learner
+    from treewright.estimators.mixing import Survey
+    from treewright.learners import Learner, Pass
     from treewright.policies.encoders import Architecture
 
 __all__ = ["Tagger"]
@@ -124,22 +126,35 @@ class Tagger(EncodedSettings, TaggingEstimator):
             dev_sentences = labelled_corpus(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._accuracy_on(self._pack_gold(dev_sentences), running["jobs"]), corpora["dev"])
-        trained = train(
-            learner,
-            packed,
-            policy=untrained,
-            bits=self.bits,
-            beam=self.beam,
-            seed=self.seed,
-            evaluate=evaluate,
-            **running,
-        )
-        self.policy_, self.history_ = trained.policy, trained.history
-        if self._is_encoded:
-            self.policy_ = trained.policy.compressed()
+        trained = train(learner, packed, policy=untrained, **self._training_settings(), evaluate=evaluate, **running)
+        self._finish(trained.policy, trained.history, corpora)
+
+    def _training_settings(self) -> dict[str, Any]:
+        return {"bits": self.bits, "beam": self.beam, "seed": self.seed}
+
+    def _finish(self, policy: LinearPolicy, history: list[Pass], corpora: Mapping[str, str]) -> None:
+        self.policy_, self.history_ = policy.compressed() if self._is_encoded else policy, history
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
-    def _decoding(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
+    # ---- learning on shards (treewright.estimators.mixing)
+
+    def _survey(self, sentences: list[Sentence]) -> Survey:
+        from treewright.estimators.mixing import Survey
+
+        labels = frozenset(collect_labels(sentences, self.column))
+        return Survey(corpus_hash(sentences), len(sentences), Counter(count_words(sentences, 1)), (labels,))
+
+    def _adopt(self, survey: Survey) -> None:
+        self.labels_ = sorted(survey.labels[0])
+        self.vocabulary_ = {word: count for word, count in survey.words.items() if count >= self.min_count}
+
+    def _pack_shard(self, sentences: list[Sentence]) -> Packed:
+        return self._pack_gold(sentences)
+
+    def _judge(self, dev: list[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
+        return self._accuracy_on(self._pack_gold(dev), jobs)
+
+    def _prepare(self, batch: Sequence[Sentence | Sequence[str]], jobs: int) -> Callable[[], list[list[str]]]:
         packed = self._pack([s.forms if isinstance(s, Sentence) else s for s in batch])
         names = np.array(self.labels_, dtype=object)
 

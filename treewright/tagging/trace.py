@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence
-from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
+from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice, find_action, wishes
 from treewright.tagging.corpus import collect_labels
 from treewright.tracing import Candidate, Step, Trace, softmax
 
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["trace_plan", "trace_tags"]
 
 Floats = npt.NDArray[np.float64]
+
+# the features of treewright.tagging.task, in its order: -1 is the word before, +1 the word after
+_FEATURES = (
+    "bias; form; lower; suffix1; suffix2; suffix3; suffix4; suffix5; prefix1; prefix2; prefix3; prefix4; shape "
+    "first; shape suffix2; lower-1; lower-2; lower+1; lower+2; suffix3-1; suffix3+1; suffix2+1; shape shape+1; "
+    "shape shape-1; lower lower-1; lower lower+1; lower suffix3-1; lower suffix3+1; lower-1 lower+1; label-1; "
+    "label-1 label-2; label-1 lower; label-1 label-2 lower; label-1 suffix3; label-1 suffix2; label-1 shape; "
+    "label-1 lower+1 "
+)
+FEATURE_NAMES = [name.strip() for name in _FEATURES.split(";")]
 
 
 def trace_tags(tagger: Tagger, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
@@ -53,10 +63,13 @@ def trace_plan(tagger: ViterbiTagger, sentence: Sentence, gold: Sentence | None,
     if follow == "gold" and right is not None:
         path = [names.index(label) if label in names else best for label, best in zip(right, path, strict=True)]
     values = _values_to_go(emissions, transitions)
-    steps, before, errors, found = [], -1, 0, list[str]()
-    for i, label in enumerate(path):
+    steps, before, errors, found, prefix = [], -1, 0, list[str](), wishes().prefix
+    for i in range(len(path)):
         q = transitions[before, :-1] + emissions[i] + values[i]
         q -= q.max()
+        if prefix:  # the best plan that begins like this
+            path[i] = find_action(prefix[i], names, i) if i < len(prefix) else int(q.argmax())
+        label = path[i]
         steps.append(
             Step(
                 i,
@@ -87,6 +100,9 @@ class _Labels(Drawing):
 
     def action(self, x: Any, state: Any, action: int) -> str:
         return self.names[action]
+
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        return FEATURE_NAMES if count == len(FEATURE_NAMES) else super().features(x, state, count)
 
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         return {} if self.gold is None else {"errors": int(state.errors[0])}

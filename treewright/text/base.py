@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.corpora import Sentence, corpus_hash
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
@@ -13,7 +16,7 @@ from treewright.metrics import Comparison
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
-from treewright.text.scores import ColumnScores, compare_columns, score_columns
+from treewright.text.scores import ColumnScores, compare_columns, count_columns, score_columns
 
 if TYPE_CHECKING:
     from treewright.learners import Learner
@@ -137,6 +140,9 @@ class CandidateEstimator(Estimator[ColumnScores]):
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], **options: Any
     ) -> Comparison:
         return compare_columns(gold, a, b, self.columns_, **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        return count_columns(gold, predicted, self.columns_)
 
 
 def filled(sentences: Sequence[Sentence], columns: Sequence[str]) -> tuple[str, ...]:

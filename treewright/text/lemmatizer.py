@@ -81,7 +81,7 @@ class Lemmatizer(CandidateEstimator):
         lemmas = [sentence.column("lemma") for sentence in sentences] if gold else None
         return self.lemmas_.pack([tagged_words(sentence) for sentence in sentences], lemmas, learning=learning)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
         words = [tagged_words(sentence) for sentence in batch]
         packed = self.lemmas_.pack(words)
 

@@ -14,7 +14,16 @@ from treewright.errors import CorpusError
 from treewright.metrics import Comparison, bootstrap_interval, compare
 from treewright.text.raw import surface_tokens
 
-__all__ = ["ColumnScores", "TokenScores", "compare_columns", "compare_tokens", "score_columns", "score_tokens"]
+__all__ = [
+    "ColumnScores",
+    "TokenScores",
+    "compare_columns",
+    "compare_tokens",
+    "count_columns",
+    "count_words",
+    "score_columns",
+    "score_tokens",
+]
 
 
 @dataclass(frozen=True)
@@ -71,13 +80,18 @@ def compare_columns(
     gold: Sequence[Sentence], a: Iterable[Sentence], b: Iterable[Sentence], columns: Sequence[str], **options: Any
 ) -> Comparison:
     """Say whether annotation B of some columns is better than A, and whether that may be chance."""
-    counts = []
-    for annotation in (a, b):
-        pairs = [pair for pair in _paired(gold, annotation) if len(pair[0])]
-        counts.append(np.stack([_hits(pairs, columns), [len(right) for right, _ in pairs]], 1).astype(np.float64))
-    if not len(counts[0]):
+    first, second = (count_columns(gold, annotation, columns) for annotation in (a, b))
+    return compare(first, second, measure="accuracy", **options)
+
+
+def count_columns(
+    gold: Sequence[Sentence], predicted: Iterable[Sentence], columns: Sequence[str]
+) -> npt.NDArray[np.float64]:
+    """Return the words that are right in all columns and all words, of each sentence that has words."""
+    pairs = [pair for pair in _paired(gold, predicted) if len(pair[0])]
+    if not pairs:
         raise CorpusError("there is nothing to score: no tokens")
-    return compare(counts[0], counts[1], measure="accuracy", **options)
+    return np.stack([_hits(pairs, columns), [len(right) for right, _ in pairs]], 1).astype(np.float64)
 
 
 def _hits(pairs: Sequence[tuple[Sentence, Sentence]], columns: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -150,8 +164,12 @@ def compare_tokens(
     **options: Any,
 ) -> Comparison:
     """Say whether the words of B are better than those of A, and whether that may be chance."""
-    counts = [_span_counts(gold, found, "words") for found in (a, b)]
-    return compare(counts[0], counts[1], measure="words F1", **options)
+    return compare(count_words(gold, a), count_words(gold, b), measure="words F1", **options)
+
+
+def count_words(gold: Sequence[Sequence[Sentence]], predicted: Sequence[Sequence[Sentence]]) -> npt.NDArray[np.float64]:
+    """Return two counts of the words of each paragraph, whose ratio is F1."""
+    return _span_counts(gold, predicted, "words")
 
 
 def _span_counts(

@@ -114,7 +114,7 @@ class MorphTagger(CandidateEstimator):
         labels = [labels_of(sentence, self.columns_) for sentence in sentences] if gold else None
         return self.morphology_.pack([sentence.forms for sentence in sentences], labels)
 
-    def _decoding(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
         packed = self._pack(batch)
         return lambda: self._labels(packed, jobs)
 

@@ -25,7 +25,7 @@ from treewright.text.characters import encode_chunks, known_words
 from treewright.text.gold import gold_paragraphs, letters_meet
 from treewright.text.multiword import WHOLE, MultiwordTokens, divide, token_rules
 from treewright.text.raw import encode_spaces, paragraphs, raw_text, surface_tokens
-from treewright.text.scores import TokenScores, compare_tokens, score_tokens
+from treewright.text.scores import TokenScores, compare_tokens, count_words, score_tokens
 from treewright.text.tokenization import INSIDE, SENTENCE, TOKEN, Tokenization
 from treewright.text.trace import trace_tokens
 from treewright.tracing import Trace
@@ -292,6 +292,10 @@ class Tokenizer(Estimator[TokenScores]):
     ) -> Comparison:
         blocks = list(paragraphs(gold))
         return compare_tokens(blocks, _like(blocks, a), _like(blocks, b), **options)
+
+    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        blocks = list(paragraphs(gold))
+        return count_words(blocks, _like(blocks, predicted))
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         return trace_tokens(self, sentence, gold, follow)

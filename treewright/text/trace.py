@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treewright.corpora import Sentence
 from treewright.search import Packed
 from treewright.search.stepping import Decision, Drawing, episode_steps, expert_choice
+from treewright.text.choosing import LABEL_PART
 from treewright.text.tokenization import INSIDE
 from treewright.tracing import Trace
 
@@ -32,7 +33,7 @@ def trace_choices(
     """The choices for the words of a sentence; ``gold`` are the names of the right ones."""
     steps, state = episode_steps(
         packed,
-        _Choices(named, gold),
+        _Choices(named, gold, _ATTRIBUTES.get(estimator.task, ())),
         policy=estimator.policy_,
         beam=estimator.beam,
         seed=estimator.seed,
@@ -50,8 +51,8 @@ def trace_choices(
 
 
 class _Choices(Drawing):
-    def __init__(self, named: Named, gold: Sequence[str] | None) -> None:
-        self.named, self.gold = named, gold
+    def __init__(self, named: Named, gold: Sequence[str] | None, attributes: Sequence[str]) -> None:
+        self.named, self.gold, self.attributes = named, gold, attributes
 
     def state(self, x: Any, state: Any) -> dict[str, Any]:
         position = int(state.position[0])
@@ -61,6 +62,11 @@ class _Choices(Drawing):
     def action(self, x: Any, state: Any, action: int) -> str:
         return self.named(int(state.position[0]), action)
 
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        if len(x.templates) != count:
+            return super().features(x, state, count)
+        return [_template_name(row, self.attributes) for row in x.templates.tolist()]
+
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         return {} if self.gold is None else {"errors": int(state.errors[0])}
 
@@ -69,6 +75,28 @@ class _Choices(Drawing):
         assert decision.costs is not None
         assert self.gold is not None
         return decision.costs, (self.gold[int(decision.state.position[0])],)
+
+
+_AFFIXES = ("form", "lower", "suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3")
+#: the attributes of words by their numbers, for those who choose among candidates
+_ATTRIBUTES = {
+    "morphology": (*_AFFIXES, "shape", "ambiguity"),
+    "lemmatization": (*_AFFIXES, "shape", "xpos", "feats", "upos", "length", "suffix6"),
+}
+_PARTS = ("upos", "xpos", "feats")
+
+
+def _template_name(numbers: Sequence[int], attributes: Sequence[str]) -> str:
+    """A template in words, as in ``lower xpos-1``: attributes of the word, and of those before and after it."""
+    names = []
+    for place, what in zip(numbers[::2], numbers[1::2], strict=True):
+        if what < 0:
+            break
+        known = attributes if what < LABEL_PART else _PARTS
+        number = what % LABEL_PART
+        name = known[number] if number < len(known) else f"attribute {number}"
+        names.append(f"{name}{place:+d}" if place else name)
+    return " ".join(names)
 
 
 _ACTIONS = ("inside", "token", "sentence")

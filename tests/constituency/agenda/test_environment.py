@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
 from tests.constituency.agenda.test_search import as_items, parsable, seeds, some
 from tests.constituency.naive import Problem, make, random_shape, table_of
+from tests.examples import examples
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
 from treewright.constituency.agenda.features import CHEATING, NAMES
 from treewright.constituency.agenda.priorities import label_classes
@@ -340,7 +341,7 @@ def corpus(problem, seed, **options):
 
 @pytest.mark.jit
 @given(parsable(most_words=4), seeds)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_neither_jobs_nor_other_sentences_matter(problem, seed):
     found = corpus(problem, seed)
     θ, which = found.initial(), np.arange(len(found))
@@ -358,7 +359,7 @@ def test_neither_jobs_nor_other_sentences_matter(problem, seed):
 
 
 @given(parsable(most_words=4), seeds)
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_a_huge_tradeoff_ends(problem, seed):
     found = environment(problem, seed, tradeoff=1e9)
     rollouts = found.rollouts(found.initial(), [0], credit="shaped", trajectories=2)

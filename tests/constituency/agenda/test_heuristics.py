@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import environment
 from tests.constituency.naive import Problem, problems, table_of
+from tests.examples import examples
 from treewright.constituency.agenda.heuristics import (
     ContextAStar,
     HierarchicalAStar,
@@ -22,7 +23,7 @@ from treewright.constituency.agenda.heuristics import (
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.errors import ConfigError
 
-some = settings(max_examples=20, deadline=None)
+some = examples(20)
 EXACT = {"rel": 1e-5, "abs": 1e-5}
 seeds = st.integers(0, 1000)
 

@@ -6,15 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
 from tests.constituency.naive import Problem, long_problem, plain_chart, problems, table_of
+from tests.examples import examples
 from treewright.constituency.charts.spans import ends_of, span_of
 from treewright.constituency.grammar.pcfg import Grammar
 
-some = settings(max_examples=25, deadline=None)
+some = examples(25)
 EXACT = {"rel": 1e-5, "abs": 1e-5}  # the lexicon's scores have 32 bits
 seeds = st.integers(0, 1000)
 thresholds = st.sampled_from([0.0, 0.5, 2.0, math.inf])

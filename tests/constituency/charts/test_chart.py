@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
@@ -32,6 +32,7 @@ from tests.constituency.naive import (
     problems,
     table_of,
 )
+from tests.examples import examples
 from treewright.constituency.charts.chart import chart_bytes, has, place, row_offsets, value
 from treewright.constituency.charts.dense import DENSE
 from treewright.constituency.charts.passes import _log_posteriors
@@ -39,8 +40,8 @@ from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.search import interpreted
 
-some = settings(max_examples=40, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = examples(40)
+few = examples(15)
 EXACT = {"rel": 1e-10, "abs": 1e-10}
 types = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
@@ -24,11 +24,12 @@ from tests.constituency.naive import (
     policy_kernel,
     problems,
 )
+from tests.examples import examples
 from treewright.constituency.charts.derivations import best_action
 from treewright.search import interpreted
 
-some = settings(max_examples=40, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = examples(40)
+few = examples(15)
 
 
 def best_of(problem, chart, symbol, start, end, run=best_tree_kernel):

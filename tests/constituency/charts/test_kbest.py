@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import (
@@ -19,10 +19,11 @@ from tests.constituency.naive import (
     make,
     problems,
 )
+from tests.examples import examples
 from treewright.search import interpreted
 
-some = settings(max_examples=40, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = examples(40)
+few = examples(15)
 
 
 def check(problem, found, k):

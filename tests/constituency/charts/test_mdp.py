@@ -7,18 +7,19 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import INF, Shape, as_tuples, literally, make, problems, table_of
+from tests.examples import examples
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
 from treewright.constituency.grammar.binarisation import TOP, Markovisation
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.corpora import Tree
 from treewright.errors import ConfigError, CorpusError, TaskError
 
-some = settings(max_examples=40, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = examples(40)
+few = examples(15)
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 tiny = problems(most_words=3, most_rules=6, most_trees=60)

@@ -7,10 +7,11 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import INF, Shape, as_tuples, corpora, literally, log_sum_exp, make
+from tests.examples import examples
 from treewright.constituency.charts.corpus import Parsed, Sentences, Shard
 from treewright.constituency.charts.passes import (
     BEST_TREE,
@@ -30,8 +31,8 @@ from treewright.constituency.charts.passes import (
 from treewright.constituency.grammar.rules import Weighted
 from treewright.search import interpreted
 
-some = settings(max_examples=25, deadline=None)
-few = settings(max_examples=10, deadline=None)
+some = examples(25)
+few = examples(10)
 SLOT = 2
 
 

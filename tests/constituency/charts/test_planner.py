@@ -394,6 +394,7 @@ def test_max_margin_without_loss_is_the_perceptron(corpus):
         assert not np.array_equal(weights, train_irl(replace(one, margin=0.5), corpus, seed=1).weights)
 
 
+@pytest.mark.slow
 def test_max_margin_with_lambda_1_and_the_steps_of_equation_11_is_the_projection_method(corpus):
     one = MaxMargin(margin=0.0, l2=1.0, step="projection", normalise=False, passes=3)
     np.testing.assert_array_equal(train_irl(one, corpus).weights, train_irl(Projection(passes=3), corpus).weights)

@@ -7,16 +7,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import Problem, filled, logarithms, table_of
+from tests.examples import examples
 from treewright.constituency.grammar.binarisation import DIRECTIONS, TOP, Markovisation, is_intermediate, project
 from treewright.constituency.grammar.pcfg import BOTTOM, TAG, Grammar, NotInGrammar, label_of
 from treewright.corpora import Sentence, Tree
 from treewright.errors import CorpusError, ModelError
 
-some = settings(max_examples=60, deadline=None)
+some = examples(60)
 
 # Labels that are tags here and phrases there, chains of a label over itself, and names that look like ours.
 labels = st.sampled_from(["S", "NP", "VP", "X", "X", "Y", "Y", TOP, "", "A~", "B#", "@X|Y", "[X]", "a b", "-LRB-", ","])
@@ -284,7 +285,7 @@ def test_text_and_arrays_give_the_grammar_back(treebank, markovisation):
 
 
 @given(trees)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_files_give_the_grammar_back(tmp_path_factory, gold):
     folder = tmp_path_factory.mktemp("grammar")
     grammar = Grammar.learn([Markovisation().binarise(gold)])

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.lexicon import LatentLexicon
@@ -54,13 +55,13 @@ def assert_is_proper(grammar: LatentGrammar) -> None:
         assert words == pytest.approx(np.ones(len(words)), abs=1e-4)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds, st.integers(0, 2))
 def test_probabilities_add_up_to_1(treebank: list[Tree], seed: int, times: int) -> None:
     assert_is_proper(split(LatentGrammar.from_treebank(treebank), seed, times))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds)
 def test_an_expanded_grammar_has_the_same_rules(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed)
@@ -86,7 +87,7 @@ def test_an_expanded_grammar_has_the_same_rules(treebank: list[Tree], seed: int)
     assert {of[k] for k in expanded.tags.values()} == set(base.tags.values())
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds)
 def test_halves_that_are_equal_can_be_joined_again(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed)
@@ -100,7 +101,7 @@ def test_halves_that_are_equal_can_be_joined_again(treebank: list[Tree], seed: i
     assert joined.coarser.tolist() == list(range(grammar.first[-1]))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds)
 def test_substates_know_what_they_were_split_from(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed)
@@ -110,7 +111,7 @@ def test_substates_know_what_they_were_split_from(treebank: list[Tree], seed: in
     assert np.bincount(finer.coarser).tolist() == [1 if grammar.base.symbols[k] == "TOP" else 2 for k in of]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds)
 def test_tops_and_bottoms_share_their_substates(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed, 2)
@@ -122,7 +123,7 @@ def test_tops_and_bottoms_share_their_substates(treebank: list[Tree], seed: int)
         assert bottom == top + "~"
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds)
 def test_the_lexical_table_is_the_emission(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed)
@@ -175,7 +176,7 @@ def test_frequent_words_have_substates_of_their_own_and_new_words_those_of_rare_
     assert odds["dog"] > 3 * odds["bats"]  # which is like what is rare
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(treebanks, seeds)
 def test_grammars_survive_being_arrays(treebank: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(treebank), seed, 2)

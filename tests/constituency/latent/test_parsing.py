@@ -7,10 +7,11 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.naive import Problem, as_tuples, log_sum_exp, problems, table_of
+from tests.examples import examples
 from treewright.constituency import Markovisation
 from treewright.constituency.charts.spans import span_of
 from treewright.constituency.latent import parsing as latent_parsing
@@ -27,8 +28,8 @@ from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError
 from treewright.search.compiling import kernel
 
-some = settings(max_examples=30, deadline=None)
-few = settings(max_examples=15, deadline=None)
+some = examples(30)
+few = examples(15)
 VITERBI, PRODUCT, SUM = DECODERS["viterbi"], DECODERS["max-rule-product"], DECODERS["max-rule-sum"]
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.latent.test_grammar import assert_is_proper, few_trees, seeds, split, treebanks
+from tests.examples import examples
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.training import (
@@ -109,7 +110,7 @@ class Assignments:
         return total
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(small_treebanks, seeds)
 def test_expectations_are_those_of_all_assignments(trees: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(trees), seed)
@@ -151,7 +152,8 @@ def test_expectations_are_those_of_all_assignments(trees: list[Tree], seed: int)
     assert found_losses == pytest.approx(losses, abs=1e-9)
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
+@examples(25)
 @given(treebanks, seeds)
 def test_the_likelihood_never_falls(trees: list[Tree], seed: int) -> None:
     grammar = split(LatentGrammar.from_treebank(trees, occurrences=0.0), seed, 2)
@@ -182,7 +184,7 @@ def test_the_likelihood_of_a_real_treebank_rises(real_data: Callable[[str], Path
     assert before > start + 0.05 * abs(start)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 def test_merging_takes_back_a_share_of_the_splits(trees: list[Tree], seed: int, share: float) -> None:
     coarse = split(LatentGrammar.from_treebank(trees), seed)
@@ -202,7 +204,7 @@ def test_merging_takes_back_a_share_of_the_splits(trees: list[Tree], seed: int, 
         assert expectation(merged, treebank).log_likelihood == pytest.approx(expected.log_likelihood)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(treebanks, seeds, st.floats(0.0, 1.0))
 def test_smoothing_draws_substates_together(trees: list[Tree], seed: int, α: float) -> None:
     grammar = split(LatentGrammar.from_treebank(trees), seed)

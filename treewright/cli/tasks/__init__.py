@@ -76,7 +76,7 @@ TASKS = _Tasks(
 """The tasks that the command line knows, by name."""
 
 
-def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:
+def load_model(path: str | os.PathLike[str], format: str | None = None) -> tuple[Task, Any]:
     """The task of a model file and the estimator in it."""
     from treewright.models import read_model
 
@@ -91,4 +91,4 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Task, Any]:
             f"{path}: a model for {model.task}, which this version does not know; it knows {', '.join(TASKS)}"
         )
     task = TASKS[model.task]
-    return task, task.estimator().from_model(model)
+    return task, task.restore(model, format)

@@ -20,18 +20,23 @@ if TYPE_CHECKING:
 
     from treewright.corpora import Sentence
     from treewright.learners import Learner
+    from treewright.models import ModelFile
     from treewright.pipeline import Pipeline
 
-__all__ = ["Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
+__all__ = ["PAGE_WIDTH", "Candidate", "Task", "page", "percent", "sentence_json", "sentence_values"]
 
 Say = Callable[[str], None]
+
+PAGE_WIDTH = 1200  # pixels of a drawing; longer sentences are cut into rows or parts
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>{title}</title>
-<style>:root{{color-scheme:light dark}}body{{margin:1rem}}figure{{margin:0 0 1.5rem;overflow-x:auto}}</style>
+<style>:root{{color-scheme:light dark}}body{{margin:1rem;display:flex;flex-direction:column;font-family:sans-serif}}
+nav{{order:-1}}h2{{font-size:1rem;margin:1rem 0 .3rem}}figure{{margin:0 0 1.5rem;overflow-x:auto;max-width:100%}}
+.sides{{display:flex;flex-wrap:wrap;gap:1rem}}.sides figure{{margin:0}}figcaption{{font-size:.9rem}}</style>
 </head>
 <body>
 """
@@ -72,6 +77,8 @@ class Task(ABC):
     """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
     made_from: ClassVar[tuple[str, ...]] = ()
     """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
+    has_shards: ClassVar[bool] = False
+    """Whether it can be trained on shards of a corpus, by the workers of a cluster."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
     """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
 
@@ -149,9 +156,9 @@ class Task(ABC):
         annotated: list[Sentence] = estimator.predict(sentences, jobs=jobs)
         return annotated
 
-    def needed(self, estimator: Any, format: str) -> Any:
-        """The estimator, or the part of it that makes what a format holds."""
-        return estimator
+    def restore(self, model: ModelFile, format: str | None = None) -> Any:
+        """The estimator of a model file, or the part of it that makes what a format of output holds."""
+        return self.estimator().from_model(model)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
         """Annotate a sentence in every way, so that all is compiled that annotating needs."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.tasks.base import Candidate, Task, page, percent, sentence_values
+from treewright.cli.tasks.base import PAGE_WIDTH, Candidate, Task, page, percent, sentence_values
 from treewright.errors import ConfigError, CorpusError, ModelError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from treewright.corpora import Sentence
     from treewright.learners import Learner
 
-__all__ = ["Constituency", "Latent", "grammar_name", "is_grammar_file", "read_grammar"]
+__all__ = ["Constituency", "Latent", "grammar_name", "is_grammar_file", "read_grammar", "trees_side_by_side"]
 
 _NARROWEST = 40  # columns that a drawing needs at least
 _RULES = ("evalb", "parseval")
@@ -55,7 +55,7 @@ class Constituency(Task):
     formats = ("ptb", "text", "svg", "html", "json")
     keeps_format = False
     one_a_file = ("svg",)
-    k_best_formats: ClassVar[tuple[str, ...]] = ("ptb", "text", "json")
+    k_best_formats: ClassVar[tuple[str, ...]] = ("ptb", "text", "html", "json")
     scoring = ("rules", "max_length")
     measures = ("f1",)
 
@@ -120,9 +120,9 @@ class Constituency(Task):
             case "text":
                 return partial(_drawing, width=width)
             case "svg":
-                return constituency_svg
+                return partial(constituency_svg, width=PAGE_WIDTH)
             case "html":
-                return lambda sentence: f"<figure>\n{constituency_svg(sentence)}</figure>\n"
+                return lambda sentence: f"<figure>\n{constituency_svg(sentence, width=PAGE_WIDTH)}</figure>\n"
         return _json
 
     def k_best_writer(
@@ -138,6 +138,8 @@ class Constituency(Task):
                     + _drawing(tree.sentence, width)
                     for rank, tree in enumerate(trees, 1)
                 )
+            case "html":
+                return trees_side_by_side
         return _k_best_json
 
     def frame(self, format: str) -> tuple[str, str]:
@@ -221,7 +223,10 @@ class Latent(Constituency):
 
     After Ctrl-C, the same command with --resume goes on where it was."""
     notes: ClassVar[Mapping[str, str]] = {}
-    k_best_formats = ()
+
+    def exercise(self, estimator: Any, sentence: Sentence) -> None:
+        """Parse a sentence. Several trees are asked for rarely; what that needs is compiled then."""
+        self.parse(estimator, [sentence], 1)
 
     def advice(self, estimator: Any) -> str:
         """There is none."""
@@ -305,6 +310,18 @@ def _drawing(sentence: Sentence, width: int | None) -> str:
 def _json(sentence: Sentence) -> str:
     values = {**sentence_values(sentence, ("xpos",)), "tree": _brackets(sentence).rstrip("\n")}
     return json.dumps(values, ensure_ascii=False) + "\n"
+
+
+def trees_side_by_side(trees: Sequence[Candidate]) -> str:
+    """The best trees of a sentence on a page, each below its rank and its score."""
+    from treewright.reports import constituency_svg
+
+    figures = [
+        f"<figure>\n<figcaption>{rank}. {'no tree in the grammar' if each.score is None else f'score {each.score:.4f}'}"
+        f"</figcaption>\n{constituency_svg(each.sentence, width=PAGE_WIDTH)}</figure>\n"
+        for rank, each in enumerate(trees, 1)
+    ]
+    return f'<div class="sides">\n{"".join(figures)}</div>\n'
 
 
 def _k_best_json(trees: list[Candidate]) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treewright.cli.console import make_table, several
-from treewright.cli.tasks.base import Task, page, percent, sentence_json
+from treewright.cli.tasks.base import PAGE_WIDTH, Task, page, percent, sentence_json
 from treewright.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class Dependency(Task):
     """Find the head of every word and its relation to it."""
 
     name = annotates = "dependency"
+    has_shards = True
     help = """Train a dependency parser, which finds the head of every word and its relation.
 
     Examples:
@@ -63,9 +64,9 @@ class Dependency(Task):
             case "text":
                 return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
             case "svg":
-                return dependency_svg
+                return partial(dependency_svg, width=PAGE_WIDTH)
             case "html":
-                return lambda sentence: f"<figure>\n{dependency_svg(sentence)}</figure>\n"
+                return lambda sentence: f"<figure>\n{dependency_svg(sentence, width=PAGE_WIDTH)}</figure>\n"
         return partial(sentence_json, columns=("head", "deprel"))
 
     def frame(self, format: str) -> tuple[str, str]:
@@ -116,6 +117,7 @@ class Eisner(Dependency):
     """Find the head of every word and its relation to it, all at once."""
 
     name = "eisner"
+    has_shards = False
     help = """Train a dependency parser that compares all trees of a sentence (Eisner).
 
     Its scores are learned by inverse reinforcement learning.

@@ -9,15 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
-from treewright.cli.tasks.base import Task, page, percent
+from treewright.cli.tasks.base import PAGE_WIDTH, Candidate, Task, page, percent
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from treewright.corpora import Sentence
+    from treewright.models import ModelFile
 
 __all__ = ["PipelineTask", "score_table"]
+
+#: the layers that a format of output does not show and that nothing in it depends on
+_LEFT_OUT = {"conllu": ("constituency", "amr"), "penman": ("constituency",), "ptb": ("dependency", "amr")}
 
 
 class PipelineTask(Task):
@@ -28,6 +32,7 @@ class PipelineTask(Task):
     score_name = "LAS"
     formats = ("conllu", "json", "text", "html", "ptb", "penman")
     keeps_format = False
+    k_best_formats = ("ptb", "text", "html", "json")
 
     def estimator(self) -> type[Any]:
         """The class of pipelines."""
@@ -45,14 +50,28 @@ class PipelineTask(Task):
         annotated: list[Sentence] = estimator.annotate(sentences, jobs=jobs)
         return annotated
 
-    def needed(self, estimator: Any, format: str) -> Any:
-        """For CoNLL-U, the components whose annotation it holds."""
-        from treewright.pipeline import Pipeline
+    def restore(self, model: ModelFile, format: str | None = None) -> Any:
+        """The pipeline, for some formats without the components whose annotation they cannot hold."""
+        return self.estimator().from_model(model, _LEFT_OUT.get(format or "", ()))
 
-        if format != "conllu":
-            return estimator
-        kept = [each for each in estimator.components if not {"constituency", "amr"} & set(each.gives())]
-        return Pipeline(kept, lemmas=estimator.lemmas) if kept else estimator
+    def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
+        """The best constituency trees of each sentence."""
+        from treewright.cli.tasks import TASKS
+
+        for component in estimator.components:
+            if "constituency" in component.gives():
+                before = [each for each in estimator.components if set(each.gives()) & set(component.needs())]
+                ready = type(estimator)(before).annotate(sentences, jobs=jobs) if before else sentences
+                return TASKS[component.task].k_best(component, ready, k, jobs)
+        raise ConfigError("this pipeline gives no constituency layer, so it has no k best trees")
+
+    def k_best_writer(
+        self, estimator: Any, format: str, *, width: int | None = None
+    ) -> Callable[[list[Candidate]], str]:
+        """As those of constituency parsers."""
+        from treewright.cli.tasks import TASKS
+
+        return TASKS["constituency"].k_best_writer(estimator, format, width=width)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
         """Annotate a sentence as text, so that all components run."""
@@ -64,7 +83,7 @@ class PipelineTask(Task):
         from treewright.corpora import Sentence
 
         bare = [Sentence.from_words(sentence.forms) for sentence in sentences]
-        return self.parse(self.needed(estimator, "conllu"), bare, jobs), Counter()
+        return self.parse(estimator, bare, jobs), Counter()
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """At least one word must have a head or a tag; the measures say what else is missing."""
@@ -95,7 +114,9 @@ class PipelineTask(Task):
             case "penman":
                 return format_amr
             case "html":
-                return lambda s: "".join(f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings())
+                return lambda s: "".join(
+                    f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings(PAGE_WIDTH)
+                )
         return lambda sentence: _as_text(Analysis(sentence), width)
 
     def frame(self, format: str) -> tuple[str, str]:

@@ -22,6 +22,7 @@ class Tagging(Task):
     """Label every word of a sentence."""
 
     name = annotates = "tagging"
+    has_shards = True
     help = """Train a tagger, which labels every word of a sentence.
 
     Examples:
@@ -80,6 +81,7 @@ class Viterbi(Tagging):
     """Label every word of a sentence, all at once."""
 
     name = "viterbi"
+    has_shards = False
     help = """Train a tagger that compares all labellings of a sentence (Viterbi).
 
     Its scores are learned by inverse reinforcement learning.

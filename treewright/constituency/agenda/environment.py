@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.agenda.features import CHAIN, CHEATING, FEATURES, SCALES, Packed, Places
-from treewright.constituency.agenda.parser import NO_LIMIT, AgendaParser, Parses, Pop
+from treewright.constituency.agenda.parser import NO_LIMIT, TIMES, AgendaParser, Parses, Pop
 from treewright.constituency.agenda.passes import Limits
 from treewright.constituency.agenda.rollouts import (
     IMITATED,
@@ -69,9 +69,6 @@ __all__ = ["TIMES", "AgendaEnvironment", "seconds_per_step"]
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-TIMES = ("pops", "pushes", "seconds")
-"""What time can be measured in."""
 
 _CREDITS = {"terminal": TERMINAL, "shaped": SHAPED, "unit": UNIT}
 

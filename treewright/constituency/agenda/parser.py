@@ -40,13 +40,16 @@ from treewright.corpora import Tree
 from treewright.search.compiling import interpreted
 from treewright.search.running import run_shards
 
-__all__ = ["NO_LIMIT", "AgendaParser", "Parses", "Pop", "Refined"]
+__all__ = ["NO_LIMIT", "TIMES", "AgendaParser", "Parses", "Pop", "Refined"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_LIMIT = int(np.iinfo(np.int64).max)
+
+TIMES = ("pops", "pushes", "seconds")
+"""What the time of a search can be measured in."""
 
 
 class Pop(NamedTuple):

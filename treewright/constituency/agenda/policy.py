@@ -28,19 +28,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.agenda.environment import AgendaEnvironment
 from treewright.constituency.agenda.features import CHEATING, FEATURES, INSIDE, Packed
 from treewright.constituency.agenda.parser import AgendaParser, Parses
 from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
-from treewright.learners.rl import PolicyGradient, make_rl
-from treewright.learners.rl_training import RLPass, train_rl
 from treewright.settings import current_name, one_of
+
+if TYPE_CHECKING:  # parsing needs no learners
+    from treewright.constituency.agenda.environment import AgendaEnvironment
+    from treewright.learners.rl import PolicyGradient
+    from treewright.learners.rl_training import RLPass
 
 __all__ = ["LEARNERS", "AgendaPolicy", "LearnedPriority", "make_priority_learner"]
 
@@ -137,6 +139,8 @@ class AgendaPolicy:
             near, reward = _strongest(choose, θ, near, jobs)
             return reward
 
+        from treewright.learners.rl_training import train_rl
+
         trained = train_rl(made, learn, jobs=jobs, seed=seed, evaluate=judge, report=report, progress=progress)
         near, reward = _strongest(choose, trained.weights, near, jobs)
         if max_gap is None:
@@ -182,6 +186,8 @@ def make_priority_learner(learner: str | dict[str, Any] | PolicyGradient) -> tup
     Raises:
         ConfigError: if there is no such learner of priorities.
     """
+    from treewright.learners.rl import PolicyGradient, make_rl
+
     if isinstance(learner, PolicyGradient):
         return learner, False
     if not isinstance(learner, str | Mapping):

@@ -28,6 +28,7 @@ and bottoms, a grammar of three cycles lost three points of F1 on the developmen
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -167,6 +168,34 @@ class LatentGrammar:
         possible = np.flatnonzero(scores > -np.inf)
         rows = np.searchsorted(possible, begins[at])
         return Lexical(rows.astype(np.int64), symbol[possible].astype(np.int32), scores[possible].astype(np.float32))
+
+    def tree_score(self, derivation: Ints, lexical: Lexical, rows: Ints) -> float:
+        """The logarithm of the probability of a tree: the sum over all substates of its symbols.
+
+        ``derivation`` is one of the base grammar, ``lexical`` is :meth:`lexical`, and ``rows`` are those of the words.
+        """
+
+        def inside(at: int) -> tuple[Floats, float, int]:
+            """The probabilities below a node, their common factor as a logarithm, and the next node."""
+            symbol, above, below, start, _ = derivation[at].tolist()
+            if below >= 0:
+                left, one, after = inside(at + 1)
+                right, two, after = inside(after)
+                found, scale = np.einsum("i,j,ijk->k", left, right, self.binary_block(below)), one + two
+            else:
+                found, scale, after = np.zeros(int(self.substates[symbol])), 0.0, at + 1
+                entries = slice(*lexical.at[rows[start] : rows[start] + 2])
+                own = lexical.symbol[entries] - self.first[symbol]
+                mine = (own >= 0) & (own < len(found))
+                found[own[mine]] = np.exp(lexical.score[entries][mine])
+            if above >= 0:
+                found = found @ self.unary_block(above)
+            largest = float(found.max(initial=0.0))
+            return (found / largest, scale + math.log(largest), after) if largest > 0.0 else (found, -math.inf, after)
+
+        found, scale, _ = inside(0)
+        total = float(found.sum())
+        return scale + math.log(total) if total > 0.0 else -math.inf
 
     def rows(self, words: Sequence[str]) -> Ints:
         """The rows of the lexicon for a sentence's words."""

@@ -1,0 +1,28 @@
+"""Names of clusters."""
+
+from __future__ import annotations
+
+import pytest
+
+from treewright.cluster import ClusterError, cluster_name, connect
+from treewright.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", ["local:0", "local:many", "here", "host:8786:x", ":", "tcp:/x"])
+def test_no_clusters(name):
+    with pytest.raises(ConfigError) as error:
+        cluster_name(name)
+    assert "local:4" in str(error.value)
+
+
+def test_a_cluster_by_its_object(tmp_path, monkeypatch):
+    text = "import distributed\n\ndef make():\n    return distributed.LocalCluster(1, processes=False, dashboard_address=None)\n"
+    (tmp_path / "my_cluster_of_threads.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with connect("my_cluster_of_threads:make") as client:
+        assert client.submit(sum, [1, 2]).result() == 3
+
+
+def test_an_object_that_is_not_there():
+    with pytest.raises(ClusterError, match="no_such_module"), connect("no_such_module:cluster"):
+        pass

@@ -1,0 +1,109 @@
+"""Training on shards by iterative parameter mixing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from treewright.corpora import builtin_corpus, load_corpus, write_conllu
+from treewright.dependency import DependencyParser
+from treewright.errors import ConfigError, CorpusError
+from treewright.estimators.mixing import LocalShards, cut_file, fit_mixed
+from treewright.learners.parameter_mixing import mix
+from treewright.tagging import Tagger
+
+TAGGER = {"bits": 10, "learner": {"name": "exploration", "passes": 2}}
+PARSER = {
+    "features": "basic",
+    "bits": 10,
+    "learner": {"name": "exploration", "passes": 2, "update": {"name": "perceptron", "margin": 1.0}},
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    train, dev, _ = builtin_corpus(train=12, dev=4, test=0)
+    write_conllu(train, folder / "train.conllu")
+    write_conllu(dev, folder / "dev.conllu")
+    return folder
+
+
+def _learned(estimator):
+    settings, arrays = estimator._learned()
+    return settings, {name: array.tolist() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 5, 40])
+def test_shards_are_the_corpus(corpus, shards):
+    path = corpus / "train.conllu"
+    cut = cut_file(path, shards)
+    assert 1 <= len(cut) <= min(shards, 12)
+    assert [sentence for shard in cut for sentence in shard.read()] == load_corpus(path)
+    assert cut[0].start == 0
+    assert cut[-1].end == path.stat().st_size
+
+
+@pytest.mark.parametrize(("make", "params"), [(Tagger, TAGGER), (DependencyParser, PARSER)])
+def test_one_shard_is_plain_training(corpus, make, params):
+    plain = make(**params).fit(corpus / "train.conllu", corpus / "dev.conllu")
+    mixed = fit_mixed(make(**params), LocalShards(cut_file(corpus / "train.conllu", 1)), corpus / "dev.conllu")
+    assert _learned(mixed) == _learned(plain)
+    assert [row.score for row in mixed.history_] == [row.score for row in plain.history_]
+    assert mixed.card_["corpora"] == plain.card_["corpora"]
+    assert mixed.card_["scores"] == plain.card_["scores"]
+
+
+def test_shards_learn_from_the_mixture(corpus):
+    """Two passes by hand: each shard learns from the mean of what all shards had learned."""
+    cut = cut_file(corpus / "train.conllu", 2)
+    mixed = fit_mixed(Tagger(**TAGGER), LocalShards(cut))
+    from treewright.learners.training import make_training
+
+    trainings = []
+    for shard in cut:
+        tagger = Tagger(**TAGGER)
+        tagger.labels_, tagger.vocabulary_ = mixed.labels_, mixed.vocabulary_
+        packed = tagger._pack_gold(shard.read())
+        trainings.append(make_training(tagger._make_learner(), packed, bits=10))
+    for iteration in (1, 2):
+        for training in trainings:
+            training.advance(iteration)
+        states = [training.trainer.to_arrays() for training in trainings]
+        mean = {name: ((states[0][name] + states[1][name]) / 2).astype(states[0][name].dtype) for name in states[0]}
+        for training in trainings:
+            training.trainer.restore({name: array.copy() for name, array in mean.items()})
+    assert np.allclose(mixed.policy_.weights, trainings[0].trainer.policy().weights)
+    assert mixed.card_["shards"] == 2
+
+
+def test_resumed_training(corpus, tmp_path):
+    cut = cut_file(corpus / "train.conllu", 2)
+
+    class Failing(LocalShards):
+        def advance(self, task, params, survey, iteration, state):
+            if iteration == 2:
+                raise KeyboardInterrupt
+            return super().advance(task, params, survey, iteration, state)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_mixed(Tagger(**TAGGER), Failing(cut), checkpoint=tmp_path)
+    resumed = fit_mixed(Tagger(**TAGGER), LocalShards(cut), checkpoint=tmp_path, resume=True)
+    assert _learned(resumed) == _learned(fit_mixed(Tagger(**TAGGER), LocalShards(cut)))
+    with pytest.raises(ConfigError, match="shards"):
+        fit_mixed(Tagger(**TAGGER), LocalShards(cut[:1]), checkpoint=tmp_path, resume=True)
+
+
+def test_what_cannot_be_mixed(corpus, tmp_path):
+    with pytest.raises(ConfigError, match="dagger"):
+        fit_mixed(Tagger(learner="dagger"), LocalShards(cut_file(corpus / "train.conllu", 2)))
+    with pytest.raises(CorpusError, match="no such file"):
+        cut_file(tmp_path / "none.conllu", 2)
+
+
+def test_mixtures_keep_types():
+    mixed = mix([{"w": np.float32([1, 2]), "clock": np.int64([3])}, {"w": np.float32([2, 2]), "clock": np.int64([6])}])
+    assert mixed["w"].dtype == np.float32
+    assert mixed["w"].tolist() == [1.5, 2.0]
+    assert mixed["clock"].tolist() == [4]
+    assert mixed["clock"].dtype == np.int64

@@ -1,0 +1,155 @@
+"""Jobs, their results, and what is chosen on development data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.experiments.conftest import TINY
+from treewright.corpora import builtin_corpus
+from treewright.experiments import OneProcess, Store, read_experiment, run_experiment, run_job
+from treewright.experiments.corpora import select
+from treewright.experiments.report import report_page, write_report
+from treewright.experiments.results import gather
+from treewright.experiments.schedule import Durations, needed
+from treewright.metrics import holm, replicate_interval
+from treewright.tagging import Tagger
+
+
+class Interrupting(OneProcess):
+    """Ends like Ctrl-C after some jobs."""
+
+    most = 1
+
+    def run(self, jobs):
+        for number, each in enumerate(super().run(jobs)):
+            if number == self.most:
+                raise KeyboardInterrupt
+            yield each
+
+
+def test_a_job_is_a_training_and_its_scores(tiny):
+    experiment = read_experiment(tiny)
+    cell = next(iter(experiment.cells()))
+    job = experiment.jobs(cell, {}, {"toy": "a"})[1]
+    outcome = run_job(job, experiment.corpora["toy"].read())
+    train, dev, test = builtin_corpus(train=6, dev=3, test=5)
+    tagger = Tagger(bits=8, learner={"name": "supervised", "passes": 1}, seed=1).fit(train, dev)
+    assert outcome.result["scores"]["test"]["main"] == tagger.evaluate(test).accuracy
+    right, words = outcome.counts["test"].sum(axis=0)
+    assert right / words == tagger.evaluate(test).accuracy
+    assert outcome.result["sentences"] == {"train": 6, "dev": 3, "test": 5}
+    assert [row["score"] for row in outcome.result["passes"]] == [row.score for row in tagger.history_]
+
+
+def test_interrupted_work_goes_on(tiny, tmp_path):
+    experiment = read_experiment(tiny)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(experiment, store, Interrupting(experiment.corpora))
+        assert len(store.outcomes()) == 1
+    with Store.open(tmp_path / "a.sqlite") as store:
+        seen = []
+        summary = run_experiment(experiment, store, OneProcess(experiment.corpora), report=seen.append)
+        assert (summary.ran, summary.known) == (3, 1)
+        assert [progress.done for progress in seen] == [1, 2, 3]
+        assert seen[0].left > 0
+        assert seen[-1].left == 0
+        assert run_experiment(experiment, store, OneProcess(experiment.corpora)).ran == 0
+        whole = store.outcomes()
+    with Store.open(tmp_path / "b.sqlite") as store:
+        run_experiment(experiment, store, OneProcess(experiment.corpora, checkpoints=tmp_path / "checkpoints"))
+        once = store.outcomes()
+    assert whole.keys() == once.keys()
+    for key in whole:
+        assert np.array_equal(whole[key].counts["test"], once[key].counts["test"])
+    assert not any((tmp_path / "checkpoints").glob("*"))  # only what is unfinished stays
+
+
+def test_a_failed_job_does_not_stop_the_others(tmp_path):
+    path = tmp_path / "fails.toml"
+    corpora = "[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]"
+    path.write_text(TINY.replace("seeds = 2", "seeds = 1").replace("[corpora.toy]", corpora))
+    experiment = read_experiment(path)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        summary = run_experiment(experiment, store, OneProcess(experiment.corpora))
+        assert summary.ran == 4
+        assert {job.corpus for job, _ in summary.failed} == {"few"}
+        assert all("train" in error for _, error in summary.failed)
+        results = gather(experiment, store)
+    assert len(results.failed) == 2
+    page = report_page(results, "command")
+    assert "Jobs that failed" in page.to_markdown()
+
+
+def test_choices_are_made_on_dev(tmp_path):
+    path = tmp_path / "choose.toml"
+    text = TINY.replace("seeds = 2", "seeds = 2\nreport = ['test', 'train']")
+    path.write_text(text + '[rows.tuned]\nlearner = "supervised"\nchoose = { bits = [1, 10], min_count = [1, 2] }\n')
+    for by, tuning in (("grid", 4), ("in-turn", 3)):
+        path.write_text(path.read_text().partition("[choosing]")[0] + f'[choosing]\nby = "{by}"\n')
+        experiment = read_experiment(path)
+        with Store.open(tmp_path / f"{by}.sqlite") as store:
+            run_experiment(experiment, store, OneProcess(experiment.corpora))
+            results = gather(experiment, store)
+        tuned = next(result for cell, result in results.cells.items() if cell.row == "tuned")
+        best = max(tuned.tried, key=lambda name: tuned.tried[name])
+        assert len(tuned.tried) == tuning
+        assert ", ".join(f"{key} = {value}" for key, value in tuned.chosen.items()) == best
+        assert [job.params["bits"] for job, _ in tuned.jobs] == [tuned.chosen["bits"]] * 2
+        assert results.missing == 0
+        assert set(tuned.jobs[0][1].counts) == {"train", "dev", "test"}
+
+
+def test_folds(tmp_path):
+    parts = {"train": builtin_corpus(train=9, dev=0, test=0).train}
+    folds = [select(parts, fold=(k, 3, 0)) for k in range(3)]
+    tested = [sentence for fold in folds for sentence in fold["test"]]
+    assert sorted(map(str, tested)) == sorted(map(str, parts["train"]))
+    assert folds[0]["dev"] == folds[1]["test"]
+    assert all(len(fold["train"]) == 3 for fold in folds)
+    path = tmp_path / "folds.toml"
+    path.write_text(TINY.replace("seeds = 2", "seeds = 1\nfolds = 3"))
+    experiment = read_experiment(path)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        assert run_experiment(experiment, store, OneProcess(experiment.corpora)).ran == 6
+        results = gather(experiment, store)
+    [first, _] = results.cells.values()
+    [counts] = first.replicates("test")
+    assert len(counts) == 6  # each sentence once
+    page = report_page(results, "command").to_markdown()
+    assert "Kolmogorov" in page
+
+
+def test_the_report_has_what_was_measured(tiny, tmp_path):
+    tiny.write_text(TINY.replace("seeds = 2", "seeds = 2\nsizes = [3, 6]") + "[paper]\nexploration = { 6 = 97.3 }\n")
+    experiment = read_experiment(tiny)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        run_experiment(experiment, store, OneProcess(experiment.corpora))
+        results = gather(experiment, store)
+    html, markdown = write_report(results, tmp_path / "out", "treewright experiment tiny.toml")
+    text = markdown.read_text()
+    cells = list(results.cells)
+    for cell, result in results.cells.items():
+        interval = replicate_interval(result.replicates("test"))
+        assert f"{100 * interval.value:.2f} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]" in text
+        for job, _ in result.jobs:
+            assert f"treewright experiment tiny.toml --job {job.key}" in text
+    raw = {c: results.compared(c, "test")[0].p for c in cells if c.row == "exploration"}
+    assert {c: results.compared(c, "test")[1] for c in raw} == holm(raw)
+    assert results.compared(cells[0], "test") is None  # the baseline itself
+    assert "97.3" in text
+    assert text.count("97.3") == 1
+    assert (tmp_path / "out-figures" / "1.svg").read_text().startswith("<svg")
+    page = html.read_text()
+    assert page.count("<svg") == len(list((tmp_path / "out-figures").iterdir()))
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_estimates(tiny):
+    experiment = read_experiment(tiny)
+    jobs = needed(experiment, {"toy": "a"}, {}).jobs
+    assert Durations().left(jobs, 1) is None
+    known = Durations([(jobs[0], 4.0)])
+    assert known.estimate(jobs[1]) == 4.0
+    assert known.left(jobs, 2) == 8.0

@@ -1,0 +1,289 @@
+"""The service's own API, its limits, and what it says to bad input."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+
+import treewright
+
+pytestmark = [pytest.mark.jit, pytest.mark.slow]
+
+TEXT = "The man saw the dog. Don't stop him!"
+
+
+@pytest.fixture(scope="module")
+def english():
+    return treewright.load("english")
+
+
+def test_parse_gives_what_the_library_gives(served, english):
+    answer = served.post("/api/parse", {"text": TEXT, "drawings": True}).json()
+    document = english(TEXT)
+    assert answer["conllu"] == document.to_conllu()
+    for found, right in zip(answer["sentences"], document.to_json()["sentences"], strict=True):
+        assert {name: found[name] for name in right} == right
+        assert set(found["drawings"]) == {"dependency", "constituency", "amr"}
+        assert set(found["formats"]) == {"conllu", "brackets", "penman"}
+
+
+def test_parse_takes_words_and_layers(served):
+    answer = served.post("/api/parse", {"sentences": [["It", "rains"]], "layers": ["upos"]}).json()
+    [sentence] = answer["sentences"]
+    assert [word["upos"] for word in sentence["words"]] == ["PRON", "VERB"]
+    assert "constituents" not in sentence
+    assert "head" not in sentence["words"][0]
+
+
+def test_models_say_what_they_are_without_paths(served, worse_model):
+    answer = served.get("/api/models")
+    found = answer.json()
+    assert [model["name"] for model in found["models"]] == ["english", "worse"]
+    assert "dependency" in found["models"][0]["layers"]
+    assert str(worse_model.parent) not in answer.text
+
+
+def test_trace_of_every_layer(served):
+    kinds = {
+        "words": "tokens",
+        "upos": "tags",
+        "dependency": "transitions",
+        "constituency": "derivation",
+        "amr": "graph",
+    }
+    for layer, kind in kinds.items():
+        answer = served.post("/api/trace", {"text": TEXT, "layer": layer, "sentence": 1})
+        assert answer.status_code == 200, answer.text
+        trace = treewright.tracing.Trace.from_json(answer.json()["trace"])
+        assert trace.kind == kind
+        assert trace.words[-1] == "!"
+
+
+def test_trace_with_gold_has_costs_and_the_first_error(served):
+    rows = [("It", 0, "root"), ("rains", 1, "acl"), (".", 1, "punct")]
+    gold = "".join(f"{k}\t{w}\t_\t_\t_\t_\t{h}\t{d}\t_\t_\n" for k, (w, h, d) in enumerate(rows, 1)) + "\n"
+    body = {"text": "It rains.", "layer": "dependency", "gold": gold}
+    trace = treewright.tracing.Trace.from_json(served.post("/api/trace", body).json()["trace"])
+    assert trace.has_gold
+    assert trace.first_error is not None
+    for layer, gold in (
+        ("constituency", "(S (NP (PRP It)) (VP (VBZ rains)) (. .))"),
+        ("amr", "(r / rain-01)"),
+    ):
+        answer = served.post("/api/trace", {**body, "layer": layer, "gold": gold})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["trace"]["has_gold"]
+
+
+def test_compare_on_text_and_on_a_treebank(served, english):
+    answer = served.post("/api/compare", {"models": ["english", "worse"], "text": TEXT * 3}).json()
+    counts = [answer["sentences"][k]["count"] for k in answer["order"]]
+    assert counts == sorted(counts, reverse=True)
+    treebank = english(TEXT).to_conllu()
+    body = {"models": ["english", "worse"], "treebank": treebank, "layer": "dependency"}
+    found = served.post("/api/compare", body).json()
+    assert found["comparison"]["a"] == 1.0  # the treebank is what the first model says
+    assert len(found["comparison"]["interval"]) == 2
+    assert [len(each["las_interval"]) for each in found["scores"]] == [2, 2]
+    gaps = [abs(row["a_errors"] - row["b_errors"]) for row in found["sentences"]]
+    assert gaps == sorted(gaps, reverse=True)
+
+
+def test_health_and_metrics(served):
+    assert served.get("/health").json() == {"status": "ready", "models": ["english", "worse"]}
+    before = _count(served.get("/metrics").text, "/api/parse")
+    served.post("/api/parse", {"text": "Hello."})
+    assert _count(served.get("/metrics").text, "/api/parse") == before + 1
+
+
+def _count(text: str, route: str) -> int:
+    lines = [line for line in text.splitlines() if f'route="{route}",status="200"' in line]
+    return int(lines[0].split()[-1]) if lines else 0
+
+
+def test_the_api_is_described(served):
+    paths = served.get("/openapi.json").json()["paths"]
+    assert {"/api/parse", "/api/trace", "/api/compare", "/api/models", "/health", "/metrics", "/process"} <= set(paths)
+    assert set(paths["/api/parse"]["post"]["responses"]) >= {"200", "413", "422", "429"}
+    assert served.get("/docs").status_code == 200
+
+
+def test_many_clients_get_the_same_answers_in_few_batches(served, english):
+    texts = [f"She has {number} dogs." for number in range(40)]
+    right = [english(text).to_conllu() for text in texts]
+    before = _batches(served)
+    with ThreadPoolExecutor(20) as pool:
+        found = list(pool.map(lambda text: served.post("/api/parse", {"text": text}).json()["conllu"], texts))
+    assert found == right
+    assert _batches(served) - before < len(texts)
+
+
+def _batches(served) -> int:
+    text = served.get("/metrics").text
+    return int(next(line for line in text.splitlines() if line.startswith("treewright_batches_total")).split()[-1])
+
+
+def test_security_headers_and_no_cors(served):
+    for path in ("/", "/api/models", "/static/page.js", "/nothing"):
+        headers = served.get(path, headers={"Origin": "http://elsewhere.example"}).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+# ---- bad input: each has a named answer, and the next request is served as before
+
+
+def _next_is_served(served) -> None:
+    assert served.post("/api/parse", {"text": "It rains."}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"text": ""}, 400, "empty"),
+        ({"text": " \n\t"}, 400, "empty"),
+        ({"text": "a" * 100_000}, 413, "word-too-long"),
+        ({"text": "one two " * 15_000}, 413, "too-many-words"),
+        ({"text": "a\x00b"}, 400, "control-character"),
+        ({"text": "a\x1bb"}, 400, "control-character"),
+        ({"text": "Hello.", "model": "../../etc/passwd"}, 404, "unknown-model"),
+        ({"text": "Hello.", "unknown": 1}, 422, "invalid"),
+        ({"sentences": [["a", ""]]}, 400, "empty"),
+    ],
+)
+def test_bad_bodies_of_parse(served, body, status, code):
+    answer = served.post("/api/parse", body)
+    assert (answer.status_code, answer.json()["error"]) == (status, code)
+    assert answer.json()["message"]
+    _next_is_served(served)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"gold": "1\tIt\t_\n"}, 422, "malformed"),
+        ({"gold": "(S (NP It"}, 422, "malformed"),
+        ({"gold": "no annotation"}, 422, "malformed"),
+        ({"gold": "(S (NP (PRP She)) (VP (VBZ rains)) (. .))", "layer": "constituency"}, 422, "gold-mismatch"),
+        ({"layer": "nothing"}, 404, "unknown-layer"),
+        ({"model": "nobody"}, 404, "unknown-model"),
+        ({"sentence": 7}, 404, "no-such-sentence"),
+        ({"prefix": ["NO_SUCH_ACTION"]}, 422, "unsuitable"),
+        ({"text": "word " * 300}, 413, "too-many-words"),
+    ],
+)
+def test_bad_bodies_of_trace(served, change, status, code):
+    answer = served.post("/api/trace", {"text": "It rains.", "layer": "dependency", **change})
+    assert (answer.status_code, answer.json()["error"]) == (status, code)
+    _next_is_served(served)
+
+
+def test_five_megabytes(served):
+    answer = served.post("/api/parse", {"text": "word " * 1_000_000})
+    assert answer.status_code == 413
+    assert "1,000,000 bytes" in answer.text
+    _next_is_served(served)
+
+
+def test_five_megabytes_without_a_declared_length(served):
+    def pieces():
+        for _ in range(80):
+            yield b"x" * 65_536
+
+    answer = served.post("/api/parse", data=pieces(), headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    _next_is_served(served)
+
+
+def test_invalid_utf_8(served):
+    for path in ("/api/parse", "/"):
+        answer = served.post(path, data=b'{"text": "\xff\xfe"}', headers={"content-type": "application/json"})
+        assert answer.status_code == 400, path
+    _next_is_served(served)
+
+
+def test_right_to_left_text_and_emoji(served):
+    for text in ("שלום עולם.", "مرحبا بالعالم.", "I 👩‍👩‍👧‍👦 love 🍕 ❤️!"):
+        answer = served.post("/api/parse", {"text": text, "drawings": True}).json()
+        assert answer["text"] == text
+        joined = "".join(token["form"] for sentence in answer["sentences"] for token in sentence["tokens"])
+        assert joined == "".join(text.split())
+
+
+def test_a_client_that_hangs_up_in_the_middle(served):
+    port = urlsplit(served.url).port
+    for sent in (b"POST /api/parse HTT", b"POST /api/parse HTTP/1.1\r\ncontent-length: 100\r\n\r\n{"):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(sent)
+    whole = json.dumps({"text": TEXT}).encode()
+    with socket.create_connection(("127.0.0.1", port)) as connection:  # gone before the answer comes
+        lines = ["POST /api/parse HTTP/1.1", "host: x", "content-type: application/json"]
+        head = "\r\n".join([*lines, f"content-length: {len(whole)}", "", ""])
+        connection.sendall(head.encode() + whole)
+    _next_is_served(served)
+
+
+def test_thousands_of_connections_that_send_nothing(served):
+    port, silent = urlsplit(served.url).port, []
+    try:
+        for _ in range(10_000):
+            try:
+                silent.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+            except OSError:  # this process may open no more files: the server's own limit is lower
+                break
+            if len(silent) > 900:  # the oldest were closed by the server: make place for more
+                silent.pop(0).close()
+        _next_is_served(served)
+    finally:
+        for connection in silent:
+            connection.close()
+    _next_is_served(served)
+
+
+def test_too_many_waiting_requests_are_told_to_come_back(starting, stopping):
+    served = starting("english", "--max-waiting", "2", "--max-words", "400")
+    try:
+        body = json.dumps({"text": "It rains. " * 100}).encode()
+
+        def ask(_: int) -> tuple[int, str | None]:
+            connection = http.client.HTTPConnection(urlsplit(served.url).netloc, timeout=120)
+            connection.request("POST", "/api/parse", body, {"content-type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, answer.getheader("Retry-After")
+
+        with ThreadPoolExecutor(24) as pool:
+            found = list(pool.map(ask, range(24)))
+        assert {status for status, _ in found} == {200, 429}
+        assert {after for status, after in found if status == 429} == {"1"}
+        assert ask(0)[0] == 200
+    finally:
+        assert stopping(served) == 0
+
+
+def test_requests_under_way_are_finished_when_the_server_stops(starting, stopping):
+    served, found = starting("english"), []
+    sender = threading.Thread(target=lambda: found.append(served.post("/api/parse", {"text": "It rains. " * 900})))
+    sender.start()
+    time.sleep(0.3)
+    assert stopping(served) == 0
+    sender.join()
+    assert [answer.status_code for answer in found] == [200]
+
+
+def test_it_starts_at_once_and_says_so(starting, stopping):
+    start = time.monotonic()
+    served = starting("english", ready=False)
+    assert served.get("/ping").text == "pong\n"
+    taken = time.monotonic() - start
+    assert stopping(served) == 0
+    assert taken < 10.0  # under two seconds on a machine that does nothing else

@@ -1,0 +1,116 @@
+"""Probes: what papers report of a trained model besides its score, by name.
+
+A probe is a function of an estimator and the parts of the corpus, and returns numbers by name. Experiments name the
+probes that they need: ``probes = ["agenda"]``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from treewright.errors import ConfigError
+from treewright.experiments.corpora import Parts
+
+if TYPE_CHECKING:
+    from treewright.amr import AMRParser
+    from treewright.constituency import ConstituencyParser
+    from treewright.dependency import DependencyParser
+
+__all__ = ["PROBES", "Probe"]
+
+Probe = Callable[[Any, Parts], dict[str, float]]
+
+_SAMPLE = 200  # sentences in which decisions off the gold path are counted
+
+
+def off_path(parser: DependencyParser, parts: Parts) -> dict[str, float]:
+    """Return the share of decisions off the gold path when a dependency parser parses dev, and how often they err.
+
+    A state is off the gold path if the least loss that can still be reached from it is above zero; a decision errs if
+    it raises that loss. On the gold path, too, the share of decisions that err is returned.
+    """
+    from treewright.dependency import DependencyParser
+    from treewright.search import trajectory
+
+    if not isinstance(parser, DependencyParser):
+        raise ConfigError("the probe off-path is for the task dependency")
+    asked = DependencyParser(**{**parser.get_params(), "oracle": "dynamic"})  # the static oracle knows no such loss
+    asked._restore(*parser._learned())
+    packed = asked._pack_gold(parts.get("dev", parts["train"])[:_SAMPLE], learn_labels=False)
+    task, policy = packed.task, parser.policy_
+    decisions, errors = [0, 0], [0, 0]
+    for i in range(len(packed)):
+        states = trajectory(packed, i, policy.weights, mixture=policy.mixture).states
+        losses = [float(task.partial_loss(packed.instance(i), state)) for state in states]
+        for before, after in pairwise(losses):
+            decisions[before > 0.0] += 1
+            errors[before > 0.0] += after > before
+    return {
+        "share off the path": decisions[1] / max(sum(decisions), 1),
+        "errors on the path": errors[0] / max(decisions[0], 1),
+        "errors off the path": errors[1] / max(decisions[1], 1),
+    }
+
+
+def agenda(parser: ConstituencyParser, parts: Parts) -> dict[str, float]:
+    """Return the pops and pushes of a sentence of test, and the milliseconds of CPU time that it takes."""
+    from treewright.constituency import ConstituencyParser
+
+    if not isinstance(parser, ConstituencyParser):
+        raise ConfigError("the probe agenda is for the task constituency")
+    sentences = parts.get("test", parts["train"])
+    parser.analyse(sentences[:1])  # compiles
+    started = time.process_time()
+    found = parser.analyse(sentences)
+    seconds = time.process_time() - started
+    n = len(sentences)
+    return {
+        "pops": sum(each.pops for each in found) / n,
+        "pushes": sum(each.pushes for each in found) / n,
+        "ms a sentence": 1e3 * seconds / n,
+    }
+
+
+def expert(parser: AMRParser, parts: Parts) -> dict[str, float]:
+    """Return the Smatch of the expert on train, as Table 4.3 of Goodman (2015) has it."""
+    from treewright.amr import AMRParser, score_smatch
+
+    if not isinstance(parser, AMRParser):
+        raise ConfigError("the probe expert is for the task amr")
+    scores = score_smatch(parts["train"], parser.by_expert(parts["train"]))
+    return {"expert precision": scores.precision, "expert recall": scores.recall, "expert F1": scores.f1}
+
+
+def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
+    """Return how naive Smatch and Smatch agree on dev, and what each takes (Goodman 2015, Table 5.2, Figure 5.3)."""
+    import numpy as np
+
+    from treewright.amr import AMRParser, score_smatch
+    from treewright.amr import naive_smatch as naive
+
+    if not isinstance(parser, AMRParser):
+        raise ConfigError("the probe naive-smatch is for the task amr")
+    gold = parts["dev"]
+    found = parser.predict(gold)
+    naive(gold[:1], found[:1])  # compiles
+    started = time.process_time()
+    quick = naive(gold, found)
+    middle = time.process_time()
+    whole = score_smatch(gold, found)
+    end = time.process_time()
+    exact = np.array([f for _, _, f in whole.by_sentence()])
+    rough = 2 * quick.matched / np.maximum(quick.gold + quick.predicted, 1)
+    return {
+        "correlation": float(np.corrcoef(rough, exact)[0, 1]),
+        "mean naive": float(rough.mean()),
+        "mean Smatch": float(exact.mean()),
+        "seconds naive": middle - started,
+        "seconds Smatch": end - middle,
+    }
+
+
+PROBES: dict[str, Probe] = {"off-path": off_path, "agenda": agenda, "expert": expert, "naive-smatch": naive_smatch}
+"""The probes by the names that experiments have for them."""

@@ -1,0 +1,156 @@
+"""Which jobs an experiment needs next, what was chosen on development data, and how long jobs will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+from treewright.experiments.jobs import Job
+from treewright.experiments.plan import Cell, Experiment
+from treewright.experiments.store import Outcome
+
+__all__ = ["Choice", "Durations", "Needed", "choose", "known_jobs", "needed"]
+
+Outcomes = Mapping[str, Outcome]
+
+
+class Needed(NamedTuple):
+    """The jobs that can run now, and how many more will follow when their results are known (at most)."""
+
+    jobs: list[Job]
+    later: int
+
+
+class Choice(NamedTuple):
+    """What is chosen for a cell: the values, or None with the jobs that must run first; and the scores on dev."""
+
+    chosen: dict[str, Any] | None
+    jobs: list[Job]
+    tried: dict[str, float]
+    """The mean score on dev of each combination that was tried, in words."""
+
+
+def needed(experiment: Experiment, digests: Mapping[str, str], outcomes: Outcomes) -> Needed:
+    """Return the jobs whose results are still needed, each once."""
+    found: dict[str, Job] = {}
+    later = 0
+    for cell in experiment.cells():
+        choice = choose(experiment, cell, digests, outcomes)
+        wanted = choice.jobs
+        if choice.chosen is not None:
+            wanted = experiment.jobs(cell, choice.chosen, digests)
+        else:
+            later += len(experiment.seeds) * (experiment.folds or 1)
+        found |= {job.key: job for job in wanted if job.key not in outcomes}
+    return Needed(list(found.values()), later if found else 0)
+
+
+def known_jobs(experiment: Experiment, digests: Mapping[str, str], outcomes: Outcomes) -> list[Job]:
+    """Return the jobs of all cells as far as outcomes are known, those that have run included."""
+    found: dict[str, Job] = {}
+    for cell in experiment.cells():
+        choice = choose(experiment, cell, digests, outcomes)
+        wanted = choice.jobs if choice.chosen is None else experiment.jobs(cell, choice.chosen, digests)
+        found |= {job.key: job for job in wanted}
+    return list(found.values())
+
+
+def choose(experiment: Experiment, cell: Cell, digests: Mapping[str, str], outcomes: Outcomes) -> Choice:
+    """Return the settings of a cell that are best on development data, as far as outcomes are known.
+
+    Values whose jobs failed are not chosen, unless all failed. Of equal scores the first one is chosen.
+    """
+    values = experiment.choices(cell)
+    tried: dict[str, float] = {}
+    if not values:
+        return Choice({}, [], tried)
+    if experiment.choosing.by == "grid":
+        combined = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+        best, jobs = _best(experiment, cell, combined, digests, outcomes, tried)
+        return Choice(best, jobs, tried)
+    chosen = {key: options[0] for key, options in values.items()}
+    for key, options in values.items():
+        best, jobs = _best(experiment, cell, [{**chosen, key: option} for option in options], digests, outcomes, tried)
+        if best is None:
+            return Choice(None, jobs, tried)
+        chosen = best
+    return Choice(chosen, [], tried)
+
+
+def _best(
+    experiment: Experiment,
+    cell: Cell,
+    combined: list[dict[str, Any]],
+    digests: Mapping[str, str],
+    outcomes: Outcomes,
+    tried: dict[str, float],
+) -> tuple[dict[str, Any] | None, list[Job]]:
+    """The combination that is best on dev, or None and the jobs whose outcomes are missing."""
+    choosing = experiment.choosing
+    places = [
+        cell._replace(corpus=corpus, size=size)
+        for corpus in (choosing.corpora or (cell.corpus,))
+        for size in (choosing.sizes or (cell.size,))
+    ]
+    missing: list[Job] = []
+    scores: list[float] = []
+    for chosen in combined:
+        jobs = [
+            experiment.job(place, chosen, seed, fold, digests[place.corpus])
+            for place in places
+            for seed in choosing.seeds
+            for fold in range(experiment.folds or 1)
+        ]
+        missing += [job for job in jobs if job.key not in outcomes]
+        known = [outcomes[job.key] for job in jobs if job.key in outcomes]
+        if any(outcome.error is not None for outcome in known) or len(known) < len(jobs):
+            scores.append(float("-inf"))
+            continue
+        scores.append(sum(outcome.result["scores"]["dev"]["main"] for outcome in known) / len(known))
+        tried[", ".join(f"{key} = {value}" for key, value in chosen.items())] = scores[-1]
+    if missing:
+        return None, missing
+    return combined[scores.index(max(scores))], []
+
+
+class Durations:
+    """How long jobs took, to estimate how long others will take."""
+
+    def __init__(self, known: Iterable[tuple[Job, float]] = ()) -> None:
+        self._known: dict[tuple[str, ...], list[float]] = {}
+        self._by_key: dict[str, float] = {}
+        for job, seconds in known:
+            self.add(job, seconds)
+
+    def add(self, job: Job, seconds: float) -> None:
+        """Remember how long a job took."""
+        self._by_key[job.key] = seconds
+        for kind in self._kinds(job):
+            self._known.setdefault(kind, []).append(seconds)
+
+    def estimate(self, job: Job) -> float | None:
+        """Return the seconds that a job will probably take, from the most similar jobs; None if there are none."""
+        if job.key in self._by_key:
+            return self._by_key[job.key]
+        for kind in self._kinds(job):
+            if found := self._known.get(kind):
+                return sum(found) / len(found)
+        return None
+
+    def left(self, jobs: Iterable[Job], workers: int) -> float | None:
+        """Return the seconds that jobs will probably take together; None if nothing is known of one of them."""
+        found = [self.estimate(job) for job in jobs]
+        known = [each for each in found if each is not None]
+        return None if len(known) < len(found) else sum(known) / max(1, workers)
+
+    @staticmethod
+    def _kinds(job: Job) -> list[tuple[str, ...]]:
+        size = str(job.size)
+        return [
+            (job.task, job.corpus, job.learner, size),
+            (job.task, job.corpus, size),
+            (job.task, job.learner),
+            (job.task,),
+            (),
+        ]

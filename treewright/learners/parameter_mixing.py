@@ -1,0 +1,182 @@
+"""Iterative parameter mixing: online learning on shards of a corpus, for corpora that one machine cannot hold.
+
+McDonald, Hall and Mann (2010), *Distributed training strategies for the structured perceptron*, Figure 3: in each pass
+every shard learns from the same weights, independently of the others; then the weights are mixed, which is their mean
+(uniform mixing, μ = 1 / S), and the next pass begins with the mixture::
+
+    IterParamMix(shards S of T)
+      w = 0
+      for n = 1 … N:
+        w⁽ⁱ⁾ = OneEpochPerceptron(Tᵢ, w)     for all shards i, in parallel
+        w    = Σᵢ μᵢ w⁽ⁱ⁾
+      return w
+
+What an update remembers besides the weights is mixed in the same way: AROW's variances, and the sums from which
+averaged weights are computed. With one shard the result is that of plain training, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError
+from treewright.learners import checkpoints, loop
+from treewright.learners.loop import Pass
+from treewright.learners.registry import Learner
+from treewright.learners.training import Trained, make_training
+from treewright.policies.learning import LearnablePolicy, Trainer
+from treewright.search.task import Packed
+
+__all__ = ["ShardLearner", "Shards", "State", "check_online", "mix", "train_mixed"]
+
+State = Mapping[str, npt.NDArray[Any]]
+"""What a trainer remembers between passes: the weights, and what its update needs."""
+
+
+class Shards(Protocol):
+    """The shards of a corpus, wherever they are."""
+
+    def advance(self, iteration: int, state: State) -> Sequence[tuple[State, dict[str, Any]]]:
+        """Learn for one pass over each shard, each from the same state; return the states and what passes did."""
+
+
+def check_online(learner: Learner) -> None:
+    """Raise :class:`~treewright.errors.ConfigError` for a learner whose passes leave more behind than weights."""
+    data, interpolation = getattr(learner, "data", ""), getattr(learner, "interpolation", 0.0)
+    if data != "online" or interpolation:
+        raise ConfigError(
+            f"{learner.name!r} collects examples over passes, and only weights can be mixed; take one that learns at "
+            "once: exploration, lols, early-update or max-violation",
+            setting="learner",
+            value=learner.name,
+        )
+
+
+def mix(states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
+    """Return the uniform mixture: the mean of each array, in its own type.
+
+    >>> mix([{"weights": np.float32([1.0, 0.0])}, {"weights": np.float32([0.0, 0.5])}])["weights"].tolist()
+    [0.5, 0.25]
+    """
+    mixed = {}
+    for name, first in states[0].items():
+        total = np.zeros(first.shape, np.float64)
+        for state in states:  # in the order of shards, whichever was ready first
+            total += state[name]
+        total /= len(states)
+        mixed[name] = (np.rint(total) if first.dtype.kind == "i" else total).astype(first.dtype)
+    return mixed
+
+
+class ShardLearner:
+    """Learns on one shard; the next pass depends on nothing but the weights that it is given."""
+
+    def __init__(self, learner: Learner, packed: Packed, **settings: Any) -> None:
+        check_online(learner)
+        self._training = make_training(learner, packed, **settings)
+
+    @property
+    def trainer(self) -> Trainer:
+        """The trainer, which has the state of the last pass."""
+        return self._training.trainer
+
+    def advance(self, iteration: int, state: State) -> tuple[State, dict[str, Any]]:
+        """Learn for one pass from a state; return the new one and what the pass did."""
+        self.trainer.restore({name: array.copy() for name, array in state.items()})
+        done = self._training.advance(iteration)
+        return dict(self.trainer.to_arrays()), done
+
+
+class _Mixing:
+    """Passes over all shards, as the loop of training runs them."""
+
+    def __init__(self, shards: Shards, trainer: Trainer) -> None:
+        self.shards, self.trainer = shards, trainer
+        self.policy: LearnablePolicy | None = None
+        self.best: LearnablePolicy | None = None
+
+    def advance(self, iteration: int) -> dict[str, Any]:
+        """One pass over each shard, and the mixture."""
+        self.policy = None
+        found = self.shards.advance(iteration, self.trainer.to_arrays())
+        self.trainer.restore(mix([state for state, _ in found]))
+        self.policy = self.trainer.policy()
+        done = [each for _, each in found]
+        decisions = sum(each["decisions"] for each in done)
+        loss = sum(each["loss"] * each["decisions"] for each in done) / max(decisions, 1)
+        return {
+            "iteration": iteration,
+            "beta": done[0]["beta"],
+            "examples": sum(each["examples"] for each in done),
+            "loss": loss if len(done) > 1 else done[0]["loss"],
+            "decisions": decisions,
+        }
+
+    def current(self) -> LearnablePolicy:
+        """The policy of the mixture."""
+        assert self.policy is not None
+        return self.policy
+
+    def keep(self, score: float | None, best: bool) -> None:
+        """Keep the best policy."""
+        if best:
+            self.best = self.trainer.kept(self.current(), self.best)
+
+    def arrays(self, folder: Path) -> checkpoints.Arrays:
+        """What the trainer remembers, and the best policy."""
+        assert self.best is not None
+        best = {f"best_{name}": array for name, array in self.best.to_arrays().items()}
+        return {**{f"trainer_{name}": array for name, array in self.trainer.to_arrays().items()}, **best}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
+        """Go back to the state of a checkpoint."""
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"trainer": {}, "best": {}}
+        for name, array in arrays.items():
+            part, _, rest = name.partition("_")
+            parts[part][rest] = array
+        self.trainer.restore(parts["trainer"])
+        self.best = self.trainer.policy_class.from_arrays(parts["best"])
+
+
+def train_mixed(
+    learner: Learner,
+    shards: Shards,
+    trainer: Trainer,
+    *,
+    about: Mapping[str, Any],
+    evaluate: Callable[[Any], float] | None = None,
+    report: Callable[[Pass], None] | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train a policy by iterative parameter mixing.
+
+    Args:
+        learner: an online learner.
+        shards: the shards of the corpus.
+        trainer: a trainer that has learned nothing yet; it holds the mixture.
+        about: what the result depends on besides the learner and the trainer: the data, the number of shards, the seed.
+        evaluate: scores the mixture after each pass, and the best is returned.
+        report: receives each pass.
+        checkpoint: a folder for the state after each pass.
+        resume: whether to go on from it.
+    """
+    check_online(learner)
+    mixing = _Mixing(shards, trainer)
+    history = loop.run(
+        mixing,
+        learner.passes,
+        Pass,
+        fingerprint=lambda: {**learner.params(), "passes": None, **trainer.settings(), **about},
+        evaluate=evaluate,
+        report=report,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    assert mixing.best is not None
+    return Trained(mixing.best, history)

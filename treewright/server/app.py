@@ -1,0 +1,117 @@
+"""The application: routes, middleware, and answers to what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from treewright import __version__
+from treewright.errors import TreewrightError
+from treewright.server import api, corenlp, udpipe
+from treewright.server.counting import Counts
+from treewright.server.limits import Limits, Refused, SecurityHeaders, SizeLimit
+from treewright.server.registry import Models
+from treewright.server.work import Workbench
+
+__all__ = ["make_app"]
+
+_HERE = files("treewright.server") / "static"
+_VIEWER = files("treewright.reports") / "viewer"
+
+
+def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origins: Sequence[str] = ()) -> FastAPI:
+    """Return the application with some models: model files, or names of bundled models; without any, all bundled ones.
+
+    ``origins`` are the web sites whose pages may call the service (CORS); by default there are none.
+    """
+    from treewright.bundled import bundled_models
+
+    limits = limits or Limits()
+    bench = Workbench(Models(list(models) or list(bundled_models())), limits)
+    if not len(bench.models):
+        raise TreewrightError("no models are bundled with this installation; name a model file")
+    counts = Counts()
+    middleware = [Middleware(counts.around), Middleware(SecurityHeaders), Middleware(SizeLimit, limits=limits)]
+    if origins:
+        middleware.insert(1, Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"]))
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        bench.start()
+        yield
+        bench.stop()
+
+    app = FastAPI(
+        title="Treewright",
+        version=__version__,
+        summary="Parsers as a service, and step by step",
+        docs_url=None,  # FastAPI's own pages load scripts from other hosts
+        redoc_url=None,
+        lifespan=lifespan,
+        middleware=middleware,
+    )
+    app.state.workbench, app.state.counts = bench, counts
+    for module in (api, udpipe, corenlp):
+        app.include_router(module.router)
+    app.mount("/static/viewer", StaticFiles(directory=str(_VIEWER)))
+    app.mount("/static", StaticFiles(directory=str(_HERE)))
+    _add_pages(app)
+    _add_answers(app)
+    return app
+
+
+def _add_pages(app: FastAPI) -> None:
+    def page(name: str) -> Any:
+        content = (_HERE / name).read_text(encoding="utf-8")
+
+        async def answer() -> Response:
+            return Response(content, media_type="text/html; charset=utf-8")
+
+        return answer
+
+    app.add_api_route("/", page("index.html"), include_in_schema=False)
+    app.add_api_route("/docs", page("docs.html"), include_in_schema=False)
+
+
+def _add_answers(app: FastAPI) -> None:
+    """Every error has a status, a code and a message; clients of other protocols get plain text."""
+
+    async def refused(request: Request, error: Any) -> Response:
+        return _problem(request, error.status, error.code, error.message, error.headers)
+
+    async def mistaken(request: Request, error: Any) -> Response:
+        return _problem(request, 422, "unsuitable", str(error))
+
+    async def invalid(request: Request, error: Any) -> Response:
+        found = error.errors()[0]
+        where = ".".join(str(part) for part in found.get("loc", ()) if part != "body")
+        return _problem(request, 422, "invalid", f"{where}: {found.get('msg', 'invalid')}" if where else found["msg"])
+
+    async def other(request: Request, error: Any) -> Response:
+        return _problem(request, error.status_code, "http", str(error.detail), dict(error.headers or {}))
+
+    async def unreadable(request: Request, error: Any) -> Response:
+        return _problem(request, 400, "not-utf-8", f"the body is not UTF-8: {error.reason} at byte {error.start:,}")
+
+    app.add_exception_handler(Refused, refused)
+    app.add_exception_handler(TreewrightError, mistaken)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, other)
+    app.add_exception_handler(UnicodeDecodeError, unreadable)
+
+
+def _problem(request: Request, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
+    if request.url.path in udpipe.PATHS or request.url.path in corenlp.PATHS:
+        plain = 400 if request.url.path in udpipe.PATHS and status in (404, 422) else status
+        return Response(message + "\n", plain, headers, media_type="text/plain; charset=utf-8")
+    return JSONResponse({"error": code, "message": message}, status, headers)

@@ -1,0 +1,98 @@
+"""Requests of many clients in one batch: kernels annotate many sentences together as fast as a few."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
+
+from treewright.server.limits import Refused
+
+__all__ = ["Batcher"]
+
+
+class _Job(NamedTuple):
+    """What a request wants: its input, its size in words, and where its answer goes."""
+
+    wanted: Any
+    size: int
+    answer: asyncio.Future[Any]
+
+
+class Batcher:
+    """Gathers jobs for a few milliseconds and runs them together in a thread.
+
+    ``work`` takes the inputs of a batch and returns an answer for each of them. If it raises an error, the jobs run one
+    by one, so that only those that cause it fail.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Any]], Sequence[Any]],
+        threads: Executor,
+        *,
+        window: float = 0.003,
+        most: int = 20_000,
+        waiting: int = 512,
+    ) -> None:
+        self.work, self.threads = work, threads
+        self.window, self.most, self.waiting = window, most, waiting
+        self.batches = self.jobs = 0
+        self._queue: deque[_Job] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    async def submit(self, wanted: Any, size: int) -> Any:
+        """Return the answer to a job; raise :class:`Refused` with the status 429 if too many are waiting."""
+        if len(self._queue) >= self.waiting:
+            message = f"{len(self._queue):,} requests are waiting, which is the limit; try again in a second"
+            raise Refused(429, "busy", message, {"Retry-After": "1"})
+        job = _Job(wanted, size, asyncio.get_running_loop().create_future())
+        self._queue.append(job)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return await job.answer
+
+    async def _run(self) -> None:
+        """Work until nothing is waiting."""
+        loop = asyncio.get_running_loop()
+        while self._queue:
+            await asyncio.sleep(self.window)
+            batch = self._next()
+            if not batch:
+                continue
+            self.batches, self.jobs = self.batches + 1, self.jobs + len(batch)
+            try:
+                answers = await loop.run_in_executor(self.threads, self._answers, [job.wanted for job in batch])
+            except BaseException as error:  # such as a pool that was shut down: nobody may wait for ever
+                answers = [error] * len(batch)
+            for job, answer in zip(batch, answers, strict=True):
+                if job.answer.done():
+                    continue
+                if isinstance(answer, BaseException):
+                    job.answer.set_exception(answer)
+                else:
+                    job.answer.set_result(answer)
+
+    def _next(self) -> list[_Job]:
+        """The jobs of the next batch: those whose clients still wait, in the order in which they came."""
+        batch: list[_Job] = []
+        words = 0
+        while self._queue and (not batch or words + self._queue[0].size <= self.most):
+            job = self._queue.popleft()
+            if not job.answer.done():
+                batch.append(job)
+                words += job.size
+        return batch
+
+    def _answers(self, wanted: Sequence[Any]) -> Sequence[Any]:
+        try:
+            return self.work(wanted)
+        except Exception as error:
+            if len(wanted) == 1:
+                return [error]
+        return [answer for each in wanted for answer in self._answers([each])]

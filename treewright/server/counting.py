@@ -1,0 +1,76 @@
+"""Counts of requests, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+__all__ = ["Counts"]
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Counts:
+    """ASGI middleware that counts requests by route and status, and measures their times."""
+
+    def __init__(self) -> None:
+        self.app: Any = None
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.buckets: Counter[float] = Counter()
+        self.seconds = 0.0
+        self.under_way = 0
+
+    def around(self, app: Any) -> Any:
+        """The application with counting around it."""
+        self.app = app
+        return self
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, and count it when it is answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def watched(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self.under_way += 1
+        try:
+            await self.app(scope, receive, watched)
+        finally:
+            self.under_way -= 1
+            taken = time.perf_counter() - start
+            route = getattr(scope.get("route"), "path", "other")  # never the path of a request: that is unbounded
+            self.requests[route, status] += 1
+            self.seconds += taken
+            for bound in _BUCKETS:
+                self.buckets[bound] += taken <= bound
+
+    def text(self, bench: Any) -> str:
+        """All counts as Prometheus reads them."""
+        total = sum(self.requests.values())
+        lines = [
+            "# HELP treewright_requests_total Requests by route and status.",
+            "# TYPE treewright_requests_total counter",
+        ]
+        lines += [
+            f'treewright_requests_total{{route="{route}",status="{status}"}} {count}'
+            for (route, status), count in sorted(self.requests.items())
+        ]
+        lines += ["# HELP treewright_request_seconds Times of requests.", "# TYPE treewright_request_seconds histogram"]
+        lines += [f'treewright_request_seconds_bucket{{le="{bound:g}"}} {self.buckets[bound]}' for bound in _BUCKETS]
+        lines += [f'treewright_request_seconds_bucket{{le="+Inf"}} {total}']
+        lines += [f"treewright_request_seconds_sum {self.seconds:.6f}", f"treewright_request_seconds_count {total}"]
+        lines += ["# TYPE treewright_requests_under_way gauge", f"treewright_requests_under_way {self.under_way}"]
+        lines += ["# TYPE treewright_requests_waiting gauge"]
+        lines += [f'treewright_requests_waiting{{model="{name}"}} {len(b)}' for name, b in bench.batchers.items()]
+        lines += ["# HELP treewright_batches_total Batches of requests.", "# TYPE treewright_batches_total counter"]
+        lines += [f'treewright_batches_total{{model="{name}"}} {b.batches}' for name, b in bench.batchers.items()]
+        lines += ["# TYPE treewright_batched_requests_total counter"]
+        lines += [f'treewright_batched_requests_total{{model="{name}"}} {b.jobs}' for name, b in bench.batchers.items()]
+        return "\n".join([*lines, ""])

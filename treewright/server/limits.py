@@ -1,0 +1,132 @@
+"""What a request may cost, and the middleware that keeps to it: sizes, times, headers."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+
+__all__ = ["Limits", "Refused", "SecurityHeaders", "SizeLimit", "check_text"]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+_ALLOWED = "\t\n\r\f\v\x1c\x1d\x1e\x85\u2028\u2029"  # white space that Unicode counts as control characters
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may cost. What goes beyond is answered with a status from 400 to 499 that names the limit."""
+
+    body: int = 1_000_000
+    """Bytes of a request's body, its address included."""
+    words: int = 20_000
+    """Words of a request."""
+    letters: int = 1_000
+    """Letters of a word."""
+    trace_words: int = 200
+    """Words of a sentence that is shown step by step."""
+    seconds: float = 60.0
+    """Seconds that a request may take."""
+    waiting: int = 512
+    """Requests that may wait for a model."""
+    idle: float = 15.0
+    """Seconds that a connection may be open without a whole request."""
+    connections: int = 1_000
+    """Open connections; beyond that the oldest one that has sent no whole request is closed."""
+
+
+class Refused(Exception):
+    """A request that is answered with an error: its status, a short code, and a message for people."""
+
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
+
+
+def check_text(text: str, limits: Limits, *, name: str = "text") -> str:
+    """Return a text that can be analysed, or raise :class:`Refused`."""
+    if not text.strip():
+        raise Refused(400, "empty", f"{name} is empty: give at least one word")
+    for place, letter in enumerate(text):
+        if letter not in _ALLOWED and unicodedata.category(letter) in ("Cc", "Cs"):
+            raise Refused(
+                400, "control-character", f"{name} has the control character U+{ord(letter):04X} at {place:,}"
+            )
+    words = text.split()
+    if len(words) > limits.words:
+        raise Refused(413, "too-many-words", f"{name} has {len(words):,} words; the limit is {limits.words:,}")
+    longest = max(map(len, words))
+    if longest > limits.letters:
+        raise Refused(
+            413, "word-too-long", f"{name} has a word of {longest:,} letters; the limit is {limits.letters:,}"
+        )
+    return text
+
+
+class SizeLimit:
+    """ASGI middleware that refuses bodies and addresses that are too large, before they are read as a whole."""
+
+    def __init__(self, app: Any, limits: Limits) -> None:
+        self.app, self.limits = app, limits
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer 413, or pass the request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if (declared.isdigit() and int(declared) > self.limits.body) or len(scope["query_string"]) > self.limits.body:
+            await PlainTextResponse(self._message + "\n", 413, {"connection": "close"})(scope, receive, send)
+            return
+        received, whole = 0, False
+
+        async def counted() -> Any:
+            nonlocal received, whole
+            try:  # after the body, only the end of the connection comes, and that may take its time
+                message = await receive() if whole else await asyncio.wait_for(receive(), self.limits.idle)
+            except TimeoutError:
+                message = f"no more of the request came for {self.limits.idle:g} seconds"
+                raise HTTPException(408, message, {"connection": "close"}) from None
+            received += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
+            if received > self.limits.body:
+                raise HTTPException(413, self._message, {"connection": "close"})
+            return message
+
+        await self.app(scope, counted, send)
+
+    @property
+    def _message(self) -> str:
+        return f"the request is larger than {self.limits.body:,} bytes; send the text in parts"
+
+
+class SecurityHeaders:
+    """ASGI middleware that adds the headers that keep browsers from doing anything unexpected with an answer."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, and add headers to the answer."""
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        await self.app(scope, receive, send if scope["type"] != "http" else with_headers)

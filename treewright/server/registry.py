@@ -1,0 +1,221 @@
+"""The models of a server: loaded once, found by name and never by a path from a request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treewright.corpora import Sentence
+from treewright.corpora.lemmas import with_lemmas
+from treewright.errors import TreewrightError
+from treewright.estimators import Estimator
+from treewright.pipeline import Document, Pipeline
+from treewright.server.limits import Refused
+from treewright.text import Tokenizer
+
+__all__ = ["Model", "Models", "Text"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is analysed: a text, or sentences that are divided into words.
+
+    ``one`` makes a text one sentence, ``lines`` ends a sentence at every line end, and ``spaced`` says that spaces are
+    between words. ``layers`` are those that are wanted; None is all.
+    """
+
+    text: str = ""
+    sentences: tuple[Sentence, ...] | None = None
+    one: bool = False
+    lines: bool = False
+    spaced: bool = False
+    layers: frozenset[str] | None = None
+
+
+@dataclass
+class Model:
+    """A model by its name. It is loaded in the background; :meth:`wait` returns it when it is there."""
+
+    name: str
+    path: str
+    _estimator: Any = None
+    _error: Exception | None = None
+    _ready: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is loaded."""
+        return self._ready.is_set()
+
+    def load(self) -> None:
+        """Read the model file."""
+        from treewright.loading import load
+
+        try:
+            self._estimator = load(self.path)
+        except Exception as error:
+            self._error = error
+        self._ready.set()
+
+    def wait(self) -> Any:
+        """Return the estimator or pipeline; raise :class:`Refused` if it could not be loaded."""
+        self._ready.wait()
+        if self._error is not None:
+            raise Refused(503, "model-not-loaded", f"the model {self.name!r} could not be loaded: {self._error}")
+        return self._estimator
+
+    @property
+    def components(self) -> tuple[Estimator[Any], ...]:
+        """The components of a pipeline, or the model itself."""
+        model = self.wait()
+        return model.components if isinstance(model, Pipeline) else (model,)
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The component that divides text into words, if there is one."""
+        return next((each for each in self.components if isinstance(each, Tokenizer)), None)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that the model gives."""
+        return tuple(layer for component in self.components for layer in component.gives())
+
+    def component(self, layer: str) -> Estimator[Any]:
+        """Return the component that gives a layer."""
+        for component in self.components:
+            if layer in component.gives():
+                return component
+        raise Refused(
+            404,
+            "unknown-layer",
+            f"the model {self.name!r} gives no layer {layer!r}; it gives: {', '.join(self.layers)}",
+        )
+
+    # ---- annotating, in the thread of the models
+
+    def annotate(self, wanted: Sequence[Text]) -> list[Document]:
+        """Analyse several texts together."""
+        found = [list(self._sentences(each)) for each in wanted]
+        results: list[list[Sentence]] = [[] for _ in wanted]
+        for layers in dict.fromkeys(each.layers for each in wanted):  # usually there is one set of layers
+            places = [k for k, each in enumerate(wanted) if each.layers == layers]
+            flat = iter(self._annotated([s for k in places for s in found[k]], layers))
+            for k in places:
+                results[k] = [next(flat) for _ in found[k]]
+        return [
+            Document(sentences, each.text if each.sentences is None else None)
+            for sentences, each in zip(results, wanted, strict=True)
+        ]
+
+    def _sentences(self, wanted: Text) -> Iterable[Sentence]:
+        """The sentences of a text, divided into words."""
+        if wanted.sentences is not None:
+            return wanted.sentences
+        tokenizer = self.tokenizer
+        if wanted.spaced or tokenizer is None:
+            lines = [wanted.text] if wanted.one or not (wanted.lines or wanted.spaced) else wanted.text.splitlines()
+            return [Sentence.from_words(line.split()) for line in lines if line.split()]
+        found = list(tokenizer.stream([wanted.text], lines=wanted.lines))
+        return [_joined(found)] if wanted.one and len(found) > 1 else found
+
+    def _annotated(self, sentences: list[Sentence], layers: frozenset[str] | None) -> list[Sentence]:
+        model = self.wait()
+        if not sentences:
+            return []
+        if not isinstance(model, Pipeline):
+            if isinstance(model, Tokenizer):
+                return sentences
+            found: list[Sentence] = model.predict(sentences)
+            return found
+        return _part(model, layers).annotate(sentences)
+
+    def prepared(self, sentence: Sentence, layer: str) -> Sentence:
+        """The sentence as the component that gives ``layer`` gets it: with the layers before, and without this one."""
+        component, model = self.component(layer), self.wait()
+        if not isinstance(model, Pipeline):
+            return sentence
+        before = list(model.components[: model.components.index(component)])
+        if before:
+            [sentence] = Pipeline(before, lemmas=model.lemmas).annotate([sentence])
+        return sentence if model.lemmas is None else with_lemmas(sentence, model.lemmas)
+
+    def about(self) -> dict[str, Any]:
+        """What a client may know: layers, classes, the licence and the scores; no path."""
+        model = self.wait()
+        card = dict(getattr(model, "card", None) or getattr(model, "card_", {}))
+        shown = {key: card[key] for key in ("licence", "license", "scores", "language", "date") if key in card}
+        return {
+            "name": self.name,
+            "layers": list(self.layers),
+            "takes_text": self.tokenizer is not None,
+            "components": [
+                {"class": type(each).__name__, "task": each.task, "gives": list(each.gives())}
+                for each in self.components
+            ],
+            "card": shown,
+        }
+
+
+def _joined(sentences: Sequence[Sentence]) -> Sentence:
+    """All sentences as one."""
+    tokens = [token for sentence in sentences for token in sentence.tokens]
+    extras: list[tuple[int, str]] = []
+    before = 0
+    for sentence in sentences:
+        for place, row in sentence.extras:
+            id, _, rest = row.partition("\t")
+            moved = "-".join(str(int(number) + before) for number in id.split("-"))
+            extras.append((place + before, f"{moved}\t{rest}"))
+        before += len(sentence)
+    return Sentence(tuple(tokens), extras=tuple(extras))
+
+
+def _part(pipeline: Pipeline, layers: frozenset[str] | None) -> Pipeline:
+    """The components that the wanted layers need."""
+    if layers is None:
+        return pipeline
+    needed, kept = set(layers), list[Estimator[Any]]()
+    for component in reversed(pipeline.components):
+        if needed & set(component.gives()) or isinstance(component, Tokenizer):
+            kept.insert(0, component)
+            needed |= set(component.needs())
+    return Pipeline(kept, lemmas=pipeline.lemmas) if kept else pipeline
+
+
+class Models:
+    """The models of a server, by name. The first one is the default."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._models: dict[str, Model] = {}
+        for path in paths:
+            name = Path(path).name.removesuffix(".tw")
+            if name in self._models:
+                raise TreewrightError(
+                    f"two models are called {name!r}: {self._models[name].path} and {path}; rename one"
+                )
+            self._models[name] = Model(name, path)
+
+    def __iter__(self) -> Iterator[Model]:
+        return iter(self._models.values())
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def load(self) -> None:
+        """Load all models, and let each annotate a word, so that its compiled code is in memory."""
+        for model in self:
+            model.load()
+            if model._error is None:
+                model.annotate([Text("Time flies.")])
+
+    def find(self, name: str | None) -> Model:
+        """Return a model by its name; without one, the first. The name of a request is only looked up in a table."""
+        if not name:
+            return next(iter(self))
+        if name not in self._models:
+            known = ", ".join(self._models)
+            raise Refused(404, "unknown-model", f"there is no model {name[:100]!r}; there are: {known}")
+        return self._models[name]

@@ -1,0 +1,136 @@
+"""Running the application on a socket, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from treewright.errors import TreewrightError
+from treewright.server.limits import Limits
+
+__all__ = ["serve"]
+
+
+def serve(
+    app: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    limits: Limits | None = None,
+    on_start: Callable[[str], None] | None = None,
+) -> None:
+    """Serve an application until Ctrl-C or a signal to end; requests under way are finished.
+
+    ``port`` 0 takes a free one. ``on_start`` is called with the address as soon as connections are accepted.
+    """
+    limits = limits or Limits()
+    _allow_many_files()
+    listening = _bound(host, port)
+    name = f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{listening.getsockname()[1]}"
+    config = uvicorn.Config(
+        app,
+        http=_patient(limits),
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=max(int(limits.idle), 1),
+        timeout_graceful_shutdown=int(limits.seconds) + 5,
+        h11_max_incomplete_event_size=limits.body + 16_384,
+        backlog=2_048,
+    )
+    server = _Server(config, (lambda: on_start(address)) if on_start else None)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that tells when it has started."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None] | None) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self._on_start is not None:
+            self._on_start()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(2_048)
+    except OSError as error:
+        raise TreewrightError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+    found.set_inheritable(True)
+    return found
+
+
+def _allow_many_files() -> None:
+    """Raise the number of files that the process may open to what the system allows."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 16_384 if hard == resource.RLIM_INFINITY else min(hard, 16_384)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _patient(limits: Limits) -> type[H11Protocol]:
+    """The HTTP protocol with patience for a while: connections that send no whole request are closed.
+
+    If there are too many of them, the one that has waited longest is closed at once, so that a client that opens
+    thousands of connections and sends nothing does not keep others out.
+    """
+    silent: OrderedDict[Any, None] = OrderedDict()
+
+    class Patient(H11Protocol):
+        """A connection with a clock."""
+
+        _clock: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._clock = self.loop.call_later(limits.idle, self._give_up)
+            silent[self] = None
+            while len(silent) > limits.connections:
+                oldest = next(iter(silent))
+                oldest._give_up()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None:
+                self._heard()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._heard()
+            super().connection_lost(exc)
+
+        def _heard(self) -> None:
+            silent.pop(self, None)
+            if self._clock is not None:
+                self._clock.cancel()
+                self._clock = None
+
+        def _give_up(self) -> None:
+            self._heard()
+            if not self.transport.is_closing():
+                self.transport.close()
+
+    return Patient

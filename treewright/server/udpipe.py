@@ -1,0 +1,142 @@
+"""UDPipe's REST protocol: ``/models`` and ``/process``, as clients of its service call them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from treewright import __version__
+from treewright.corpora import Sentence, format_conllu
+from treewright.server.limits import Refused, check_text
+from treewright.server.registry import Model, Text
+from treewright.server.work import Workbench, read_annotated
+
+__all__ = ["PATHS", "router"]
+
+router = APIRouter(tags=["UDPipe"])
+
+#: the paths whose errors are plain text
+PATHS = ("/models", "/process")
+
+_TAGS = ("upos", "xpos", "feats", "lemma")
+_INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
+_OUTPUTS = ("conllu", "horizontal", "plaintext", "vertical")
+
+
+async def _values(request: Request) -> dict[str, str]:
+    """The parameters of a request: query string, form, or multipart with files."""
+    values = dict(request.query_params)
+    if request.method == "POST":
+        kind = request.headers.get("content-type", "")
+        if kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
+            async with request.form(max_files=10, max_fields=50, max_part_size=10_000_000) as form:
+                for name, value in form.multi_items():
+                    values[name] = value if isinstance(value, str) else (await value.read()).decode("utf-8")
+    return values
+
+
+def _answer(content: dict[str, Any]) -> Response:
+    return Response(json.dumps(content, ensure_ascii=False, indent=1) + "\n", media_type="application/json")
+
+
+@router.api_route("/models", methods=["GET", "POST"])
+async def models(request: Request) -> Response:
+    """List the models and what each can do: tokenizer, tagger, parser."""
+    bench: Workbench = request.app.state.workbench
+    found = await bench._apart(lambda: {model.name: _abilities(model) for model in bench.models})
+    return _answer({"models": found, "default_model": bench.models.find(None).name})
+
+
+def _abilities(model: Model) -> list[str]:
+    layers = set(model.layers)
+    abilities = {"tokenizer": "words" in layers, "tagger": bool(layers & set(_TAGS)), "parser": "dependency" in layers}
+    return [name for name, has in abilities.items() if has]
+
+
+@router.api_route("/process", methods=["GET", "POST"])
+async def process(request: Request) -> Response:
+    """Tokenize, tag and parse `data`, as `tokenizer`, `tagger` and `parser` are present in the request."""
+    bench: Workbench = request.app.state.workbench
+    values = await _values(request)
+    if "data" not in values:
+        raise Refused(400, "no-data", "Required argument 'data' is missing.")
+    model = bench.models.find(values.get("model"))
+    output = values.get("output") or "conllu"
+    if output.partition("=")[0] not in _OUTPUTS:
+        raise Refused(400, "output", f"Unknown output format {output[:60]!r}; choose one of {', '.join(_OUTPUTS)}.")
+    wanted = _input(values, bench)
+    steps = {"words"} | (set(_TAGS) if "tagger" in values else set()) | ({"dependency"} & _asked(values))
+    wanted = replace(wanted, layers=frozenset(steps))
+    document = await bench.annotate(model, wanted)
+    sentences = [_shown(each.sentence, wanted, k, values) for k, each in enumerate(document)]
+    result = _written(sentences, output)
+    if output.startswith("conllu"):
+        result = f"# generator = Treewright {__version__}\n# udpipe_model = {model.name}\n" + result
+    about = [f"Treewright {__version__}"]
+    return _answer({"model": model.name, "acknowledgements": about, "result": result})
+
+
+def _asked(values: dict[str, str]) -> set[str]:
+    return {"dependency"} if "parser" in values else set()
+
+
+def _input(values: dict[str, str], bench: Workbench) -> Text:
+    """The text or the sentences of a request, without the annotation that is to be made."""
+    data, format = values["data"], (values.get("input") or "conllu").partition("=")[0]
+    if "tokenizer" in values:
+        text = check_text(data, bench.limits, name="data")
+        return Text(text, lines="presegmented" in values["tokenizer"])
+    if format not in _INPUTS:
+        raise Refused(400, "input", f"Unknown input format {format[:60]!r}; choose one of {', '.join(_INPUTS)}.")
+    check_text(data, replace(bench.limits, letters=bench.limits.body), name="data")
+    match format:
+        case "generic_tokenizer":
+            return Text(data)
+        case "horizontal":
+            sentences = [Sentence.from_words(line.split()) for line in data.splitlines() if line.split()]
+        case "vertical":
+            parts = data.replace("\r\n", "\n").split("\n\n")
+            words = [[row.partition("\t")[0] for row in part.splitlines() if row.strip()] for part in parts]
+            sentences = [Sentence.from_words(each) for each in words if each]
+        case _:
+            sentences = read_annotated(data, "conllu", bench.limits, name="data")
+    for sentence in sentences:
+        check_text(" ".join(sentence.forms), bench.limits, name="data")
+    return Text(sentences=tuple(_bare(each, values) for each in sentences))
+
+
+def _bare(sentence: Sentence, values: dict[str, str]) -> Sentence:
+    """A sentence without what the request wants to be made: a pipeline keeps what is there."""
+    if "tagger" in values:
+        for column in _TAGS:
+            sentence = sentence.with_column(column, ["_"] * len(sentence))
+    if "parser" in values:
+        sentence = replace(sentence, tokens=tuple(t._replace(head=None, deprel="_") for t in sentence.tokens))
+    return sentence
+
+
+def _shown(sentence: Sentence, wanted: Text, k: int, values: dict[str, str]) -> Sentence:
+    """The sentence with the tags that the request has, and not those that only the parser needed."""
+    if "tagger" in values:
+        return sentence
+    for column in _TAGS:
+        given = ["_"] * len(sentence) if wanted.sentences is None else wanted.sentences[k].column(column)
+        sentence = sentence.with_column(column, given)
+    return sentence
+
+
+def _written(sentences: Sequence[Sentence], output: str) -> str:
+    match output.partition("=")[0]:
+        case "horizontal":
+            return "".join(" ".join(form.replace(" ", "\u00a0") for form in s.forms) + "\n" for s in sentences)
+        case "vertical":
+            return "".join("".join(f"{form}\n" for form in s.forms) + "\n" for s in sentences)
+        case "plaintext":
+            from treewright.text.raw import raw_text
+
+            return raw_text(sentences)
+    return "".join(map(format_conllu, sentences))

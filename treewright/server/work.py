@@ -1,0 +1,293 @@
+"""What the service does with the models, apart from HTTP: texts, traces and comparisons, in threads with limits."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from treewright.corpora import Sentence
+from treewright.corpora.reading import guess_format, parse_sentences
+from treewright.errors import TreewrightError
+from treewright.pipeline import Document
+from treewright.server.batching import Batcher
+from treewright.server.limits import Limits, Refused, check_text
+from treewright.server.registry import Model, Models, Text
+from treewright.tracing import Trace
+
+__all__ = ["Workbench", "read_annotated"]
+
+_GOLD_FORMATS = ("conllu", "ptb", "amr")
+_SAMPLES = 1_000  # of the bootstrap
+
+
+class Workbench:
+    """The models, the threads that use them, and the queue before each."""
+
+    def __init__(self, models: Models, limits: Limits) -> None:
+        self.models, self.limits = models, limits
+        self.annotating = ThreadPoolExecutor(1, "annotate")
+        self.tracing = ThreadPoolExecutor(1, "trace")
+        self.loading = ThreadPoolExecutor(1, "load")
+        self.batchers = {
+            model.name: Batcher(model.annotate, self.annotating, waiting=limits.waiting, most=limits.words)
+            for model in models
+        }
+        self._traces = 0
+
+    def start(self) -> None:
+        """Begin to load the models, in the background."""
+        self.loading.submit(self._load)
+
+    def _load(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.models.load()
+
+    def stop(self) -> None:
+        """Finish what is under way, and end the threads."""
+        for pool in (self.annotating, self.tracing, self.loading):
+            pool.shutdown(wait=True, cancel_futures=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all models are loaded."""
+        return all(model.is_ready for model in self.models)
+
+    async def _in_time(self, answer: Any) -> Any:
+        try:
+            return await asyncio.wait_for(answer, self.limits.seconds)
+        except TimeoutError:
+            message = f"this took longer than {self.limits.seconds:g} seconds, which is the limit; send less text"
+            raise Refused(408, "too-slow", message) from None
+
+    async def annotate(self, model: Model, wanted: Text) -> Document:
+        """Analyse a text together with those of other requests."""
+        size = sum(map(len, wanted.sentences)) if wanted.sentences is not None else len(wanted.text.split())
+        if size > self.limits.words:
+            raise Refused(413, "too-many-words", f"there are {size:,} words; the limit is {self.limits.words:,}")
+        document: Document = await self._in_time(self.batchers[model.name].submit(wanted, size))
+        return document
+
+    async def _apart(self, work: Callable[[], Any]) -> Any:
+        """Run what interprets the functions of a task in a thread of its own, behind at most a few others."""
+        if self._traces >= max(self.limits.waiting // 16, 2):
+            raise Refused(
+                429, "busy", f"{self._traces} requests for steps are waiting; try again", {"Retry-After": "2"}
+            )
+        self._traces += 1
+        try:
+            return await self._in_time(asyncio.get_running_loop().run_in_executor(self.tracing, work))
+        finally:
+            self._traces -= 1
+
+    # ---- step by step
+
+    async def trace(
+        self,
+        model: Model,
+        layer: str,
+        words: Sentence,
+        gold: Sentence | None,
+        options: dict[str, Any],
+    ) -> Trace:
+        """Return the decisions of the component that gives a layer."""
+        if len(words) > self.limits.trace_words:
+            raise Refused(
+                413,
+                "too-many-words",
+                f"the sentence has {len(words)} words; steps are shown of up to {self.limits.trace_words}",
+            )
+
+        def work() -> Trace:
+            component = model.component(layer)
+            sentence = model.prepared(words, layer)
+            judge = None if gold is None else _judged(gold, sentence)
+            return component.trace(sentence, judge, **options)
+
+        trace: Trace = await self._apart(work)
+        return trace
+
+    # ---- comparing
+
+    async def compare_text(self, a: Model, b: Model, text: str, layer: str | None) -> dict[str, Any]:
+        """Analyse a text with two models, and say where they differ. Both get the words of the first."""
+        one = await self.annotate(a, Text(text))
+        bare = tuple(Sentence.from_words(each.words) for each in one)
+        two = await self.annotate(b, Text(sentences=bare))
+        layers = [layer] if layer else _shared(a, b)
+        sentences: list[dict[str, Any]] = [
+            {
+                "text": x.text,
+                "words": list(x.words),
+                "a": x.to_json(),
+                "b": y.to_json(),
+                "differences": {name: _differences(x.sentence, y.sentence, name) for name in layers},
+            }
+            for x, y in zip(one, two, strict=True)
+        ]
+        for each in sentences:
+            each["count"] = sum(len(found) for found in each["differences"].values())
+        order = sorted(range(len(sentences)), key=lambda k: -sentences[k]["count"])
+        return {"models": [a.name, b.name], "layers": layers, "sentences": sentences, "order": order}
+
+    async def compare_treebank(self, a: Model, b: Model, gold: Sequence[Sentence], layer: str | None) -> dict[str, Any]:
+        """Analyse the words of a treebank with two models, and compare both with its annotation."""
+        layers = [name for name in _shared(a, b) if _has(gold, name)]
+        if layer is not None and layer not in layers:
+            raise Refused(422, "no-gold", f"the treebank, or one of the models, has no layer {layer!r}")
+        if not layers:
+            raise Refused(422, "no-gold", "the treebank has no layer that both models give")
+        bare = tuple(Sentence.from_words(each.forms) for each in gold)
+        one, two = [await self.annotate(model, Text(sentences=bare)) for model in (a, b)]
+        chosen = layer or layers[-1]
+
+        def work() -> dict[str, Any]:
+            component = a.component(chosen)
+            found = [[each.sentence for each in document] for document in (one, two)]
+            scores = component._compare(gold, *found, samples=_SAMPLES, seed=0).as_dict()
+            single = [component._score(gold, each).as_dict() for each in found]
+            rows: list[dict[str, Any]] = [
+                {
+                    "number": k + 1,
+                    "text": " ".join(right.forms),
+                    "differences": _differences(x, y, chosen),
+                    "a_errors": len(_differences(right, x, chosen)),
+                    "b_errors": len(_differences(right, y, chosen)),
+                }
+                for k, (right, x, y) in enumerate(zip(gold, *found, strict=True))
+            ]
+            rows.sort(key=lambda row: (-abs(row["a_errors"] - row["b_errors"]), -len(row["differences"])))
+            return {
+                "models": [a.name, b.name],
+                "layer": chosen,
+                "layers": layers,
+                "comparison": scores,
+                "scores": [_intervals(each) for each in single],
+                "sentences": rows,
+            }
+
+        result: dict[str, Any] = await self._apart(work)
+        return result
+
+    # ---- input
+
+    async def words_of(self, model: Model, text: str, number: int) -> Sentence:
+        """The words of one sentence of a text."""
+        check_text(text, self.limits)
+        document = await self.annotate(model, Text(text, layers=frozenset({"words"})))
+        if not 0 <= number < len(document):
+            raise Refused(
+                404, "no-such-sentence", f"there is no sentence {number}; the text has {len(document)}, from 0"
+            )
+        return document.sentences[number].sentence
+
+
+def read_annotated(text: str, format: str | None, limits: Limits, *, name: str = "gold") -> list[Sentence]:
+    """Read CoNLL-U, trees in brackets or graphs in PENMAN notation from a request."""
+    check_text(text, replace(limits, letters=limits.body))
+    lines = text.splitlines()
+    known = format or guess_format(iter(lines), [])
+    if known not in _GOLD_FORMATS:
+        known = "conllu" if "\t" in text else known
+    if known not in _GOLD_FORMATS:
+        raise Refused(422, "malformed", f"{name} is not CoNLL-U, nor trees in brackets, nor graphs in PENMAN notation")
+    try:
+        return list(parse_sentences(lines, name, known))
+    except TreewrightError as error:
+        raise Refused(422, "malformed", str(error)) from None
+
+
+def _judged(gold: Sentence, sentence: Sentence) -> Sentence:
+    """The sentence with its gold annotation. Graphs often come without words."""
+    if not len(gold) and gold.graph is not None:
+        return replace(sentence, graph=gold.graph)
+    if gold.forms != sentence.forms:
+        raise Refused(
+            422,
+            "gold-mismatch",
+            f"the gold annotation has the words {' '.join(gold.forms)[:200]!r}, and the text has "
+            f"{' '.join(sentence.forms)[:200]!r}",
+        )
+    return gold
+
+
+def _shared(a: Model, b: Model) -> list[str]:
+    return [layer for layer in a.layers if layer in b.layers and layer not in ("words", "text")]
+
+
+def _has(gold: Sequence[Sentence], layer: str) -> bool:
+    match layer:
+        case "dependency":
+            return all(token.head is not None for sentence in gold for token in sentence)
+        case "constituency":
+            return all(sentence.tree is not None for sentence in gold)
+        case "amr":
+            return all(sentence.graph is not None for sentence in gold)
+    return any(value != "_" for sentence in gold for value in sentence.column(layer))
+
+
+def _differences(a: Sentence, b: Sentence, layer: str) -> list[dict[str, Any]]:
+    """Where two annotations of the same words differ in a layer."""
+    match layer:
+        case "dependency":
+            pairs = zip(a.tokens, b.tokens, strict=True)
+            return [
+                {"word": k, "form": x.form, "a": [x.head, x.deprel], "b": [y.head, y.deprel]}
+                for k, (x, y) in enumerate(pairs, 1)
+                if (x.head, x.deprel) != (y.head, y.deprel)
+            ]
+        case "constituency":
+            one, two = (_spans(each) for each in (a, b))
+            return [
+                {"label": label, "start": start, "end": end, "in": where}
+                for where, found in (("a", one - two), ("b", two - one))
+                for label, start, end in sorted(found, key=lambda each: each[1:])
+            ]
+        case "amr":
+            first, second = (set(_triples(each)) for each in (a, b))
+            sides = (("a", first - second), ("b", second - first))
+            return [{"triple": list(triple), "in": side} for side, found in sides for triple in sorted(found)]
+    values = zip(a.forms, a.column(layer), b.column(layer), strict=True)
+    return [{"word": k, "form": form, "a": x, "b": y} for k, (form, x, y) in enumerate(values, 1) if x != y]
+
+
+def _spans(sentence: Sentence) -> set[tuple[str, int, int]]:
+    """The constituents of a tree above its tags."""
+    found: set[tuple[str, int, int]] = set()
+    if sentence.tree is None:
+        return found
+    stack, at = [sentence.tree], 0
+    while stack:
+        node = stack.pop()
+        if node.is_preterminal:
+            at += 1
+            continue
+        if node.label:
+            found.add((node.label, at, at + len(node.leaves())))
+        stack.extend(child for child in reversed(node.children) if not isinstance(child, str))
+    return found
+
+
+def _triples(sentence: Sentence) -> list[tuple[str, str, str]]:
+    """The triples of a graph by concepts, which need no names of variables."""
+    graph = sentence.graph
+    if graph is None:
+        return []
+    concept = dict(graph.instances)
+    triples = [(concept[s], role, concept.get(t, t)) for s, role, t in graph.edges]
+    triples += [(concept[s], role, value) for s, role, value in graph.attributes]
+    return [*triples, *(("", "instance", each) for each in concept.values())]
+
+
+def _intervals(scores: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of a score and their intervals; no tables by label or length."""
+    return {
+        name: value
+        for name, value in scores.items()
+        if isinstance(value, int | float)
+        or (isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(x, int | float) for x in value))
+    }
