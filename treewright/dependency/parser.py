@@ -237,6 +237,14 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
 
         return (Imitation, Structured, PolicyGradient)
 
+    def needs(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it needs; with an encoder, of the columns only those that this reads."""
+        layers = super().needs()
+        if self.inputs_ is None:
+            return layers
+        read = {"words", *(column.name for column in self.inputs_.columns)}
+        return tuple(layer for layer in layers if layer in read)
+
     def _check_together(self) -> None:
         from treewright.learners import PolicyGradient
 
@@ -453,7 +461,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
         at = offsets(tokens)
         lengths = np.diff(at).astype(np.int32)
-        if self._is_encoded and heads is None:  # nobody looks at features
+        if self.inputs_ is not None and heads is None:  # an encoder looks at no features
             rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
         else:
             rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)

@@ -41,6 +41,8 @@ class _Policies(Choice):
 
     def normal(self, value: Any) -> Any:
         """Return the name, or the architecture."""
+        if isinstance(value, str):
+            return super().normal(value)
         from treewright.policies.encoders.architecture import Architecture
 
         if isinstance(value, Mapping):

@@ -21,7 +21,7 @@ from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.trace import trace_tags
-from treewright.tagging.words import word_rows
+from treewright.tagging.words import ATTRIBUTES, word_rows
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
@@ -182,7 +182,10 @@ class Tagger(EncodedSettings, TaggingEstimator):
         """Words as rows of the table and gold labels as numbers, −1 for one that is not known."""
         lengths = np.array([len(words) for words in forms], np.int32)
         at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-        words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
+        if self.inputs_ is not None and labels is None:  # an encoder looks at no features
+            words, table = np.zeros(int(at[-1]), np.int32), np.zeros((1, len(ATTRIBUTES)), np.int32)
+        else:
+            words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
         gold = np.full(len(words), -1, np.int32)
         if labels is not None:
             numbers = {label: number for number, label in enumerate(self.labels_)}

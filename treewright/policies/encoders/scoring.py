@@ -78,7 +78,30 @@ class EncodedScoring(Scoring):
         for k in range(n):
             scratch.scores[k] = out[scratch.actions[k]]
 
+    def plain(self) -> Any:
+        """The same scoring interpreted; the scores are computed with slices, to the same bits, and much faster."""
+        twin = super().plain()
+        twin.score = _score_with_slices
+        return twin
+
     def sizes(self, task: Task) -> Sizes:
         """The sentence and its positions; the hidden units and the scores of all actions."""
         most = int(task.max_positions)
         return Sizes(observed=1 + most, sums=self.hidden + int(task.n_actions), one=most)
+
+
+def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+    """What :meth:`EncodedScoring.score` computes: the same additions and products in the same order."""
+    table, missing, weights = arrays.table[member], arrays.missing[member], arrays.weights[member]
+    first, hidden = arrays.start[scratch.observed[0]], np.zeros(len(weights), np.float32)
+    for k, position in enumerate(scratch.observed[1:size].tolist()):
+        hidden += table[first + position, k] if position >= 0 else missing[k]
+    out = arrays.bias[member].copy()
+    above = np.flatnonzero(hidden > 0.0)
+    h, w = hidden[above, None], weights[above]
+    whole = len(above) - len(above) % 4
+    for k in range(0, whole, 4):
+        out += (h[k] * w[k] + h[k + 1] * w[k + 1]) + (h[k + 2] * w[k + 2] + h[k + 3] * w[k + 3])
+    for k in range(whole, len(above)):
+        out += h[k] * w[k]
+    scratch.scores[:n] = out[scratch.actions[:n]]
