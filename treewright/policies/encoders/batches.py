@@ -40,16 +40,18 @@ def in_parts(lengths: npt.NDArray[Any], most: int) -> list[slice]:
 
 
 def chosen(examples: Examples, which: Longs) -> Examples:
-    """Some of the examples, of tasks whose actions carry no structure."""
+    """Some of the examples."""
 
-    def ranges(at: Longs) -> tuple[Longs, Longs]:
+    def ranges(at: Longs, which: Longs) -> tuple[Longs, Longs]:
         sizes = (at[1:] - at[:-1])[which]
         ends = np.concatenate([[0], np.cumsum(sizes)])
         return np.arange(ends[-1]) + np.repeat(at[which] - ends[:-1], sizes), ends
 
-    observed, observed_at = ranges(examples.observed_at)
-    actions, action_at = ranges(examples.action_at)
-    unusual, unusual_at = ranges(examples.unusual_at)
+    observed, observed_at = ranges(examples.observed_at, which)
+    actions, action_at = ranges(examples.action_at, which)
+    unusual, unusual_at = ranges(examples.unusual_at, which)
+    structured = len(examples.extra_at) > 1
+    extra, extra_at = ranges(examples.extra_at, actions) if structured else (actions[:0], np.zeros(1, np.int64))
     return Examples(
         examples.observed[observed],
         observed_at,
@@ -59,6 +61,6 @@ def chosen(examples: Examples, which: Longs) -> Examples:
         examples.unusual[unusual],
         examples.unusual_cost[unusual],
         unusual_at,
-        examples.extra[:0],
-        np.zeros(1, np.int64),
+        examples.extra[extra],
+        extra_at,
     )

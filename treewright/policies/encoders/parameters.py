@@ -32,8 +32,13 @@ class Shape(NamedTuple):
     constant: float = 0.0
 
 
-def parameter_shapes(architecture: Architecture, inputs: Inputs, n_positions: int, n_actions: int) -> dict[str, Shape]:
-    """The parameters by name: of the words, of the encoder, and of the layer that scores actions."""
+def parameter_shapes(
+    architecture: Architecture, inputs: Inputs, n_positions: int, n_actions: int, *, structured: bool = False
+) -> dict[str, Shape]:
+    """The parameters by name: of the words, of the encoder, and of the layer that scores actions.
+
+    Where actions carry structure, this layer is a table with ``n_actions`` hashed rows.
+    """
     a = architecture
     shapes = {"word": Shape((inputs.n_words, a.word), 1.0 / math.sqrt(a.word), normal=True)}
     size = a.word
@@ -54,8 +59,12 @@ def parameter_shapes(architecture: Architecture, inputs: Inputs, n_positions: in
     shapes["slots"] = _matrix(a.width, n_positions * a.hidden)
     shapes["slot_bias"] = _bias(a.width, n_positions * a.hidden)
     shapes["missing"] = Shape((n_positions, a.hidden), 0.0)
-    shapes["output"] = _matrix(a.hidden, n_actions)
-    shapes["output_bias"] = _bias(a.hidden, n_actions)
+    if structured:
+        shapes["actions"] = Shape((n_actions, a.hidden), 0.5 / math.sqrt(a.hidden))
+        shapes["action_bias"] = Shape((n_actions,), 0.0)
+    else:
+        shapes["output"] = _matrix(a.hidden, n_actions)
+        shapes["output_bias"] = _bias(a.hidden, n_actions)
     return shapes
 
 

@@ -17,12 +17,12 @@ from treewright.policies.encoders.architecture import Architecture
 from treewright.policies.encoders.inference import Encoder
 from treewright.policies.encoders.inputs import Inputs, Words
 from treewright.policies.encoders.parameters import Parameters
-from treewright.policies.encoders.scoring import Encoded, EncodedScoring
+from treewright.policies.encoders.scoring import Encoded, EncodedScoring, StructuredScoring
 from treewright.policies.learning import LearnablePolicy, Trainer
 from treewright.search.policy import Scorer
 from treewright.search.task import Packed
 
-__all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "words_of"]
+__all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "output_names", "scoring_of", "words_of"]
 
 Longs = npt.NDArray[np.int64]
 
@@ -66,9 +66,9 @@ class EncodedPolicy(LearnablePolicy):
     @cached_property
     def _outputs(self) -> tuple[npt.NDArray[np.float32], ...]:
         """What scores actions, of all members in one array each."""
-        names = ("missing", "output", "output_bias")
         missing, output, bias = (
-            np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders])) for name in names
+            np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders]))
+            for name in output_names(self.members[0])
         )
         return missing, output, bias
 
@@ -81,7 +81,7 @@ class EncodedPolicy(LearnablePolicy):
         start[which] = tables[0][1][:-1]
         table = tables[0][0][None] if len(tables) == 1 else np.stack([each for each, _ in tables])
         arrays = Encoded(table, missing, start, output, bias)
-        return Scorer(EncodedScoring(self.architecture.hidden), arrays, self.mixture)
+        return Scorer(scoring_of(self.members[0], self.architecture.hidden), arrays, self.mixture)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
         """A trainer that goes on from this policy, which must have one member."""
@@ -178,6 +178,18 @@ class UntrainedEncoder:
         from treewright.policies.encoders.training import EncoderTrainer
 
         return EncoderTrainer(self, packed)
+
+
+def output_names(parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The names of the parameters that score actions."""
+    if "actions" in parameters:
+        return "missing", "actions", "action_bias"
+    return "missing", "output", "output_bias"
+
+
+def scoring_of(parameters: Mapping[str, Any], hidden: int) -> EncodedScoring:
+    """How the policy with these parameters scores actions."""
+    return StructuredScoring(hidden) if "actions" in parameters else EncodedScoring(hidden)
 
 
 def words_of(packed: Packed) -> Words:

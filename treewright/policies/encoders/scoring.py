@@ -2,6 +2,9 @@
 
 P is a table that the encoder makes once for a sentence: what each word adds to the hidden units at each of the task's
 positions. So a state costs one row of the table for each position, and one product over the units that are above zero.
+
+Where actions carry structure, W has no column for each action. An action is then the sum of rows of a hashed table: one
+for its number, and one for each of its features.
 """
 
 from __future__ import annotations
@@ -9,17 +12,51 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from treewright.search.compiling import inlined
 from treewright.search.policy import Scoring, Scratch, Sizes
 from treewright.search.records import record
 from treewright.search.task import Task
+from treewright.search.trouble import TOO_MANY_FEATURES
 
-__all__ = ["Encoded", "EncodedScoring"]
+__all__ = ["ROWS", "Encoded", "EncodedScoring", "StructuredScoring", "rows_of"]
 
 #: What the functions read: ``table[m, r, k]`` is what row r adds at position k to the hidden units of member m, and
 #: ``missing[m, k]`` what a missing word adds; ``start[i]`` is the first row of sentence i; ``weights`` and ``bias`` of
-#: each member map hidden units to actions.
+#: each member map hidden units to actions: units × actions, or rows × units where actions carry structure.
 Encoded = record(("table", "missing", "start", "weights", "bias"))
+
+ROWS = 1 << 14
+"""The rows of the hashed table of actions and of their features."""
+
+_FACTOR, _SHIFT, _MASK = 0x9E3779B1, 12, ROWS - 1
+
+
+@inlined
+def _row_of(number: int) -> int:
+    """The row of an action or of a feature."""
+    return ((np.int64(number) * np.int64(_FACTOR)) >> np.int64(_SHIFT)) & np.int64(_MASK)
+
+
+def rows_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The rows of actions or of features, which are numbers from 0 to 2³¹ − 1."""
+    rows: npt.NDArray[np.int64] = ((numbers.astype(np.int64) * _FACTOR) >> _SHIFT) & _MASK
+    return rows
+
+
+@inlined
+def _add_up(arrays: Any, member: int, size: int, scratch: Scratch, hidden: Any) -> None:
+    """Write the sum of what the words at the positions add to the hidden units."""
+    table, missing, units = arrays.table[member], arrays.missing[member], hidden.shape[0]
+    first = arrays.start[scratch.observed[0]]
+    for j in range(units):
+        hidden[j] = np.float32(0.0)
+    for k in range(size - 1):
+        position = scratch.observed[1 + k]
+        row = table[first + position, k] if position >= 0 else missing[k]
+        for j in range(units):
+            hidden[j] += row[j]
 
 
 class EncodedScoring(Scoring):
@@ -40,18 +77,10 @@ class EncodedScoring(Scoring):
     @staticmethod
     def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
         """Write the scores of the ``n`` actions."""
-        table, missing, weights = arrays.table[member], arrays.missing[member], arrays.weights[member]
-        bias = arrays.bias[member]
+        weights, bias = arrays.weights[member], arrays.bias[member]
         units, width = weights.shape
         hidden, out = scratch.sums[:units], scratch.sums[units:]
-        first = arrays.start[scratch.observed[0]]
-        for j in range(units):
-            hidden[j] = np.float32(0.0)
-        for k in range(size - 1):
-            position = scratch.observed[1 + k]
-            row = table[first + position, k] if position >= 0 else missing[k]
-            for j in range(units):
-                hidden[j] += row[j]
+        _add_up(arrays, member, size, scratch, hidden)
         for a in range(width):
             out[a] = bias[a]
         # the units above zero, four at a time
@@ -90,12 +119,75 @@ class EncodedScoring(Scoring):
         return Sizes(observed=1 + most, sums=self.hidden + int(task.n_actions), one=most)
 
 
-def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """What :meth:`EncodedScoring.score` computes: the same additions and products in the same order."""
-    table, missing, weights = arrays.table[member], arrays.missing[member], arrays.weights[member]
-    first, hidden = arrays.start[scratch.observed[0]], np.zeros(len(weights), np.float32)
+class StructuredScoring(EncodedScoring):
+    """Encoded policies for tasks whose actions carry structure."""
+
+    @staticmethod
+    def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
+        """Write the features of the actions, the number of the sentence and the positions."""
+        end = 0
+        for k in range(n):
+            count = task.action_features(x, state, scratch.actions[k], scratch.one)
+            if count > scratch.one.shape[0]:
+                return TOO_MANY_FEATURES
+            for j in range(count):
+                scratch.extra[end + j] = scratch.one[j]
+            end += count
+            scratch.extra_at[k + 1] = end
+        scratch.observed[0] = i
+        positions = task.positions(x, state, scratch.one)
+        for k in range(positions):
+            scratch.observed[1 + k] = scratch.one[k]
+        return 1 + positions
+
+    @staticmethod
+    def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+        """Write the scores of the ``n`` actions."""
+        weights, bias = arrays.weights[member], arrays.bias[member]
+        units = weights.shape[1]
+        hidden, sums = scratch.sums[:units], scratch.sums[units:]
+        _add_up(arrays, member, size, scratch, hidden)
+        for k in range(n):
+            row = _row_of(scratch.actions[k])
+            total = bias[row]
+            for j in range(units):
+                sums[j] = weights[row, j]
+            for e in range(scratch.extra_at[k], scratch.extra_at[k + 1]):
+                row = _row_of(scratch.extra[e])
+                total += bias[row]
+                for j in range(units):
+                    sums[j] += weights[row, j]
+            for j in range(units):
+                if hidden[j] > np.float32(0.0):
+                    total += hidden[j] * sums[j]
+            scratch.scores[k] = total
+
+    def plain(self) -> Any:
+        """The same scoring interpreted, with slices."""
+        twin = super().plain()
+        twin.score = _score_structure_with_slices
+        return twin
+
+    def sizes(self, task: Task) -> Sizes:
+        """The sentence and its positions; the units twice; and the features of all actions."""
+        positions, features = int(task.max_positions), int(task.max_features)
+        extra = int(task.n_actions) * features
+        return Sizes(observed=1 + positions, sums=2 * self.hidden, extra=extra, one=max(positions, features))
+
+
+def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, units: int) -> Any:
+    """What :func:`_add_up` writes."""
+    table, missing = arrays.table[member], arrays.missing[member]
+    first, hidden = arrays.start[scratch.observed[0]], np.zeros(units, np.float32)
     for k, position in enumerate(scratch.observed[1:size].tolist()):
         hidden += table[first + position, k] if position >= 0 else missing[k]
+    return hidden
+
+
+def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+    """What :meth:`EncodedScoring.score` computes: the same additions and products in the same order."""
+    weights = arrays.weights[member]
+    hidden = _hidden_with_slices(arrays, member, size, scratch, len(weights))
     out = arrays.bias[member].copy()
     above = np.flatnonzero(hidden > 0.0)
     h, w = hidden[above, None], weights[above]
@@ -105,3 +197,18 @@ def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scr
     for k in range(whole, len(above)):
         out += h[k] * w[k]
     scratch.scores[:n] = out[scratch.actions[:n]]
+
+
+def _score_structure_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
+    """What :meth:`StructuredScoring.score` computes: the same additions and products in the same order."""
+    weights, bias = arrays.weights[member], arrays.bias[member]
+    hidden = _hidden_with_slices(arrays, member, size, scratch, weights.shape[1])
+    rows = rows_of(scratch.actions[:n])
+    sums, totals = weights[rows], bias[rows]
+    for k in range(n):
+        for row in rows_of(scratch.extra[scratch.extra_at[k] : scratch.extra_at[k + 1]]):
+            totals[k] += bias[row]
+            sums[k] += weights[row]
+    for j in np.flatnonzero(hidden > 0.0):
+        totals += hidden[j] * sums[:, j]
+    scratch.scores[:n] = totals

@@ -21,8 +21,14 @@ from treewright.errors import ConfigError
 from treewright.policies.encoders.batches import chosen, grouped, in_parts
 from treewright.policies.encoders.network import CorpusOnDevice, Encoding, dropped, encode
 from treewright.policies.encoders.parameters import initial_parameters, parameter_shapes
-from treewright.policies.encoders.policy import EncodedPolicy, UntrainedEncoder, words_of
-from treewright.policies.encoders.scoring import Encoded, EncodedScoring
+from treewright.policies.encoders.policy import (
+    EncodedPolicy,
+    UntrainedEncoder,
+    output_names,
+    scoring_of,
+    words_of,
+)
+from treewright.policies.encoders.scoring import ROWS, Encoded, rows_of
 from treewright.policies.encoders.torch_import import find_device
 from treewright.policies.learning import LearnablePolicy, Tell, Trainer
 from treewright.search.examples import Examples
@@ -57,7 +63,10 @@ class EncoderTrainer(Trainer):
         else:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         task, self.architecture = packed.task, untrained.architecture
-        shapes = parameter_shapes(self.architecture, untrained.inputs, task.max_positions, task.n_actions)
+        columns = ROWS if task.structured else task.n_actions
+        shapes = parameter_shapes(
+            self.architecture, untrained.inputs, task.max_positions, columns, structured=task.structured
+        )
         first = initial_parameters(shapes, untrained.seed) if untrained.start is None else untrained.start
         self.parameters = {name: torch.tensor(first[name], device=self.device, requires_grad=True) for name in shapes}
         self.average = {name: value.detach().clone() for name, value in self.parameters.items()}
@@ -198,12 +207,15 @@ class EncoderTrainer(Trainer):
         observed = part.observed.reshape(-1, size)
         sentences = np.unique(observed[:, 0]).astype(np.int64)
         encoding = self._encoding(sentences)
-        states = self._states(self.parameters, encoding, sentences, observed, self.random)
-        costs = _costs(part, self.packed.task.n_actions, self.device)
+        states = self._states(self.parameters, encoding, part, self.random)
+        structured = self.packed.task.structured
+        costs = (
+            _listed_costs(part, self.device) if structured else _costs(part, self.packed.task.n_actions, self.device)
+        )
         if credit:
             loss = (states * torch.where(costs.admissible, costs.costs, 0.0)).sum() / max(len(observed), 1)
         else:
-            loss = self._loss(states, costs, sentences, observed, encoding)
+            loss = self._loss(states, costs, part, encoding)
         preferred = states.detach().masked_fill(~costs.admissible, _IMPOSSIBLE).argmax(1, keepdim=True)
         regret = (costs.costs.gather(1, preferred)[:, 0] - costs.least).clamp(min=0.0)
         self._descend(loss, int(self.packed.lengths[sentences].sum()))
@@ -230,15 +242,9 @@ class EncoderTrainer(Trainer):
         self.random.manual_seed((self.untrained.seed << 32) + self.steps)
         return self.random
 
-    def _states(
-        self,
-        p: Tensors,
-        encoding: Encoding,
-        sentences: Longs,
-        observed: npt.NDArray[np.int32],
-        random: torch.Generator | None,
-    ) -> torch.Tensor:
-        """The scores of all actions in some states."""
+    def _states(self, p: Tensors, encoding: Encoding, part: Examples, random: torch.Generator | None) -> torch.Tensor:
+        """The scores of all actions in the states of some examples."""
+        observed = part.observed.reshape(part.size, -1)
         rows, positions, hidden = encoding.table.shape
         start = np.full(int(self._order.max()) + 1, -1, np.int64)
         start[self._order] = encoding.layout.at[:-1]
@@ -248,14 +254,14 @@ class EncoderTrainer(Trainer):
         table = torch.cat([encoding.table.reshape(rows * positions, hidden), p["missing"]])
         units = torch.relu(functional.embedding_bag(index, table, mode="sum"))
         share = 0.0 if random is None else self.architecture.dropout
-        return dropped(units, share, random) @ p["output"] + p["output_bias"]
+        units = dropped(units, share, random)
+        return _structured_scores(units, p, part) if "actions" in p else units @ p["output"] + p["output_bias"]
 
     def _loss(
         self,
         states: torch.Tensor,
         costs: _Costs,
-        sentences: Longs,
-        observed: npt.NDArray[np.int32],
+        part: Examples,
         encoding: Encoding,
     ) -> torch.Tensor:
         """−log of the probability of the actions of least cost; with a teacher, also its opinion; and the targets'."""
@@ -264,7 +270,7 @@ class EncoderTrainer(Trainer):
         loss = (torch.logsumexp(scores, 1) - torch.logsumexp(right, 1)).mean()
         if self.teacher is not None:
             assert self.untrained.teacher is not None
-            opinion = self._opinion(observed).masked_fill(~costs.admissible, _IMPOSSIBLE)
+            opinion = self._opinion(part).masked_fill(~costs.admissible, _IMPOSSIBLE)
             certain, own = torch.log_softmax(opinion, 1), torch.log_softmax(scores, 1)
             apart = (certain.exp() * (certain - own)).sum(1).mean()
             share = self.untrained.teacher.share
@@ -276,7 +282,7 @@ class EncoderTrainer(Trainer):
                 loss = loss + self.untrained.target_weight * functional.cross_entropy(guessed[is_word], values[is_word])
         return loss
 
-    def _opinion(self, observed: npt.NDArray[np.int32]) -> torch.Tensor:
+    def _opinion(self, part: Examples) -> torch.Tensor:
         """The scores that the teacher gives."""
         assert self.teacher is not None
         assert self.untrained.teacher is not None
@@ -284,7 +290,7 @@ class EncoderTrainer(Trainer):
         policy = self.untrained.teacher.policy
         with torch.no_grad():
             encoding = encode(policy.architecture, p, corpus, self._order)
-            return self._states(p, encoding, self._order, observed, None)
+            return self._states(p, encoding, part, None)
 
     def _descend(self, loss: torch.Tensor, words: int) -> None:
         """Change the parameters along the gradient, and their average."""
@@ -425,9 +431,10 @@ def _scorer(p: Tensors, n: int, which: Longs, table: torch.Tensor, at: Longs) ->
     def plain(tensor: torch.Tensor) -> npt.NDArray[np.float32]:
         return np.ascontiguousarray(tensor.detach().cpu().numpy())[None]
 
-    missing, output, bias = (plain(p[name]) for name in ("missing", "output", "output_bias"))
-    kind = EncodedScoring(output.shape[1])
-    return Scorer(kind, Encoded(plain(table), missing, start, output, bias), np.array([0.0, 1.0]))
+    missing, output, bias = (plain(p[name]) for name in output_names(p))
+    return Scorer(
+        scoring_of(p, missing.shape[2]), Encoded(plain(table), missing, start, output, bias), np.array([0.0, 1.0])
+    )
 
 
 # ---- examples
@@ -464,3 +471,36 @@ def _costs(examples: Examples, n_actions: int, device: str) -> _Costs:
     costs[of_unusual, unusual] = on_device(examples.unusual_cost[: examples.unusual_at[-1]])
     least = costs.masked_fill(~admissible, torch.inf).amin(1)
     return _Costs(admissible, costs, admissible & (costs <= least[:, None]), least)
+
+
+def _listed_costs(examples: Examples, device: str) -> _Costs:
+    """The costs of the actions that examples list, in the order of the lists: examples × the longest list."""
+    counts, usual = np.diff(examples.action_at), examples.usual_cost
+    listed = np.arange(int(counts.max(initial=1)))[None] < counts[:, None]
+    values = np.repeat(usual[:, None], listed.shape[1], axis=1)
+    values[np.repeat(np.arange(len(counts)), np.diff(examples.unusual_at)), examples.unusual] = examples.unusual_cost
+    admissible = torch.as_tensor(listed, device=device)
+    costs = torch.as_tensor(values.astype(np.float32), device=device)
+    least = costs.masked_fill(~admissible, torch.inf).amin(1)
+    return _Costs(admissible, costs, admissible & (costs <= least[:, None]), least)
+
+
+def _structured_scores(units: torch.Tensor, p: Tensors, examples: Examples) -> torch.Tensor:
+    """The scores of the actions that examples list: each is a sum of rows, of its number and of its features."""
+    counts, further = np.diff(examples.action_at), np.diff(examples.extra_at)
+    starts = np.arange(len(further)) + examples.extra_at[:-1]
+    numbers = np.insert(
+        examples.extra, examples.extra_at[:-1], examples.actions
+    )  # a number, and its features behind it
+    of_example = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(of_example)) - np.repeat(examples.action_at[:-1], counts)
+
+    def on_device(array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.as_tensor(array, device=units.device)
+
+    rows, at, owner = on_device(rows_of(numbers)), on_device(starts), on_device(of_example)
+    vectors = functional.embedding_bag(rows, p["actions"], at, mode="sum")
+    bias = functional.embedding_bag(rows, p["action_bias"][:, None], at, mode="sum")[:, 0]
+    scores = (units[owner] * vectors).sum(1) + bias
+    empty = torch.full((len(counts), int(counts.max(initial=1))), _IMPOSSIBLE, device=units.device)
+    return empty.index_put((owner, on_device(place)), scores)
