@@ -35,7 +35,7 @@ EXPLORATION = {"name": "exploration", "passes": 80, "k": 1}
 TRAININGS: dict[str, dict[str, Any]] = {
     "large": {"policy": "large", "vectors": True},
     "large-plain": {"policy": "large"},
-    "large-words": {"policy": "large", "vectors": True, "columns": (), "tag_loss": 0.5},
+    "large-words": {"policy": "large", "vectors": True, "input_columns": (), "tag_loss": 0.5},
     "medium": {"policy": "medium", "vectors": True},
     "medium-distilled": {"policy": "medium", "vectors": True, "teacher": True},
     "small-distilled": {"policy": "small", "vectors": True, "teacher": True},

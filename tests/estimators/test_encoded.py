@@ -126,7 +126,7 @@ def test_every_transition_system_has_positions(corpus, system, mode):
 
 
 def test_tags_are_learned_on_the_way(corpus):
-    made = parser(columns="", tag_loss=0.5)
+    made = parser(input_columns="", tag_loss=0.5)
     made._learn_words(corpus.train)
     assert made.inputs_.columns == ()
     assert [target.name for target in made.inputs_.targets] == ["upos", "xpos"]
@@ -175,7 +175,7 @@ def test_a_teacher_must_have_the_same_actions(parsing, corpus, tmp_path):
         ({"tag_loss": 0.1}, "tag_loss.*policy small"),
         ({"policy": "huge"}, "policy.*'huge'.*small, medium, large"),
         ({"policy": 3}, "policy"),
-        ({"policy": "small", "columns": "upos form"}, "columns.*'form'.*lemma, upos, xpos, feats"),
+        ({"policy": "small", "input_columns": "upos form"}, "input_columns.*'form'.*lemma, upos, xpos, feats"),
         ({"policy": "small", "device": "tpu"}, "device.*'tpu'.*auto, cpu, cuda"),
         ({"policy": "small", "learner": "policy-gradient"}, "policy.*'linear'.*reinforcement"),
         ({"policy": {"encoder": "transformer"}}, "transformer"),

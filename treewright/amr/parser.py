@@ -29,7 +29,7 @@ from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Input, Running, batches, corpus_error, read_corpus
-from treewright.estimators.encoded import COLUMNS, DEVICE, MAX_VECTORS, POLICY, VECTORS, EncodedSettings
+from treewright.estimators.encoded import DEVICE, INPUT_COLUMNS, MAX_VECTORS, POLICY, VECTORS, EncodedSettings
 from treewright.estimators.settings import BITS, MIN_COUNT, SEED
 from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
@@ -168,8 +168,9 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
             an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words, not at features of states.
         min_count: for encoders: rarer words have no vector of their own.
-        vectors: for encoders: a file of fixed word vectors, of which the first ``max_vectors`` are kept.
-        columns: for encoders: the columns that are read besides words.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        input_columns: for encoders: the columns that are read besides words.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
     """
@@ -195,7 +196,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         MIN_COUNT,
         VECTORS,
         MAX_VECTORS,
-        COLUMNS,
+        INPUT_COLUMNS,
         DEVICE,
         SEED,
     )
@@ -221,7 +222,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         min_count: int = 2,
         vectors: str | os.PathLike[str] | None = None,
         max_vectors: int = 100_000,
-        columns: str | Sequence[str] = ("lemma", "upos", "xpos"),
+        input_columns: str | Sequence[str] = ("lemma", "upos", "xpos"),
         device: str = "auto",
         seed: int = 0,
     ) -> None:
@@ -243,7 +244,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         self.min_count = min_count
         self.vectors = vectors
         self.max_vectors = max_vectors
-        self.columns = columns
+        self.input_columns = input_columns
         self.device = device
         self.seed = seed
 

@@ -35,8 +35,8 @@ from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.encoded import (
-    COLUMNS,
     DEVICE,
+    INPUT_COLUMNS,
     MAX_VECTORS,
     POLICY,
     TAG_LOSS,
@@ -148,8 +148,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         label_weight: what a wrong label costs where the head is right; a wrong head costs 1.
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
             an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words and not at ``features``.
-        vectors: for encoders: a file of fixed word vectors, of which the first ``max_vectors`` are kept.
-        columns: for encoders: the columns that are read besides words.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        input_columns: for encoders: the columns that are read besides words.
         teacher: for encoders: a trained model to learn from besides the oracle.
         tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
@@ -177,7 +178,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         POLICY,
         VECTORS,
         MAX_VECTORS,
-        COLUMNS,
+        INPUT_COLUMNS,
         TEACHER,
         TAG_LOSS,
         DEVICE,
@@ -199,7 +200,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         policy: str | Architecture | dict[str, Any] = "linear",
         vectors: str | os.PathLike[str] | None = None,
         max_vectors: int = 100_000,
-        columns: str | Sequence[str] = ("upos", "xpos"),
+        input_columns: str | Sequence[str] = ("upos", "xpos"),
         teacher: str | os.PathLike[str] | None = None,
         tag_loss: float = 0.0,
         device: str = "auto",
@@ -217,7 +218,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         self.policy = policy
         self.vectors = vectors
         self.max_vectors = max_vectors
-        self.columns = columns
+        self.input_columns = input_columns
         self.teacher = teacher
         self.tag_loss = tag_loss
         self.device = device

@@ -10,8 +10,8 @@ from treewright.errors import ConfigError
 from treewright.settings import Choice, File, Like, Real, Setting, Whole, one_of
 
 __all__ = [
-    "COLUMNS",
     "DEVICE",
+    "INPUT_COLUMNS",
     "MAX_VECTORS",
     "POLICY",
     "TAG_LOSS",
@@ -73,8 +73,8 @@ VECTORS = Setting(
     metavar="FILE",
 )
 MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: how many vectors are kept, the first ones of the file")
-COLUMNS = Setting(
-    "columns",
+INPUT_COLUMNS = Setting(
+    "input_columns",
     Like(_checked_columns, f"names of columns: {', '.join(_READABLE)}", list),
     "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none",
 )
@@ -97,7 +97,7 @@ class EncodedSettings:
     policy: Any
     vectors: Any
     max_vectors: int
-    columns: Any = ()
+    input_columns: Any = ()
     teacher: Any = None
     tag_loss: float = 0.0
     device: str
@@ -138,7 +138,7 @@ class EncodedSettings:
         vectors = None if self.vectors is None else read_vectors(self.vectors, self.max_vectors)
         self.inputs_ = Inputs.learn(
             tokens,
-            columns={name: place(name) for name in _checked_columns(self.columns)},
+            columns={name: place(name) for name in _checked_columns(self.input_columns)},
             targets={name: place(name) for name in ("upos", "xpos")} if self.tag_loss else {},
             min_count=self.min_count,
             vectors=vectors,

@@ -43,7 +43,8 @@ class Tagger(EncodedSettings, TaggingEstimator):
         min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
             an :class:`~treewright.policies.encoders.Architecture`.
-        vectors: for encoders: a file of fixed word vectors, of which the first ``max_vectors`` are kept.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
