@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from treewright import load
+from treewright import AMRParser, load
+from treewright.amr.parser import _tokens
 from treewright.corpora import Sentence, Token, builtin_corpus, write_conllu
 from treewright.dependency import DependencyParser
 from treewright.dependency.systems import system_names
@@ -123,6 +124,25 @@ def test_every_transition_system_has_positions(corpus, system, mode):
     trained = train({"name": "supervised", "passes": 1}, packed, policy=made._untrained())
     assert np.isfinite(trained.history[0].loss)
     assert len(trained.policy.decode(packed).losses) == 3
+
+
+def test_an_amr_parser_has_positions(corpus):
+    made, sentences = AMRParser(policy=TINY, device="cpu", min_count=1), corpus.train[:2]
+    made.lemmas_, made.encoder_, examples = made._encoded(sentences)
+    made._collect(examples)
+    made._learn_inputs([_tokens(example) for example in examples])
+    packed, own = made._pack(examples)
+    packed = packed.plain()
+    trained = train({"name": "supervised", "passes": 1}, packed, policy=made._untrained())
+    decoded = trained.policy.decode(packed)
+    assert all(len(graph.instances) > 0 for graph in made._graphs(decoded, examples, own))
+    made.policy_, made.companions_, made.replacements_ = trained.policy.compressed(), [], {}
+    settings, arrays = made._learned()
+    again = AMRParser(policy=TINY)
+    again._restore(settings, arrays)
+    np.testing.assert_array_equal(
+        again.policy_.decode(again._pack(examples)[0].plain()).states, made.policy_.decode(packed).states
+    )
 
 
 def test_tags_are_learned_on_the_way(corpus):
