@@ -26,6 +26,7 @@ import numpy as np
 from benchmarks.common import ROOT, corpus_folder, keep, say, timed
 from treewright.corpora import load_corpus
 from treewright.dependency import DependencyParser
+from treewright.reports.line_plot import Point, plot_svg
 from treewright.tagging import Tagger
 
 EWT, AFRIKAANS = "ud-english-ewt", "ud-afrikaans-afribooms"
@@ -129,14 +130,20 @@ def score(row: dict[str, Any], part: str) -> float:
 # ---- speed and sameness, on this machine
 
 
-def linear_parser(path: Path) -> DependencyParser:
-    """The accurate linear parser, trained here unless it is kept."""
+def linear_parser(path: Path, corpus: str = EWT) -> DependencyParser:
+    """The accurate linear parser of a treebank, trained here unless it is kept."""
     if not path.exists():
-        folder = corpus_folder(EWT)
+        folder = corpus_folder(corpus)
         parser = DependencyParser().fit(load_corpus(folder / "train.conllu"), dev=load_corpus(folder / "dev.conllu"))
         path.parent.mkdir(parents=True, exist_ok=True)
         parser.save(path)
     return DependencyParser.load(path)
+
+
+def scores_of(parser: DependencyParser, corpus: str) -> dict[str, Any]:
+    """LAS and UAS on dev and test."""
+    found = {part: parser.evaluate(load_corpus(corpus_folder(corpus) / f"{part}.conllu")) for part in ("dev", "test")}
+    return {part: {"las": scores.las, "uas": scores.uas} for part, scores in found.items()}
 
 
 def speeds(parsers: dict[str, DependencyParser]) -> dict[str, Any]:
@@ -192,8 +199,12 @@ def report(kept: dict[str, Any]) -> list[str]:
         "| | seeds | dev | test | UAS test | words/s | × linear | model, MB | training, s |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    if "linear" in speed:
-        text.append(f"| linear, accurate | | | | | {speed['linear']['words a second']:,.0f} | 1.00 | | |")
+    for name, called in (("linear", "linear, accurate"), ("af-linear", "Afrikaans: linear, accurate")):
+        if name in kept.get("linear", {}):
+            row = kept["linear"][name]
+            las = [f"{100 * row[part]['las']:.2f}" for part in ("dev", "test")]
+            fast = f"{speed[name]['words a second']:,.0f} | 1.00" if name in speed else " | "
+            text.append(f"| {called} | | {las[0]} | {las[1]} | {100 * row['test']['uas']:.2f} | {fast} | | |")
     for name, called in CALLED.items():
         if name not in runs:
             continue
@@ -228,7 +239,10 @@ def learner_rows(learners: dict[str, list[dict[str, Any]]]) -> list[str]:
     text = [
         "### Learners with an encoder",
         "",
-        "The medium policy, by the learner. The interval (95 %, Student's t) of the difference is over seeds.",
+        "The medium policy, by the learner, trained on the first 3,000 sentences of EWT. The interval (95 %, Student's t) of the",
+        "difference is over seeds.",
+        "",
+        "![differences to the static oracle](images/encoder_learners.svg)",
         "",
     ]
     text += ["| learner | seeds | dev LAS | test LAS | test − static | training, s |", "|---|---:|---:|---:|---:|---:|"]
@@ -238,15 +252,35 @@ def learner_rows(learners: dict[str, list[dict[str, Any]]]) -> list[str]:
             str(len(rows)),
             *(mean_and_spread([score(row, part) for row in rows]) for part in ("dev", "test")),
         ]
-        base = {row["name"].rpartition("-")[2]: score(row, "test") for row in learners.get("static", [])}
-        pairs = [
-            score(row, "test") - base[row["name"].rpartition("-")[2]]
-            for row in rows
-            if row["name"].rpartition("-")[2] in base
-        ]
-        cells.append("" if name == "static" else with_interval(pairs))
+        cells.append("" if name == "static" else with_interval(against_static(learners, name)))
         text.append("| " + " | ".join([*cells, f"{np.mean([row['seconds'] for row in rows]):.0f}"]) + " |")
     return [*text, ""]
+
+
+def against_static(learners: dict[str, list[dict[str, Any]]], name: str) -> list[float]:
+    """The differences of a learner to the static oracle on test, seed by seed."""
+    base, own = (
+        {row["name"].rpartition("-")[2]: score(row, "test") for row in learners.get(each, [])}
+        for each in ("static", name)
+    )
+    return [own[seed] - base[seed] for seed in own if seed in base]
+
+
+def draw(learners: dict[str, list[dict[str, Any]]]) -> None:
+    """The difference to the static oracle with its interval, over the time of training, as a picture."""
+    series = {}
+    for name in learners:
+        mean, half = interval(against_static(learners, name)) if name != "static" else (0.0, 0.0)
+        seconds = float(np.mean([row["seconds"] for row in learners[name]]))
+        series[name] = [Point(seconds, 100 * mean, 100 * (mean - half), 100 * (mean + half), name)]
+    picture = plot_svg(series, x_label="seconds of training", y_label="test LAS − static oracle", lines=False)
+    (ROOT / "docs" / "images" / "encoder_learners.svg").write_text(picture, encoding="utf-8")
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """The mean of some values, and the half-width of its 95 % interval."""
+    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}.get(len(values), 1.96)
+    return statistics.mean(values), quantile * statistics.stdev(values) / len(values) ** 0.5
 
 
 def mean_and_spread(values: list[float]) -> str:
@@ -258,9 +292,8 @@ def with_interval(differences: list[float]) -> str:
     """The mean of differences with the half-width of its 95 % interval."""
     if len(differences) < 2:
         return "".join(f"{100 * each:+.2f}" for each in differences)
-    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}.get(len(differences), 1.96)
-    half = quantile * statistics.stdev(differences) / len(differences) ** 0.5
-    return f"{100 * statistics.mean(differences):+.2f} ± {100 * half:.2f}"
+    mean, half = interval(differences)
+    return f"{100 * mean:+.2f} ± {100 * half:.2f}"
 
 
 def main() -> None:
@@ -297,7 +330,13 @@ def main() -> None:
         encoded = {name: DependencyParser.load(paths[name]) for name in wanted}
         results["same trees"] = {name: different_arcs(each) for name, each in encoded.items()}
         say(results["same trees"])
-        results["speed"] = speeds({"linear": linear_parser(arguments.linear), **encoded})
+        linear = linear_parser(arguments.linear)
+        afrikaans = linear_parser(arguments.linear.with_name("linear-af.tw"), AFRIKAANS)
+        results["linear"] = {"linear": scores_of(linear, EWT), "af-linear": scores_of(afrikaans, AFRIKAANS)}
+        results["speed"] = speeds({"linear": linear, **encoded})
         say(results["speed"])
+    learners = {name: runs[f"learner-{name}"] for name in LEARNERS if f"learner-{name}" in runs}
+    if learners:
+        draw(learners)
     keep("encoders", results)
     say("\n".join(report(results)))
