@@ -19,12 +19,12 @@ python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations docs serve bench clean distclean
+.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations docs serve bench papers-quick clean distclean
 
 help: ## this list
 	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
 	@echo
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | while IFS=@ read -r verb text; do \
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | while IFS=@ read -r verb text; do \
 		printf '%-20s %s\n' "$$verb" "$$text"; done
 	@echo
 	@echo "  Settings: PYTHON=$(PYTHON) VENV=$(VENV) WORKERS=$(WORKERS) ARGS='…' (for pytest) TEXT='…' (for the demo)"
@@ -63,6 +63,16 @@ models: $(VENV)/.installed ## train the bundled models again from the corpora
 
 bench: $(VENV)/.installed-bench ## compare speed and accuracy with other libraries
 	@$(python) -m benchmarks $(ARGS)
+
+# A few sentences are interpreted sooner than the kernels of many learners are compiled; the results are the same.
+papers-quick: $(VENV)/.installed ## every table of the papers at a small size, as a test of the machinery
+	@mkdir -p build/papers
+	@for file in papers/*/*.toml; do \
+		name=$$(echo $$file | tr / - ); store=build/papers/$${name%.toml}.sqlite; \
+		echo "$$file"; \
+		NUMBA_DISABLE_JIT=1 $(python) -m treewright experiment $$file --small --store $$store --quiet || exit 1; \
+		$(python) -m treewright experiment report $$file --small --store $$store --out $${store%.sqlite} || exit 1; \
+	done
 
 # ---- checking it
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ PARTS = (
     "latency",
     "rawtext",
     "cluster",
+    "serve",
     "report",
 )
 

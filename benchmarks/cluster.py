@@ -17,7 +17,7 @@ from benchmarks.common import RESULTS, corpus_folder, keep, say
 
 SHARDS = (1, 2, 3, 4)
 LEARNERS: dict[str, dict[str, Any]] = {
-    "tagging": {"name": "exploration", "passes": 5},
+    "tagging": {"name": "exploration", "passes": 10},
     "dependency": {"name": "exploration", "passes": 5},
 }
 COPIES = 8  # of test, for the files to parse
@@ -28,31 +28,35 @@ def mixing(task: str) -> list[dict[str, Any]]:
     from treewright.estimators import estimator_class
     from treewright.estimators.mixing import LocalShards, advance_shard, cut_file, fit_mixed
 
+    class Timed(LocalShards):
+        """Measures the seconds of each shard and the bytes that travel."""
+
+        def __init__(self, shards: Any) -> None:
+            super().__init__(shards)
+            self.seconds: list[list[float]] = []
+            self.bytes: list[int] = []
+
+        def advance(self, task: str, params: Any, survey: Any, iteration: int, state: Any) -> list[Any]:
+            found, taken = [], []
+            for shard in self.shards:
+                started = time.process_time()
+                found.append(advance_shard(shard, task, params, survey, iteration, state))
+                taken.append(time.process_time() - started)
+            self.seconds.append(taken)
+            arrays = packed_state(found[0][0])
+            self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
+            return found
+
     folder, rows = corpus_folder("ud-english-ewt"), []
     for n in SHARDS:
-        seconds: list[list[float]] = []
-        size: list[int] = []
-
-        class Timed(LocalShards):
-            def advance(self, task: str, params: Any, survey: Any, iteration: int, state: Any) -> list[Any]:
-                found, taken = [], []
-                for shard in self.shards:
-                    started = time.process_time()
-                    found.append(advance_shard(shard, task, params, survey, iteration, state))
-                    taken.append(time.process_time() - started)
-                seconds.append(taken)
-                arrays = packed_state(found[0][0])
-                size.append(sum(array.nbytes for parts in arrays.values() for array in parts))
-                return found
-
-        made = estimator_class(task)(learner=LEARNERS[task])
-        fit_mixed(made, Timed(cut_file(folder / "train.conllu", n)), folder / "dev.conllu")
+        made, runner = estimator_class(task)(learner=LEARNERS[task]), Timed(cut_file(folder / "train.conllu", n))
+        fit_mixed(made, runner, folder / "dev.conllu")
         rows.append(
             {
                 "shards": n,
                 "dev": [row.score for row in made.history_],
-                "seconds of the slowest shard": [max(taken) for taken in seconds],
-                "bytes of a state": size,
+                "seconds of the slowest shard": [max(taken) for taken in runner.seconds],
+                "bytes of a state": runner.bytes,
             }
         )
         say(task, n, rows[-1])

@@ -14,6 +14,7 @@ from benchmarks.encoders import report as encoders
 from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
+from benchmarks.rawtext import report as rawtext
 from benchmarks.smatch import report as smatch
 
 
@@ -626,6 +627,7 @@ def main() -> None:
         "",
     ]
     parts = {
+        "rawtext": rawtext,
         "tagging": tagging,
         "learners": learners,
         "dependency": dependency,

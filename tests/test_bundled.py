@@ -6,6 +6,7 @@ import pytest
 
 import treewright
 from treewright.bundled import bundled_models, found_model
+from treewright.errors import ConfigError, ModelError
 from treewright.models import read_model
 from treewright.text.raw import raw_text
 
@@ -29,7 +30,20 @@ def test_a_file_comes_before_a_bundled_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "english").touch()
     assert found_model("english") == "english"
-    assert found_model("klingon") == "klingon"
+    assert found_model("klingon.tw") == "klingon.tw"  # whoever reads it says that it is not there
+    with pytest.raises(ModelError, match=r"englsh: .*did you mean english\?"):
+        treewright.load("englsh")
+    with pytest.raises(ModelError, match=r"klingon: .*bundled are: english"):
+        treewright.load("klingon")
+
+
+def test_what_is_no_text_is_named():
+    english = treewright.load("english", without=["dependency", "constituency", "amr"])
+    for nothing in (None, 7):
+        with pytest.raises(ConfigError, match=f"not {nothing}"):
+            english(nothing)
+    with pytest.raises(ConfigError, match="not None"):
+        english.tokenizer.predict(None)
 
 
 @pytest.mark.jit

@@ -357,7 +357,7 @@ def test_any_byte_changed(small: Path) -> None:
     raw = small.read_bytes()
     begin = 8 + int.from_bytes(raw[:8], "little")
     for position in range(len(raw)):
-        others = {raw[position] ^ 1, raw[position] ^ 0x20, raw[position] ^ 0xFF, ord("\t"), ord(" "), 0}
+        others = {raw[position] ^ 1, raw[position] ^ 0xFF, ord(" ")}
         for other in others - {raw[position]}:
             changed = bytearray(raw)
             changed[position] = other

@@ -286,6 +286,7 @@ class Setting:
         flags: the flags of its option, if they are not made from the name: ``--bits -b``.
         old_flags: flags that the option had before, which still work.
         metavar: what the help writes for the value of the option.
+        annotates: whether it is about annotating, so that a fitted estimator can take another value at once.
         default: the default of its owner, which :func:`settings_of` fills in.
     """
 
@@ -299,6 +300,7 @@ class Setting:
     flags: str = ""
     old_flags: str = ""
     metavar: str | None = None
+    annotates: bool = False
     default: Any = NO_DEFAULT
 
     def check(self, value: Any, *, written: bool = False) -> Any:

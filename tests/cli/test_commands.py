@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 
 import penman
 import pytest
@@ -30,6 +31,21 @@ def test_version(run):
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_has_examples(run, verb):
     assert "Example" in run(*verb.split(), "--help").stdout
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_fills_the_terminal_and_examples_keep_their_indentation(run, width, monkeypatch):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", width)
+    for verb in VERBS:
+        text = run(*verb.split(), "--help").stdout.partition("╭")[0]
+        for paragraph in re.split(r"\n *\n", text):
+            lines = [line.rstrip() for line in paragraph.splitlines() if line.strip()]
+            assert max(map(len, lines), default=0) <= width
+            if lines and lines[0].strip() in ("Example:", "Examples:"):
+                assert all(line.startswith("   ") for line in lines[1:]), verb
+            else:  # each line ends where the next word does not fit
+                for line, following in pairwise(lines):
+                    assert len(line) + 1 + len(following.split()[0]) > width - 1, (verb, line)
 
 
 def test_help_says_the_exit_codes(run):

@@ -7,6 +7,7 @@ import pytest
 from tests.cli.trees import SMALL, conllu
 from treewright.corpora import load_corpus
 from treewright.dependency import compare_dependencies
+from treewright.metrics import holm
 
 GOLD = [conllu("a:2:x b:0:root c:2:y"), conllu("a:0:root b:1:y")] * 10
 WORSE = [conllu("a:0:root b:1:x c:2:y"), conllu("a:0:root b:1:z")] * 10
@@ -34,6 +35,26 @@ def test_agrees_with_the_library(run, files):
         assert found["interval"] == list(expected.interval)
         assert (found["p_bootstrap"], found["p_randomization"]) == (expected.p_bootstrap, expected.p_randomization)
         assert (found["a_name"], found["b_name"], found["gold"]) == tuple(map(str, files))
+
+
+def test_many(run, files, tmp_path):
+    worse, better, gold = files
+    best = tmp_path / "best.conllu"
+    best.write_text("".join(GOLD))
+    found = compared(run, [worse, better, best, gold])
+    assert found["baseline"] == str(worse)
+    pairs = [compared(run, [worse, other, gold]) for other in (better, best)]
+    assert [row["name"] for row in found["rows"]] == [str(better), str(best)]
+    for row, pair in zip(found["rows"], pairs, strict=True):
+        assert row["difference"] == pair["difference"]
+        assert row["p_bootstrap"] == pair["p_bootstrap"]
+    corrected = holm({k: pair["p_randomization"] for k, pair in enumerate(pairs)})
+    assert [row["p_randomization_holm"] for row in found["rows"]] == list(corrected.values())
+    table = run("compare", worse, better, best, gold).stdout.splitlines()
+    assert len(table) == 4
+    assert f"{100 * found['rows'][1]['b']:.2f}" in table[3]
+    assert "twice" in run("compare", worse, better, better, gold, code=2).stderr
+    assert "two or more" in run("compare", worse, gold, code=2).stderr
 
 
 def test_table(run, files):

@@ -76,9 +76,11 @@ def test_its_trees_are_traced(run, model, trees):
 
 
 @pytest.mark.jit
-def test_what_it_has_not(run, model, trees):
-    assert "--k-best has no meaning" in run("parse", model, "--k-best", 3, input="She sleeps .\n", code=2).stderr
-    assert "cannot be shown or exported" in run("grammar", model, code=2).stderr
+def test_its_grammar_is_that_of_the_treebank_before_symbols_are_divided(run, model, trees):
+    found = json.loads(run("grammar", model, "--json").stdout)
+    wanted = json.loads(run("grammar", trees / "train.ptb", "--grammar", "v1h0", "--json").stdout)
+    assert (found["grammar"], found["size"]) == (wanted["grammar"], wanted["size"])
+    assert found["rules"] == wanted["rules"]
 
 
 @pytest.mark.jit

@@ -52,6 +52,45 @@ def test_raw_text_to_conllu_and_back(run, pipeline, text):
     assert run("parse", pipeline, "-", input=TEXT).stdout == out.read_text()
 
 
+def test_empty_input(run, pipeline, tmp_path):
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    assert "empty.txt: it is empty" in run("parse", pipeline, empty, code=2).stderr
+    assert run("parse", pipeline, "-", input="").stdout == ""
+    page = run("parse", pipeline, "-", "--format", "html", input="").stdout
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.endswith("</html>\n")
+
+
+def test_the_name_of_the_output_says_a_format_that_there_is(run, pipeline, text, tmp_path):
+    said = run("parse", pipeline, text, "--out", tmp_path / "x.pdf", code=2).stderr
+    assert "x.pdf" in said
+    assert all(suffix in said for suffix in (".conllu", ".html", ".json", "--format"))
+    run("parse", pipeline, text, "--format", "json", "--out", tmp_path / "x.pdf")  # whoever wants it so
+    assert json.loads((tmp_path / "x.pdf").read_text().splitlines()[0])
+
+
+def test_its_components_are_a_table(run, pipeline):
+    shown = run("info", pipeline).stdout
+    rows = [line.split() for line in shown[shown.index("components") :].splitlines()[2:] if line.strip()]
+    assert [row[:2] for row in rows] == [
+        [task, "exploration"] for task in ("tokenization", "morphology", "lemmatization", "dependency")
+    ]
+    assert all(row[3] in ("kB", "MB") and 0 < float(row[4]) <= 100 for row in rows)
+    assert "{" not in shown
+    assert "has no grammar" in run("grammar", pipeline, code=2).stderr
+
+
+def test_what_is_compiled_already_is_said(run, pipeline):
+    run("compile", pipeline)
+    assert run("compile", pipeline).stderr == f"{pipeline}: everything is compiled already\n"
+    assert run("compile", pipeline, "--quiet").stderr == ""
+
+
+def test_the_grammar_of_the_bundled_model(run):
+    assert "NP" in run("grammar", "english", "--top", 5).stdout
+
+
 def test_other_inputs(run, pipeline, text, bank):
     lines = run("parse", pipeline, "-", "--input", "lines", input="The dogs\nsaw the cats").stdout
     assert lines.count("# sent_id") == 2
@@ -94,8 +133,8 @@ def test_annotation_of_the_corpus_is_not_taken_for_the_models(run, pipeline, ban
     assert scores["Words"]["f1"] == 1.0
 
 
-def test_a_pipeline_has_no_steps_and_needs_something_to_compare_with(run, pipeline, tmp_path):
-    assert "no steps of its own" in run("trace", "--model", pipeline, "--text", "The dogs", code=2).stderr
+def test_a_pipeline_shows_layers_that_it_has_and_needs_something_to_compare_with(run, pipeline, tmp_path):
+    assert "'amr'" in run("trace", "--model", pipeline, "--text", "The dogs", "--layer", "amr", code=2).stderr
     (tmp_path / "bare.ptb").write_text("(S (NN dogs))\n")
     assert "nothing to compare with" in run("evaluate", pipeline, tmp_path / "bare.ptb", code=2).stderr
 

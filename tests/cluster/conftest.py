@@ -35,7 +35,7 @@ class DaskProcesses:
         self.address: str = json.loads(self.file.read_text())["address"]
 
     def worker(self, path: str | None = None) -> subprocess.Popen[bytes]:
-        """Start a worker without a nanny, so that its process id is that of who works; ``path`` comes first to import."""
+        """Start a worker without a nanny, so that its process can be killed; ``path`` comes first to import."""
         options = (
             "--host",
             "127.0.0.1",

@@ -16,7 +16,8 @@ def test_no_clusters(name):
 
 
 def test_a_cluster_by_its_object(tmp_path, monkeypatch):
-    text = "import distributed\n\ndef make():\n    return distributed.LocalCluster(1, processes=False, dashboard_address=None)\n"
+    made = "distributed.LocalCluster(1, processes=False, dashboard_address=':0')"
+    text = f"import distributed\n\ndef make():\n    return {made}\n"
     (tmp_path / "my_cluster_of_threads.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     with connect("my_cluster_of_threads:make") as client:
@@ -26,3 +27,10 @@ def test_a_cluster_by_its_object(tmp_path, monkeypatch):
 def test_an_object_that_is_not_there():
     with pytest.raises(ClusterError, match="no_such_module"), connect("no_such_module:cluster"):
         pass
+
+
+@pytest.mark.slow
+def test_processes_of_this_machine():
+    with connect("local:2") as client:
+        assert sorted(client.nthreads().values()) == [1, 1]
+        assert client.submit(sum, [1, 2]).result() == 3

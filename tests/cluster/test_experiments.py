@@ -57,6 +57,7 @@ def test_workers_die_and_results_stay_the_same(dask_processes, experiment, alone
         assert survivors <= pids.keys()
         assert survivors
         executor.close()
+    assert dask_processes.log().count("Starting Worker plugin treewright-corpus") == 2  # once for each worker
 
 
 def test_the_scheduler_dies_and_work_goes_on_elsewhere(dask_processes, experiment, alone, tmp_path):

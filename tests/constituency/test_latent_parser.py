@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from treewright import load
 from treewright.constituency import ConstituencyParser, LatentParser
-from treewright.corpora import Sentence, Tree, builtin_corpus, corpus_hash
+from treewright.constituency.base import repeats
+from treewright.corpora import Sentence, Tree, builtin_corpus, clean_tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import read_model
 
@@ -126,3 +129,58 @@ def test_no_k_best(parser):
     """A tree is the sum of many derivations, and the best of these are not the best trees."""
     assert not hasattr(parser, "parse_k_best")
     assert not isinstance(parser, ConstituencyParser)
+
+
+@pytest.mark.jit
+def test_the_score_of_a_tree_is_the_sum_over_all_substates(parser, corpus):
+    fine = parser.levels_[-1]
+    lexical = fine.lexical()
+    for sentence in corpus.train[:5]:
+        binary = parser._markovisation().binarise(clean_tree(sentence.tree))
+        nodes, rows = fine.base.derivation(binary), parser._rows(list(sentence.forms), ())
+        naive, end = inside(fine, lexical, rows, nodes.tolist(), 0)
+        assert end == len(nodes)
+        assert fine.tree_score(nodes, lexical, rows) == pytest.approx(math.log(sum(naive)))
+
+
+def inside(grammar, lexical, rows, nodes, at):
+    """The probability of what is below a node, for each substate of its top, and the number of the next node."""
+    symbol, above, below, start, _ = nodes[at]
+    sizes = grammar.substates.tolist()
+    found = [0.0] * sizes[symbol]
+    if below >= 0:
+        left, after = inside(grammar, lexical, rows, nodes, at + 1)
+        right, after = inside(grammar, lexical, rows, nodes, after)
+        block = grammar.binary_block(below)
+        for i, p in enumerate(left):
+            for j, q in enumerate(right):
+                for k in range(len(found)):
+                    found[k] += p * q * block[i, j, k]
+    else:
+        after = at + 1
+        for entry in range(lexical.at[rows[start]], lexical.at[rows[start] + 1]):
+            substate = lexical.symbol[entry] - grammar.first[symbol]
+            if 0 <= substate < len(found):
+                found[substate] = math.exp(lexical.score[entry])
+    if above >= 0:
+        block = grammar.unary_block(above)
+        found = [sum(p * block[i, k] for i, p in enumerate(found)) for k in range(block.shape[1])]
+    return found, after
+
+
+@pytest.mark.jit
+def test_the_best_trees_come_with_falling_scores_and_without_repetitions(parser, corpus):
+    for sentence, found in zip(corpus.test, parser.parse_k_best(corpus.test, 4), strict=True):
+        scores = [each.score for each in found]
+        assert scores == sorted(scores, reverse=True)
+        assert len({each.tree for each in found}) == len(found) <= 4
+        assert all(each.tree.leaves() == sentence.forms for each in found)
+        assert not any(repeats(each.tree) for each in found[1:])
+        assert found[0].score >= max(scores)
+
+
+def test_a_label_over_itself():
+    inner = Tree("S", (Tree("NN", ("a",)), Tree("VB", ("b",))))
+    assert repeats(Tree("S", (inner,)))
+    assert repeats(Tree("", (Tree("S", (inner,)),)))
+    assert not repeats(Tree("VP", (inner,)))

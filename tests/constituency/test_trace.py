@@ -138,7 +138,7 @@ def test_a_latent_grammars_tree_is_derived_by_the_treebank_grammar(corpus):
         words = [action.split(" -> ")[1] for action in trace.actions if action.endswith('"')]
         assert words == [f'"{form}"' for form in sentence.forms]
     assert parser.trace(corpus.train[0], corpus.train[0], follow="gold").first_error is None
-    with pytest.raises(TypeError, match="kind"):
+    with pytest.raises(ConfigError, match="kind"):
         parser.trace(["She"], kind="pops")
 
 
@@ -176,3 +176,30 @@ def test_mistakes(parser, corpus):
         parser.trace(["She"], kind="pops")
     with pytest.raises(TreewrightError, match="learned nothing yet"):
         ConstituencyParser().trace(["She"])
+
+
+def test_what_if_another_rule_is_taken(parser, corpus):
+    words = corpus.train[0].forms
+    trace = parser.trace(words)
+    assert parser.trace(words, prefix=trace.actions[:2]).actions == trace.actions
+    step = next(step for step in trace.decisions if len(step.candidates) > 1)
+    other = next(each for each in step.best if each.action != step.action)
+    changed = parser.trace(words, prefix=[*trace.actions[: step.number], other.action])
+    assert changed.actions[step.number] == other.action
+    assert changed.steps[-1].measures["total"] == pytest.approx(trace.steps[-1].measures["total"] + other.score)
+    with pytest.raises(ConfigError, match="prefix"):
+        parser.trace(words, prefix=["S -> NOTHING"])
+
+
+def test_a_chart_has_the_best_tree_and_its_score(parser, corpus):
+    sentence = corpus.train[0]
+    trace = parser.trace(sentence, sentence, kind="chart")
+    n = len(sentence)
+    assert len(trace.steps) == n * (n + 1) // 2 + 1
+    [[best]] = parser.parse_k_best([sentence], 1)
+    top = next(item for item in trace.steps[-2].state["items"] if item["symbol"] == "TOP")
+    assert top["inside"] == pytest.approx(best.score, abs=1e-4)
+    used = [item for step in trace.steps for item in step.state["items"] if item["used"]]
+    assert all(item["inside"] + item["outside"] == pytest.approx(best.score, abs=1e-4) for item in used)
+    with pytest.raises(CorpusError, match="41 words"):
+        parser.trace(["a"] * 41, kind="chart")

@@ -359,3 +359,52 @@ def test_the_hypothesis_that_wins_is_followed(system, mode, beam, corpus):
         assert trace.result == {"heads": tuple(heads), "labels": tuple(labels)}
         wins += any(step.action != step.best[0].action for step in trace.decisions)
     assert wins, "with a beam, the best action of a step is not always taken"
+
+
+@pytest.mark.jit
+def test_what_if_another_action_is_taken(parser, corpus):
+    one = Sentence.from_words(corpus.test[0].forms)
+    trace = parser.trace(one)
+    assert parser.trace(one, prefix=trace.actions) == trace
+    step = next(step for step in trace.decisions if len(step.candidates) > 1)
+    other = next(each.action for each in step.candidates if each.action != step.action)
+    changed = parser.trace(one, prefix=[*trace.actions[: step.number], other])
+    assert changed.actions[: step.number + 1] == (*trace.actions[: step.number], other)
+    assert changed.steps[: step.number] == trace.steps[: step.number]
+    for decision in changed.decisions[step.number + 1 :]:  # then the parser goes on by itself
+        assert decision.choice == decision.best[0]
+    with pytest.raises(ConfigError, match=r"prefix.*NOTHING"):
+        parser.trace(one, prefix=["NOTHING"])
+    with pytest.raises(ConfigError, match="prefix"):
+        parser.trace(one, prefix=[*trace.actions, "SHIFT"])
+
+
+@pytest.mark.jit
+def test_why_an_action_is_taken(parser, corpus):
+    one = Sentence.from_words(corpus.test[0].forms)
+    trace, plain = parser.trace(one, explain=True), parser.trace(one)
+    assert trace.actions == plain.actions
+    for step in trace.decisions:
+        names = [feature.name for feature in step.choice.features]
+        assert all(" = " in name for name in names)
+        assert len(step.choice.features) <= 24
+    few = [step for step in trace.decisions if 0 < len(step.choice.features) < 24]
+    for step in few:  # where all features are listed, their weights are the score
+        assert sum(feature.share for feature in step.choice.features) == pytest.approx(
+            step.choice.score, rel=1e-4, abs=1e-3
+        )
+
+
+@pytest.mark.jit
+def test_a_beam_has_a_lineage(parser, corpus):
+    one = Sentence.from_words(corpus.test[0].forms)
+    trace = parser.trace(one, beam=3)
+    lineage = trace.metadata["lineage"]
+    assert trace.metadata["beam"] == 3
+    assert all(len(generation) <= 3 for generation in lineage)
+    place, actions = 0, []
+    for generation in reversed(lineage):  # back from the hypothesis that wins
+        actions.append(generation[place]["action"])
+        place = generation[place]["parent"]
+    assert tuple(action for action in reversed(actions) if action is not None) == trace.actions
+    assert "lineage" not in parser.trace(one).metadata

@@ -9,6 +9,7 @@ from treewright.corpora import builtin_corpus
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import NotFittedError, clone
 from treewright.models import read_model
+from treewright.tagging import Tagger
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,16 @@ def test_only_estimators_of_the_same_kind_are_compared(fitted, corpus):
 
     with pytest.raises(ConfigError, match="Majority is about tagging, and Chunker about chunks"):
         fitted.compare(Chunker().fit(corpus.train), corpus.test)
+
+
+def test_a_setting_of_annotating_takes_effect_at_once(corpus):
+    tagger = Tagger(learner={"name": "supervised", "passes": 1}, bits=8).fit(corpus.train)
+    assert tagger.set_params(beam=3, column="xpos").beam == 3
+    assert (tagger.column, tagger.gives()) == ("upos", ("upos",))
+    assert tagger.get_params()["column"] == "xpos"
+    assert tagger.fit(corpus.train).gives() == ("xpos",)
+    with pytest.raises(ConfigError, match="beam"):
+        tagger.set_params(beam=0)
 
 
 def test_a_file_of_something_else_is_refused(fitted, tmp_path):

@@ -66,6 +66,28 @@ def test_interrupted_work_goes_on(tiny, tmp_path):
     assert not any((tmp_path / "checkpoints").glob("*"))  # only what is unfinished stays
 
 
+def test_an_interrupted_job_goes_on_after_its_last_pass(tmp_path):
+    path = tmp_path / "passes.toml"
+    path.write_text(TINY.replace("passes = 1", "passes = 3"))
+    experiment = read_experiment(path)
+    parts = experiment.corpora["toy"].read()
+    job = experiment.jobs(next(iter(experiment.cells())), {}, {"toy": "a"})[0]
+
+    def stop(row):
+        if row.iteration == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.estimator().fit(parts["train"], parts["dev"], report=stop, checkpoint=tmp_path / "checkpoint")
+    resumed = run_job(job, parts, checkpoint=tmp_path / "checkpoint")
+    whole = run_job(job, parts)
+    assert resumed.result["train"]["resumed"]
+    assert not whole.result["train"]["resumed"]
+    assert np.array_equal(resumed.counts["test"], whole.counts["test"])
+    assert [row["score"] for row in resumed.result["passes"]] == [row["score"] for row in whole.result["passes"]]
+    assert not (tmp_path / "checkpoint").exists()
+
+
 def test_a_failed_job_does_not_stop_the_others(tmp_path):
     path = tmp_path / "fails.toml"
     corpora = "[corpora.few]\ntrain = 0\ntest = 2\n\n[corpora.toy]"
@@ -130,7 +152,7 @@ def test_the_report_has_what_was_measured(tiny, tmp_path):
     html, markdown = write_report(results, tmp_path / "out", "treewright experiment tiny.toml")
     text = markdown.read_text()
     cells = list(results.cells)
-    for cell, result in results.cells.items():
+    for result in results.cells.values():
         interval = replicate_interval(result.replicates("test"))
         assert f"{100 * interval.value:.2f} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]" in text
         for job, _ in result.jobs:

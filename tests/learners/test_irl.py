@@ -410,7 +410,7 @@ def test_a_proximal_step_by_hand(planner):
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        (name, settings)
+        pytest.param(name, settings, marks=[pytest.mark.slow] if settings else [])
         for name in IRL
         for settings in ({}, {"batch": 2}, {"step": "irprop", "step_size": 0.1}, {"averaged": True})
         if name != "projection" or {"batch", "step"}.isdisjoint(settings)  # it determines its own steps

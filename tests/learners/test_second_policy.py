@@ -288,7 +288,8 @@ def test_it_learns_with_a_beam(track, learner):
     assert trained.history[-1].examples < trained.history[0].examples
 
 
-@pytest.mark.parametrize("learner", [*LEARNERS[:3], pytest.param("v-dagger", marks=pytest.mark.jit)])
+@pytest.mark.jit
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_it_learns_to_tag(tagging, learner):
     training, held_out = tagging
     policy = train({"name": learner, "passes": 4}, training, policy=network(training)).policy

@@ -35,7 +35,7 @@ def test_intervals(columns):
 
 def test_seeds_widen_the_interval():
     one = np.array([[4.0, 5.0], [3.0, 5.0]] * 50)
-    other = one + [1.0, 0.0]
+    other = one + np.array([1.0, 0.0])
     alone, both = replicate_interval([one, one]), replicate_interval([one, other])
     assert both.high - both.low > alone.high - alone.low
     low, high = np.quantile(resample(one), [0.025, 0.975])

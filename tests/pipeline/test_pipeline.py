@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import treewright
@@ -169,3 +171,32 @@ def test_models_can_be_kept_by_another_model(taggers, parser):
     assert [type(each) for each in again.taggers] == [Tagger, Tagger]
     assert type(again.parser) is DependencyParser
     assert Pipeline.from_models(Pipeline(taggers).models()).parser is None
+
+
+def test_a_parser_alone_warns_once_of_all_that_is_missing(parser):
+    alone = DependencyParser.from_model(parser.to_model())
+    with pytest.warns(UserWarning, match=r"no upos and no xpos and no lemma.*DependencyParser"):
+        alone.predict(WORDS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone.predict(WORDS)
+    with pytest.warns(UserWarning, match="no upos"):
+        list(DependencyParser.from_model(parser.to_model()).predict(iter(WORDS)))
+
+
+def test_evaluation_from_words_and_from_raw_text(whole):
+    for raw in (False, True):
+        scores = whole.evaluate(GOLD, raw=raw)
+        assert scores["Words"].f1 == scores["AllTags"].f1 == scores["Lemmas"].f1 == scores["LAS"].f1 == 1.0
+    assert whole.without("dependency").gives == ("words", "upos", "xpos", "lemma")
+    assert whole.without("amr") is whole
+
+
+def test_components_that_hand_on_columns_annotate_as_they_do_alone(whole):
+    sentences = [*WORDS, Sentence(()), GOLD[0], Sentence.from_words(["Cats", "barked"])]
+    expected = sentences
+    for component in whole.components[1:]:
+        bare = [s for s in expected if len(s) and s is not GOLD[0]]
+        done = iter(component.predict(bare))
+        expected = [next(done) if len(s) and s is not GOLD[0] else s for s in expected]
+    assert whole.annotate(sentences) == expected

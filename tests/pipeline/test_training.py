@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests.dependency.helpers import SMALL
@@ -10,7 +14,6 @@ from treewright.corpora import Sentence
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError
 from treewright.pipeline import PipelineTrainer
-from treewright.pipeline.training import evaluate_raw
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
 pytestmark = pytest.mark.jit  # all components learn several times
@@ -51,7 +54,7 @@ def test_every_component_learns(trained, stages):
     names = [name for name, _ in stages]
     assert names == ["tokenizer", "tagger", "lemmatizer", "jackknife", "jackknife", "parser"]
     assert "1,120" in stages[-1][1]  # twice the words of the treebank
-    scores = evaluate_raw(trained, treebank())
+    scores = trained.evaluate(treebank(), raw=True)
     assert scores["Words"].f1 == scores["AllTags"].f1 == scores["Lemmas"].f1 == 1.0
     assert scores["LAS"].f1 > 0.9
     assert trained.card["scores"]["dev LAS"] == scores["LAS"].f1
@@ -101,3 +104,31 @@ def test_an_interrupted_training_goes_on(tmp_path, trained):
     assert again(text).to_conllu() == trained(text).to_conllu()
     with pytest.raises(ConfigError, match="other data"):
         trainer(checkpoint=folder, resume=True).train(treebank()[:10])
+
+
+_TWICE = """
+import hashlib
+from tests.pipeline.test_training import trainer
+from tests.text.bank import treebank
+
+bank = treebank()[:20]
+for component in trainer().train(bank, bank[:4]).components:
+    learned, arrays = component._learned()
+    digest = hashlib.sha256(repr(learned).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(name.encode() + array.tobytes())
+    print(type(component).__name__, digest.hexdigest())
+"""
+
+
+def test_every_process_makes_the_same_model():
+    def printed(seed: str) -> str:
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", _TWICE], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    first = printed("1")
+    assert first.count("\n") == 4
+    assert printed("2") == first

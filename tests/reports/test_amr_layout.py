@@ -147,6 +147,7 @@ def nearest(wanted: list[int], apart: list[int]) -> list[float]:
     return min(tries, key=lambda numbers: sum((a - b) ** 2 for a, b in zip(numbers, wanted, strict=True)))
 
 
+@pytest.mark.slow
 def test_a_long_sentence() -> None:
     words = 200
     edges = [(k // 2, k) for k in range(1, words)] + [(k, k - 3) for k in range(5, words, 7)]

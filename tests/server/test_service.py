@@ -82,6 +82,40 @@ def test_trace_with_gold_has_costs_and_the_first_error(served):
         assert answer.json()["trace"]["has_gold"]
 
 
+@pytest.mark.parametrize(
+    ("layer", "name"), [("dependency", "s0.w"), ("amr", "lemma of σ"), ("upos", "lower"), ("words", "feature")]
+)
+def test_features_say_why(served, layer, name):
+    body = {"text": "The man saw the dog with the telescope.", "layer": layer, "explain": True}
+    steps = served.post("/api/trace", body).json()["trace"]["steps"]
+    features = [f for step in steps for c in step["candidates"] for f in c.get("features", ())]
+    assert any(name in feature["name"] for feature in features)
+    assert all(feature["weight"] for feature in features)
+
+
+def test_what_if(served):
+    body = {"text": "The man saw the dog.", "layer": "dependency"}
+    first = served.post("/api/trace", body).json()["trace"]
+    step = next(s for s in first["steps"] if len(s["candidates"]) > 1)
+    other = next(c["action"] for k, c in enumerate(step["candidates"]) if k != step["chosen"])
+    taken = [s["candidates"][s["chosen"]]["action"] for s in first["steps"][: step["number"]]]
+    second = served.post("/api/trace", {**body, "prefix": [*taken, other]}).json()["trace"]
+    chosen = second["steps"][step["number"]]
+    assert chosen["candidates"][chosen["chosen"]]["action"] == other
+    assert second["result"] != first["result"]
+
+
+def test_a_grammar_by_hand(served):
+    grammar = "S -> NP VP\nNP -> she | NP PP\nVP -> V NP | VP PP\nPP -> P NP\nV -> saw\nP -> with"
+    for search, kind in (("cky", "chart"), ("agenda", "pops")):
+        body = {"grammar": grammar, "text": "she saw she with she", "search": search}
+        answer = served.post("/api/grammar", body).json()
+        assert len(answer["trees"]) == 2
+        assert answer["trace"]["kind"] == kind
+    answer = served.post("/api/grammar", {"grammar": "S ->", "text": "she"})
+    assert (answer.status_code, answer.json()["error"]) == (422, "unsuitable")
+
+
 def test_compare_on_text_and_on_a_treebank(served, english):
     answer = served.post("/api/compare", {"models": ["english", "worse"], "text": TEXT * 3}).json()
     counts = [answer["sentences"][k]["count"] for k in answer["order"]]

@@ -7,10 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewright.search import string_hash
-from treewright.text.characters import character_class, core_of, encode_chunks, known_words, shape_of
+from treewright.text.characters import (
+    character_class,
+    chunk_rows,
+    core_of,
+    encode_chunks,
+    is_joined,
+    known_words,
+    shape_of,
+)
 from treewright.text.tokenization import LOWER, SPACE, UNCASED, UPPER, Tokenization
 
-chunks = st.lists(st.text("aB1.(é中\u0301ﬁ😀", min_size=1, max_size=5), min_size=1, max_size=4)
+chunks = st.lists(st.text("aB1.(é中\u0301ﬁ😀\ufe0f\u200d", min_size=1, max_size=5), min_size=1, max_size=4)
 
 
 def of(arrays, name, paragraph):
@@ -20,7 +28,7 @@ def of(arrays, name, paragraph):
 
 @given(st.lists(chunks, min_size=1, max_size=3), st.booleans())
 def test_the_arrays_hold_what_the_paragraphs_say(paragraphs, dense):
-    arrays = encode_chunks(paragraphs, {}, dense=dense)
+    arrays = encode_chunks(paragraphs, chunk_rows({}), dense=dense)
     for number, paragraph in enumerate(paragraphs):
         text = " ".join(paragraph)
         assert of(arrays, "chars", number) == [ord(c) for c in text]
@@ -36,13 +44,25 @@ def test_the_arrays_hold_what_the_paragraphs_say(paragraphs, dense):
         wanted = [
             i
             for i in range(len(text))
-            if kinds[i] != SPACE and (dense or kinds[i] not in letters or kinds[i + 1] not in letters)
+            if kinds[i] != SPACE
+            and (dense or kinds[i] not in letters or kinds[i + 1] not in letters)
+            and (kinds[i + 1] == SPACE or not (is_joined(text[i + 1]) or text[i] == "\u200d"))
         ]
         assert of(arrays, "points", number) == wanted
 
 
+@given(st.text("aB1.-é中", max_size=40))
+def test_a_shape_is_written_down_one_character_at_a_time(chunk):
+    kinds: list[str] = []
+    for character in chunk[:30]:
+        kind = "X" if character.isupper() else "x" if character.isalpha() else "d" if character.isdigit() else character
+        if len(kinds) < 2 or not kinds[-1] == kind == kinds[-2]:
+            kinds.append(kind)
+    assert shape_of(chunk) == "".join(kinds)
+
+
 def test_the_arrays_are_those_that_the_task_declares():
-    arrays = encode_chunks([["Hello,", "world!"]], {}, dense=False)
+    arrays = encode_chunks([["Hello,", "world!"]], chunk_rows({}), dense=False)
     assert set(Tokenization.instance) - {"gold"} == {name for name in arrays if not name.endswith("_at")}
 
 
@@ -53,4 +73,4 @@ def test_what_is_known_of_words():
     assert known["cat"] == 1
     assert "." not in known
     assert core_of("“Paris”,") == "paris"
-    assert np.all(encode_chunks([["Paris"]], known, dense=False)["flags"] == [known["paris"] * 4 + 1])
+    assert np.all(encode_chunks([["Paris"]], chunk_rows(known), dense=False)["flags"] == [known["paris"] * 4 + 1])

@@ -84,6 +84,15 @@ def test_a_text_without_tokens_has_no_sentences(fitted, text):
     assert fitted.tokenize(text) == []
 
 
+@pytest.mark.parametrize(
+    "word", ["\u2764\ufe0f", "1\ufe0f\u20e3", "\U0001f468\u200d\U0001f469", "\U0001f44d\U0001f3fd", "e\u0301"]
+)
+def test_marks_and_joiners_stay_with_their_character(fitted, word):
+    forms = [form for sentence in fitted.tokenize(f"The dogs {word} saw {word}.") for form in sentence.forms]
+    assert sum(form.startswith(word) for form in forms) == 2
+    assert not any(form[0] in "\ufe0f\u200d\u20e3\u0301\U0001f3fd" for form in forms)
+
+
 @pytest.mark.jit  # a hundred thousand decisions
 def test_long_lines_and_long_words(fitted):
     [sentence] = fitted.tokenize("a" * 300_000)
@@ -104,3 +113,8 @@ def test_what_is_no_text_is_refused(fitted):
 def test_words_with_spaces_never_have_line_ends_in_them(spaced):
     assert [s.forms for s in spaced.tokenize("10 000kg")] == [("10 000", "kg")]
     assert "10\n000" not in [form for s in spaced.tokenize("10\n000kg") for form in s.forms]
+
+
+@given(st.lists(TEXT, max_size=5), st.booleans())
+def test_texts_together_are_tokenized_as_one_by_one(fitted, texts, lines):
+    assert fitted.tokenize_all(texts, lines=lines) == [fitted.tokenize(text, lines=lines) for text in texts]

@@ -444,7 +444,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
     ) -> Comparison:
         return compare_smatch(gold, a, b, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_triples(score_smatch(gold, predicted, seed=self.seed, **options))
 
     # ---- settings

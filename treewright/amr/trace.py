@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from treewright.amr.concepts import FORMS
 from treewright.amr.encoding import Encoder
 from treewright.amr.expert import expert_action, expert_kind
+from treewright.amr.feature_names import feature_names
 from treewright.amr.preparation import Word
 from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
@@ -185,6 +186,10 @@ class _Graphs(Drawing):
     def _pending(pending: int) -> str | None:
         """The action that waits for its parameter."""
         return None if pending == 0 else "Reentrance" if pending == LABELLING else KINDS[pending - 1]
+
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        """The templates of the features."""
+        return feature_names(x, state, count)
 
     def action(self, x: Any, state: Any, action: int) -> str:
         """An action with its parameter, as in ``NextEdge(:ARG0)``."""

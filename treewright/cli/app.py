@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from treewright.cli.outcomes import EXIT_CODES, INTERRUPTED, Commands
+from treewright.cli.settings import help_text
 from treewright.cli.verbs import VERBS
 
 __all__ = ["main", "make_app"]
@@ -36,7 +37,8 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=verb)
         else:
-            app.command(verb)(getattr(module, VERBS[verb]))
+            command = getattr(module, VERBS[verb])
+            app.command(verb, help=help_text(command.__doc__))(command)
     return app
 
 

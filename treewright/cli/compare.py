@@ -22,14 +22,14 @@ __all__ = ["compare"]
 
 
 def compare(
-    a: Annotated[
-        str,
+    paths: Annotated[
+        list[str],
         typer.Argument(
-            help="A model, or an annotation (.conllu, .conll; .ptb, .mrg; .amr, .penman; or -).", metavar="A"
+            help="Models, or annotations (.conllu, .conll; .ptb, .mrg; .amr, .penman; or -), two or more; the gold "
+            "annotation comes last.",
+            metavar="A B… GOLD",
         ),
     ],
-    b: Annotated[str, typer.Argument(help="Another one.", metavar="B")],
-    gold: Annotated[str, typer.Argument(help="The gold annotation.", metavar="GOLD")],
     measure: Annotated[
         str | None,
         typer.Option(
@@ -62,14 +62,16 @@ def compare(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
-    """Compare two parsers, of dependencies, constituents or AMR, on the same sentences.
+    """Compare parsers, of dependencies, constituents or AMR, on the same sentences.
 
     The difference is B minus A: if it is positive, B is better. The interval and both
     p-values come from sampling sentences: paired bootstrap (one-sided: B is not better)
-    and approximate randomization (two-sided: A and B do not differ).
+    and approximate randomization (two-sided: A and B do not differ). Of more than two,
+    each is compared with the first one, and p-values have Holm's correction for their number.
 
     Examples:
       treewright compare old.tw new.tw test.conllu
+      treewright compare supervised.tw dagger.tw lols.tw test.conllu
       treewright compare ours.conllu theirs.conllu gold.conllu --measure uas
       treewright compare ours.conllu theirs.conllu gold.conllu --json | jq .p_bootstrap
       treewright compare frequencies.tw max-margin.tw test.ptb
@@ -77,9 +79,13 @@ def compare(
       treewright compare supervised.tw v-dagger.tw test.amr --trees test.conllu
       treewright compare supervised.tw v-dagger.tw test.amr --tagger xpos.tw --parser parser.tw
     """
-    if [a, b, gold].count("-") > 1:
-        raise ConfigError("standard input (-) can be only one of the three")
-    sides = [_side(path) for path in (a, b)]
+    if len(paths) < 3:
+        raise ConfigError("name two or more models or annotations, and the gold annotation behind them")
+    if paths.count("-") > 1:
+        number = "three" if len(paths) == 3 else str(len(paths))
+        raise ConfigError(f"standard input (-) can be only one of the {number}")
+    *names, gold = paths
+    sides = [_side(path) for path in names]
     task = _common_task(sides, gold)
     if all(side.task is None for side in sides):
         check_for_models(trees, tagger, parser)
@@ -98,12 +104,21 @@ def compare(
     task.check_gold(right, "deprel")
     if all(side.task is not None for side in sides):  # a file has the other sentences too
         right = task.chosen(right, options)
-    first, second = (_annotation(side, right, tagger, parser, jobs, shown=shown) for side in sides)
-    values = task.compare(right, first, second, measure, **options, samples=samples, seed=seed)
-    if as_json:
-        print_json({"a_name": a, "b_name": b, "gold": gold, **values})
+    first, *others = (_annotation(side, right, tagger, parser, jobs, shown=shown) for side in sides)
+    found = {
+        name: task.compare(right, first, other, measure, **options, samples=samples, seed=seed)
+        for name, other in zip(names[1:], others, strict=True)
+    }
+    if len(found) < len(others):
+        raise ConfigError("a model or an annotation is there twice; name each once")
+    if len(others) > 1:
+        _show_many(names[0], gold, found, as_json)
         return
-    _show(a, b, values)
+    [(b, values)] = found.items()
+    if as_json:
+        print_json({"a_name": names[0], "b_name": b, "gold": gold, **values})
+        return
+    _show(names[0], b, values)
 
 
 class _Side(NamedTuple):
@@ -151,6 +166,30 @@ def _annotation(
         return load(side.path, shown=shown)
     prepare = preparation(side.task, side.estimator, taggers, parser)
     return parse_all(side.task, side.estimator, prepare(gold, jobs), jobs, shown=shown)
+
+
+def _show_many(a: str, gold: str, found: dict[str, dict[str, Any]], as_json: bool) -> None:
+    """One row for each but the first, with p-values that are corrected for their number."""
+    from treewright.metrics import holm
+
+    bootstrap = holm({name: values["p_bootstrap"] for name, values in found.items()})
+    randomization = holm({name: values["p_randomization"] for name, values in found.items()})
+    if as_json:
+        rows = [
+            {"name": name, **values, "p_bootstrap_holm": bootstrap[name], "p_randomization_holm": randomization[name]}
+            for name, values in found.items()
+        ]
+        print_json({"baseline": a, "gold": gold, "rows": rows})
+        return
+    first = next(iter(found.values()))
+    table = [(a, percent(first["a"]), "", "", "", "")]
+    for name, values in found.items():
+        low, high = values.get("interval", (None, None))
+        within = "" if low is None else f"{_signed(low)} to {_signed(high)}"
+        p_values = f"{bootstrap[name]:.4f}", f"{randomization[name]:.4f}"
+        table.append((name, percent(values["b"]), _signed(values["difference"]), within, *p_values))
+    heads = ("", f"{first['measure'].upper()} %", "− first", "95% interval", "p, bootstrap", "p, randomization")
+    stdout().print(make_table(None, heads, table))
 
 
 def _show(a: str, b: str, values: dict[str, Any]) -> None:

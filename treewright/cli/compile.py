@@ -16,10 +16,11 @@ import typer
 
 from treewright.bundled import found_model
 from treewright.cli.console import patience_while_compiling
+from treewright.cli.outcomes import note
 from treewright.cli.tasks import Task, load_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["compile", "compile_in_background", "make_ready"]
 
@@ -41,9 +42,26 @@ def compile(
     """
     os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for what loading runs
     for model in models:
-        task, estimator = load_model(model)
-        with patience_while_compiling(shown=not quiet):
-            make_ready(task, estimator)
+        with _compilations() as begun:
+            task, estimator = load_model(model)
+            with patience_while_compiling(shown=not quiet):
+                make_ready(task, estimator)
+        if not quiet:
+            note(f"{model}: compiled" if begun else f"{model}: everything is compiled already")
+
+
+@contextlib.contextmanager
+def _compilations() -> Iterator[list[bool]]:
+    """A list that gets an entry when a compilation begins or ends."""
+    from treewright.search.compiling import compilations
+
+    begun: list[bool] = []
+    listener = begun.append
+    compilations.listeners.append(listener)
+    try:
+        yield begun
+    finally:
+        compilations.listeners.remove(listener)
 
 
 def make_ready(task: Task, estimator: Any) -> None:

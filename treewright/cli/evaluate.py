@@ -166,12 +166,10 @@ def _evaluate_raw(system: str, test: str, jobs: int, as_json: bool) -> None:
     if is_file:
         scores = score_raw_text(gold, load(system, "conllu", shown=not as_json))
     else:
-        from treewright.pipeline.training import evaluate_raw
-
         known, pipeline = load_model(system, "conllu")
         if known.name != "pipeline" or pipeline.tokenizer is None:
             raise ConfigError(f"{system}: a model for {known.name} without a tokenizer cannot analyse raw text")
-        scores = evaluate_raw(pipeline, gold, jobs=jobs)
+        scores = pipeline.evaluate(gold, raw=True, jobs=jobs)
     if as_json:
         print_json({"system": system, "test": test, **{name: score.as_dict() for name, score in scores.items()}})
         return

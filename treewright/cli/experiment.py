@@ -138,7 +138,8 @@ def run(
             bar.hide()
             again = shlex.join(["treewright", *sys.argv[1:]])
             note(
-                f"interrupted; {several(done, 'result')} of this run and all earlier ones are in {path}. To go on:\n  {again}"
+                f"interrupted; {several(done, 'result')} of this run and all earlier ones are in {path}. "
+                f"To go on:\n  {again}"
             )
             raise typer.Exit(INTERRUPTED) from None
     _show_results(experiment, path, summary, any_code, quiet=quiet, as_json=as_json)
@@ -178,8 +179,8 @@ def report(
         results = gather(experiment, opened, any_code=any_code)
     if not any(result.jobs for result in results.cells.values()):
         raise ConfigError(
-            f"{path}: no results of this experiment yet, with this version of the code ({_code()}); run it first, or add "
-            "--any-code for those of other versions"
+            f"{path}: no results of this experiment yet, with this version of the code ({_code()}); run it first, or "
+            "add --any-code for those of other versions"
         )
     written = write_report(results, out or _store_of(file, small).with_suffix(""), command)
     note(", ".join(map(str, written)))
@@ -332,7 +333,7 @@ def _show_results(
             f"{100 * row['score']:.2f} [{100 * row['low']:.2f}, {100 * row['high']:.2f}]",
             "" if row["p"] is None else f"{100 * row['difference']:+.2f}",
             "" if row["p"] is None else f"{row['p']:.3f}",
-            f"{row['seconds']:.1f}",
+            f"{row['seconds']:.2f}",
         )
         for row in _rows(results)
     ]

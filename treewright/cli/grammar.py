@@ -36,7 +36,8 @@ def grammar(
     source: Annotated[
         str,
         typer.Argument(
-            help="A constituency model; a treebank (.ptb, .mrg, or - for standard input); or a grammar (.txt, .tw).",
+            help="A constituency model, or a pipeline with one; a treebank (.ptb, .mrg, or - for standard input); or a "
+            "grammar (.txt, .tw).",
             metavar="SOURCE",
         ),
     ],

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from treewright.bundled import found_model
 from treewright.cli.config import params_toml
-from treewright.cli.console import make_table, print_json, stdout
+from treewright.cli.console import make_table, print_json, size_text, stdout
 from treewright.cli.tasks import TASKS
 from treewright.cli.tasks.base import percent
+
+if TYPE_CHECKING:
+    from treewright.models import ModelFile
 
 __all__ = ["info"]
 
@@ -63,13 +66,30 @@ def info(
     if as_json:
         print_json({"model": str(model), **file, "params": params, "card": header.card}, pretty=True)
         return
+    components = header.config.get("components", [])
     settings = {name: value for name, value in plain.items() if name != "learner"}
-    origin = {name: value for name, value in header.card.items() if name not in settings}
+    origin = {name: value for name, value in header.card.items() if name not in (*settings, "components")}
     console = stdout()
     parts = {str(model): file, "settings": settings, "learner": params.get("learner", {}), "origin": origin}
     for title, values in parts.items():
-        console.print(make_table(title, ("", ""), list(_rows(values)), left=2, header=False))
-        console.print()
+        if rows := list(_rows(values)):
+            console.print(make_table(title, ("", ""), rows, left=2, header=False))
+            console.print()
+    if components:
+        heading = ("component", "learner", "size", "score", "")
+        console.print(make_table("components", heading, list(_component_rows(header)), left=2))
+
+
+def _component_rows(header: ModelFile) -> Iterator[tuple[str, str, str, str, str]]:
+    """A row for each component of a pipeline: its task, its learner, its size, and its score on development data."""
+    import numpy as np
+
+    for number, (own, card) in enumerate(zip(header.config["components"], header.card["components"], strict=True)):
+        arrays = [layout for name, layout in header.layout.items() if name.startswith(f"{number}/")]
+        size = sum(np.dtype(kind).itemsize * math.prod(shape) for kind, shape in arrays)
+        measure, score = next(iter(card.get("scores", {}).items()), ("", None))
+        learner = own["params"].get("learner") or {}
+        yield f"  {own['task']}", learner.get("name", "–"), size_text(size), percent(score), measure
 
 
 def _rows(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

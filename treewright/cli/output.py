@@ -59,8 +59,7 @@ def write_all(
         if len(headings) > 1:
             rows = (f'<li><a href="#s{number}">{each}</a></li>\n' for number, each in enumerate(headings, 1))
             write(f"<nav><ol>\n{''.join(rows)}</ol></nav>\n")
-        if not empty:
-            write(end)
+        write(end if not empty else begin + end)
     if out is None:
         sys.stdout.buffer.flush()
 

@@ -150,7 +150,7 @@ def parse(
         raise ConfigError("name a model, such as english, or give rules by --grammar")
     if search is not None:
         raise ConfigError("--search is for --grammar: a model has its own; leave it out")
-    named = format or (_SUFFIXES.get(out.suffix.lower()) if out else None)
+    named = format or _format_of(out)
     _check_input(input_format)
     if cluster is not None or is_pattern(file):
         from treewright.cli.parse_shards import parse_shards
@@ -228,6 +228,18 @@ def is_pattern(file: str) -> bool:
 def _text_of(result: Any) -> str:
     """The words of a sentence, or of the best annotations of one."""
     return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
+
+
+def _format_of(out: Path | None) -> str | None:
+    """The format that the name of a file says; None for standard output and for names without a suffix."""
+    if out is None or not out.suffix or out.is_dir():
+        return None
+    if out.suffix.lower() not in _SUFFIXES:
+        raise ConfigError(
+            f"{out}: no format has names that end in {out.suffix}; give a name that ends in {', '.join(_SUFFIXES)}, "
+            "or choose the format with --format"
+        )
+    return _SUFFIXES[out.suffix.lower()]
 
 
 def _check_input(format: str) -> None:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from treewright.corpora import Sentence
     from treewright.pipeline import Pipeline
 
-__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "filled_columns", "pipeline_of", "preparation"]
+__all__ = ["Parser", "Tagger", "Trees", "check_for_models", "pipeline_of", "preparation"]
 
-_COLUMNS = ("upos", "xpos", "feats", "lemma")
 
 Tagger = Annotated[
     list[Path] | None,
@@ -67,6 +66,7 @@ def preparation(
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
     expected = [column for column in getattr(estimator, "card_", {}).get("columns", []) if column in estimator.needs()]
+    estimator.warns = False  # the command line warns here, and knows the options that help
     if hasattr(estimator, "lemmas_"):  # it can do without those of the words
         expected = [column for column in expected if column != "lemma"]
     companions = getattr(estimator, "companions_", [])
@@ -91,20 +91,13 @@ def pipeline_of(taggers: Sequence[Path] | None, parser: Path | None, lemmas: Any
     return Pipeline(models, trees, lemmas)
 
 
-def filled_columns(sentences: Sequence[Sentence]) -> list[str]:
-    """The columns in which any word has a value; a model that is trained on them expects these columns."""
-    return [
-        column
-        for column in _COLUMNS
-        if any(getattr(token, column) != "_" for sentence in sentences for token in sentence)
-    ]
-
-
 def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence], tagged: bool = False) -> list[Sentence]:
     """The sentences, after one warning of all columns that the model expects and that are empty.
 
     Words that are ``tagged`` already may have no features: many do not.
     """
+    from treewright.corpora.columns import filled_columns
+
     filled = filled_columns(sentences)
     missing = [column for column in expected if column not in filled] if any(map(len, sentences)) else []
     tags = [column for column in missing if column != "lemma"]

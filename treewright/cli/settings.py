@@ -16,6 +16,7 @@ A setting has its place in one of three tables, as in the file::
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -24,7 +25,18 @@ import typer
 
 from treewright.settings import RENAMED, Choice, File, Setting, Text, Whole, settings_of
 
-__all__ = ["RUNNING", "Option", "Table", "estimator_options", "given_options", "option_parameters", "with_parameters"]
+__all__ = [
+    "RUNNING",
+    "Option",
+    "Table",
+    "estimator_options",
+    "given_options",
+    "help_text",
+    "option_parameters",
+    "with_parameters",
+]
+
+_NARROW = 76  # columns of an example: what a terminal of 80 columns shows without wrapping
 
 Table = Literal["", "learner", "update"]
 
@@ -216,6 +228,34 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if new != name and values.get(new) is None:
             values[new] = value
     return values
+
+
+def help_text(text: str | None) -> str:
+    """The help of a command from its docstring: paragraphs without line ends, so that they fill any terminal.
+
+    Indented lines are examples, which stay as they are; long ones are continued on another line, as in a shell.
+
+    >>> help_text("A long line\\nand its end.\\n\\nExamples:\\n  treewright info")
+    'A long line and its end.\\n\\n\\nExamples:\\n  treewright info'
+    """
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    filled = [re.sub(r"\n(?! )", " ", paragraph) for paragraph in paragraphs]
+    whole = "\n\n\n".join([filled[0], *filled[1:2]])  # with one line end less, typer may remove the indentation
+    return "\n".join(row for line in "\n\n".join([whole, *filled[2:]]).split("\n") for row in _rows(line))
+
+
+def _rows(line: str) -> list[str]:
+    """An example in rows that fit a narrow terminal, cut before options; a paragraph as it is."""
+    if not line.startswith(" "):
+        return [line]
+    rows = [""]
+    for part in re.split(r"(?= --?[a-z]| \| )", line):
+        if rows[-1] and len(rows[-1]) + len(part) > _NARROW:
+            rows[-1] += " \\"
+            rows.append(f"      {part.lstrip()}")
+        else:
+            rows[-1] += part
+    return rows
 
 
 def with_parameters(function: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> Callable[..., None]:

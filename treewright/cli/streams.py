@@ -90,7 +90,12 @@ class Input:
         from treewright.corpora import reading
 
         if self._tokenizer is not None and self.format in ("text", "lines"):
-            yield from self._tokenizer.stream(self._pieces(), lines=self.format == "lines")
+            empty = True
+            for sentence in self._tokenizer.stream(self._pieces(), lines=self.format == "lines"):
+                empty = False
+                yield sentence
+            if empty and not self._may_be_empty:
+                raise CorpusError("it is empty: there is nothing to read", path=self.name)
             return
         lines = chain(self._seen, self._lines)
         format = "text" if self.format in ("tokens", "lines") else self.format

@@ -110,6 +110,13 @@ def trace(
     explain: Annotated[
         bool, typer.Option("--explain", help="With --html or json: the features of actions with their weights.")
     ] = False,
+    grammar: Annotated[
+        Path | None,
+        typer.Option("--grammar", help="Follow rules written by hand: --kind chart or pops.", metavar="FILE"),
+    ] = None,
+    full_symbols: Annotated[
+        bool, typer.Option("--full-symbols", help="Symbols of grammars as they are: NP^PP~, not NP.")
+    ] = False,
     trees: Trees = None,
     tagger: Tagger = None,
     tree_parser: Parser = None,
@@ -149,6 +156,7 @@ def trace(
       treewright trace --model model.tw --text "Time flies ."
       treewright trace --model english --text "Time flies." --layer constituency --kind chart
       treewright trace --model english --text "Time flies." --explain --html steps.html
+      treewright trace --grammar toy.cfg --text "the man saw the dog" --kind pops
       treewright trace test.conllu -n 3 --columns step,stack,action -f tsv
       treewright trace --model trees.tw --text "Time flies ." --top 5
       treewright trace --model trees.tw test.ptb -n 3 --gold
@@ -165,7 +173,11 @@ def trace(
     if (text is None) == (file is None):
         raise ConfigError("name a file with sentences or, with a model, give a sentence by --text")
     names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    if model is None:
+    if grammar is not None:
+        if model is not None or gold or layer or explain or system or oracle or moves:
+            raise ConfigError("--grammar goes with --text or a file, --kind, --columns, --format and --html only")
+        sentences, follow = _sentences(file, text, sentence), _written(grammar, kind or "chart")
+    elif model is None:
         if text is not None:
             raise ConfigError("--text has no tree to follow: add --model, or name a file with trees")
         if gold:
@@ -206,12 +218,24 @@ def trace(
             check_trees(prepared, NO_TREES)
         sentences = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
         follow = _model(task, estimator, gold, not unlabelled, kind=kind, explain=explain)
-    if model is None and (kind or explain or layer):
+    if model is None and grammar is None and (kind or explain or layer):
         raise ConfigError("--kind, --explain and --layer are for models: add --model, or leave them out")
     if html is not None:
         _write_page(sentences, follow, html)
     else:
-        _show(sentences, follow, style, names, format, top)
+        _show(sentences, follow, style, names, format, top, full_symbols)
+
+
+def _written(path: Path, kind: str) -> Callable[[Sentence], Trace]:
+    """Trace sentences with a grammar that was written by hand."""
+    from treewright.cli.written import read_written
+    from treewright.constituency import trace_written
+
+    searches = {"chart": "cky", "pops": "agenda"}
+    if kind not in searches:
+        raise ConfigError(f"--kind is chart or pops with --grammar, not {kind!r}")
+    grammar = read_written(path)
+    return lambda sentence: trace_written(grammar, sentence.forms, searches[kind])
 
 
 def _component(pipeline: Any, layer: str) -> tuple[Task, Any]:
@@ -250,6 +274,7 @@ def _show(
     columns: Sequence[str] | None,
     format: str,
     top: int | None,
+    full_symbols: bool,
 ) -> None:
     """Print the traces of numbered sentences."""
     from treewright.constituency import NotInGrammar
@@ -264,7 +289,14 @@ def _show(
             note(f"note: sentence {number}: the gold tree cannot be derived: {error}")
             continue
         shown = _TOP if top is None else top
-        table = trace_table(found, style=style, columns=columns, top=shown, for_people=format == "table")
+        table = trace_table(
+            found,
+            style=style,
+            columns=columns,
+            top=shown,
+            for_people=format == "table",
+            full_symbols=full_symbols,
+        )
         if format == "json":
             found = found if top is None else found.pruned(top)
             print_json({"sentence": number, "text": str(sentence), **found.to_json()})

@@ -26,8 +26,8 @@ from treewright.cli.console import Bar, patience_while_compiling, print_json, si
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import INTERRUPTED, note
 from treewright.cli.output import check_out
-from treewright.cli.preparing import Parser, Tagger, filled_columns
-from treewright.cli.settings import RUNNING, Option, given_options, option_parameters, with_parameters
+from treewright.cli.preparing import Parser, Tagger
+from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError
@@ -73,10 +73,10 @@ class TaskCommands(TyperGroup):
 
 app = typer.Typer(
     cls=TaskCommands,
-    help="""Train a model.
+    help=help_text("""Train a model.
 
     Example:
-      treewright train tagging train.conllu --dev dev.conllu --learner dagger --out model.tw""",
+      treewright train tagging train.conllu --dev dev.conllu --learner dagger --out model.tw"""),
     no_args_is_help=True,
 )
 
@@ -110,7 +110,7 @@ def _stub(name: str, help: str) -> Any:
 
 def _single(name: str, function: Callable[..., Any], help: str | None = None) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, help=help)(function)
+    single.command(name, help=help_text(help or function.__doc__))(function)
     return typer.main.get_command(single)
 
 
@@ -131,7 +131,7 @@ def _command(task: Task) -> Any:
     if "parser" in task.made_from:
         parameters += [keyword("tagger", annotation=Tagger, default=None)]
         parameters += [keyword("parser", annotation=Parser, default=None)]
-    return _single(task.name, with_parameters(partial(_train, task), parameters), inspect.cleandoc(task.help))
+    return _single(task.name, with_parameters(partial(_train, task), parameters), task.help)
 
 
 def _train(task: Task, *, quiet: bool, **given: Any) -> None:
@@ -211,6 +211,8 @@ def train(
             estimator.lemmas_ = {**(pipeline.lemmas or {}), **estimator.lemmas_}
         estimator.card_ |= task.origin(settings.params)
         if "tagger" in task.made_from:
+            from treewright.corpora.columns import filled_columns
+
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
     checkpoints.clear(checkpoint)
@@ -392,4 +394,4 @@ def _summarise(estimator: Any, learned: str, out: Path, seconds: float, *, quiet
 
 
 for _task in TASKS.built_in.values():
-    app.command(_task.name, help=inspect.cleandoc(_task.help))(lambda: None)  # for the list of commands
+    app.command(_task.name, help=help_text(_task.help))(lambda: None)  # for the list of commands

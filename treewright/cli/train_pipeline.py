@@ -37,8 +37,8 @@ def train_pipeline(
     folds: Annotated[
         int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
     ] = 5,
-    mode: Annotated[str, typer.Option(help="The parser's transitions: accurate or fast.")] = "accurate",
-    features: Annotated[str, typer.Option(help="What the parser looks at: rich or basic.")] = "rich",
+    mode: Annotated[str, typer.Option(help="The parser's transitions: fast or accurate.")] = "fast",
+    features: Annotated[str, typer.Option(help="What the parser looks at: full, rich or basic.")] = "full",
     passes: Annotated[
         int | None, typer.Option("--passes", "-n", help="Passes of each component.", min=1, show_default="its own")
     ] = None,
@@ -91,24 +91,23 @@ def train_pipeline(
     elif not quiet:
         console = stdout()
         if dev_corpus is not None and pipeline.tokenizer is not None:
-            from treewright.pipeline.training import evaluate_raw
-
             console.print("\nFrom the raw text of the development data:\n")
-            console.print(score_table(evaluate_raw(pipeline, dev_corpus, jobs=jobs)))
+            console.print(score_table(pipeline.evaluate(dev_corpus, raw=True, jobs=jobs)))
         console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
 
 
 def _trainer(without: set[str], mode: str, features: str, passes: int | None, seed: int) -> Any:
-    from treewright.dependency import DependencyParser
     from treewright.pipeline import PipelineTrainer
+    from treewright.pipeline.training import pipeline_parser
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
-    learner: Any = {"name": "exploration", **({} if passes is None else {"passes": passes})}
+    own: dict[str, Any] = {} if passes is None else {"passes": passes}
+    learner: Any = {"name": "exploration", **own}
     makers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
         "tagger": lambda: MorphTagger(learner=learner, seed=seed),
         "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
-        "parser": lambda: DependencyParser(learner=learner, mode=mode, features=features, seed=seed),
+        "parser": lambda: pipeline_parser(mode=mode, features=features, seed=seed, **own),
     }
     for name in without - makers.keys():
         raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")

@@ -62,7 +62,7 @@ def connect(cluster: str | Any) -> Iterator[Any]:
             if kind == "local":
                 address = stack.enter_context(
                     distributed.LocalCluster(
-                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=None
+                        n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=":0"
                     )
                 )
             elif kind == "object":
@@ -110,8 +110,8 @@ def check_workers(client: Any) -> None:
     if others:
         told = "; ".join(f"{address} has {version}" for address, version in sorted(others.items()))
         raise ClusterError(
-            f"all workers need Treewright {own}, the version of this process, and have it not: {told}; install the same "
-            "version on all machines, and start the workers again"
+            f"all workers need Treewright {own}, the version of this process, and some have not: {told}; install the "
+            "same version on all machines, and start the workers again"
         )
 
 
@@ -123,6 +123,6 @@ def worker_version() -> str:
 def lost_scheduler(error: BaseException) -> ClusterError:
     """Return the error that says what to do when the scheduler is gone."""
     return ClusterError(
-        f"the scheduler is gone ({type(error).__name__}); all results that arrived are kept: start the cluster again, and "
-        "run the same command to go on"
+        f"the scheduler is gone ({type(error).__name__}); all results that arrived are kept: start the cluster again, "
+        "and run the same command to go on"
     )

@@ -31,7 +31,7 @@ class DaskExecutor:
     @property
     def workers(self) -> int:
         """How many jobs run at a time."""
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, int(sum(self.client.nthreads().values())))
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
         """Yield each job with its outcome, as soon as it is known.

@@ -127,7 +127,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     ) -> Comparison:
         return compare_constituents(gold, a, b, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_constituents(gold, predicted, **options)
 
     # ---- parsing

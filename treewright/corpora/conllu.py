@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from sys import intern
 
 from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
@@ -215,20 +216,34 @@ def format_conllu(sentence: Sentence) -> str:
     text = "\n".join(lines) + "\n\n"
     # Cheap signs that something may be wrong; only then look at every value.
     if (
-        sentence.extras
+        (sentence.extras and not _extras_fit(sentence))
         or text.count("\t") != 9 * (len(lines) - len(sentence.comments))
         or text.count("\n") != len(lines) + 1
         or "\r" in text
         or "\0" in text
         or not all(comment.startswith("#") for comment in sentence.comments)
-        or not all(sentence.forms)
-        or not {token.head for token in sentence.tokens} <= {None, *range(len(sentence) + 1)}
         or not sentence.tokens
+        or not all(map(_FORM, sentence.tokens))
+        or not set(map(_HEAD, sentence.tokens)) <= {None, *range(len(sentence.tokens) + 1)}
     ):
         for problem in _problems(sentence):
             message = f"cannot be written as CoNLL-U: {problem}; correct the sentence"
             raise CorpusError(message, path=sentence.path, line=sentence.line)
     return text
+
+
+_FORM, _HEAD = itemgetter(0), itemgetter(Token._fields.index("head"))
+
+
+def _extras_fit(sentence: Sentence) -> bool:
+    """Whether each extra row has ten columns and stands where its ID says."""
+    before = 0
+    for words_before, row in sentence.extras:
+        columns = row.split("\t")
+        if len(columns) != 10 or not before <= words_before <= len(sentence) or not _is_extra(columns[0], words_before):
+            return False
+        before = words_before
+    return True
 
 
 def _problems(sentence: Sentence) -> Iterator[str]:

@@ -52,5 +52,5 @@ class DependencyEstimator(Estimator[DependencyScores]):
     ) -> Comparison:
         return compare_dependencies(gold, a, b, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_arcs(gold, predicted, **options)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import filled_columns
 from treewright.dependency.arc_trace import trace_arcs
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.eisner_features import SIGHT, Labels, collect_pass, score_pass, trees_pass
@@ -206,7 +207,7 @@ class EisnerParser(DependencyEstimator):
         trained = train_irl(learner, planner, seed=self.seed, evaluate=evaluate, **running)
         self._keep(LinearPolicy(trained.weights.reshape(1, -1, 1)).compressed())
         self.history_ = trained.history
-        self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+        self.card_ = {**self._make_card(corpora, self._dev_score("dev LAS")), "columns": filled_columns(sentences)}
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Arcs]:
         return named_trees(*self._best(self._weights, [sentence.tokens for sentence in batch], jobs), self.labels_)

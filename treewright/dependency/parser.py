@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import Columns, filled_columns
 from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
@@ -25,6 +26,7 @@ from treewright.dependency.treebank import (
     framed,
     gold_arcs,
     las_against,
+    named_arcs,
     named_trees,
     offsets,
     read_treebank,
@@ -111,7 +113,7 @@ SYSTEM = Setting("system", _Systems(system_names), "The transition system: how t
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
-    "What is looked at: rich, basic, or templates such as 's0.w; s0.t b0.t'",
+    "What is looked at: rich, full, basic, or templates such as 's0.w; s0.t b0.t'",
 )
 MODE = Setting(
     "mode",
@@ -138,8 +140,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
             perceptron with a margin of 30 (accurate) or 50 (fast).
-        features: ``rich``, ``basic`` (the lecture's Fig. 14.9), a list of templates such as ``["s0.w", "s0.t b0.w"]``,
-            or lists for ``moves`` and ``labels``; see :mod:`treewright.dependency.templates`.
+        features: ``rich``, ``full`` (more of it), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
+            ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
+            :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
         oracle: ``dynamic``, which knows what every action costs in every state, or ``static``.
         beam: how many hypotheses to keep while parsing; 1 is greedy.
@@ -261,6 +264,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         sentences = read_treebank(corpus)
         dev_sentences = None if dev is None else read_treebank(dev)
         corpora = {"train": corpus_hash(sentences)}
+        columns = filled_columns(sentences)
         self._learn_words(sentences)
         self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
@@ -279,6 +283,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             )
             policy, self.history_ = trained.policy, trained.history
         self._finish(policy, self.history_, corpora)
+        self.card_["columns"] = columns
 
     def _training_settings(self) -> dict[str, Any]:
         return {"bits": self._bits, "beam": self.beam, "seed": self.seed}
@@ -362,6 +367,12 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             judge = Judge(lambda θ: evaluate(policy(θ)), evaluate.by)
         trained = train_rl(learner, environment, seed=self.seed, evaluate=judge, **running)
         return policy(trained.weights), list(trained.history)
+
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        packed = self._pack_words(zip(*(columns[name] for name in Token._fields[:5]), strict=True), columns.lengths)
+        decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
+        columns["head"], columns["deprel"] = named_arcs(*_trees(decoded), self.labels_)
+        return columns
 
     def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
         packed = self._pack([sentence.tokens for sentence in batch])
@@ -460,12 +471,22 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         labels: npt.NDArray[np.int32] | None = None,
     ) -> Packed:
         """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
-        at = offsets(tokens)
-        lengths = np.diff(at).astype(np.int32)
-        if self.inputs_ is not None and heads is None:  # an encoder looks at no features
+        return self._pack_words(chain.from_iterable(tokens), list(map(len, tokens)), heads, labels)
+
+    def _pack_words(
+        self,
+        words: Iterable[Sequence[Any]],
+        lengths: Sequence[int],
+        heads: npt.NDArray[np.int32] | None = None,
+        labels: npt.NDArray[np.int32] | None = None,
+    ) -> Packed:
+        """The words of sentences of some lengths, each by its first five columns, with gold trees if they are known."""
+        at = np.cumsum([0, *lengths], dtype=np.int64)
+        tokens = None if self.inputs_ is None else list(words)
+        if tokens is not None and heads is None:  # an encoder looks at no features
             rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
         else:
-            rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
+            rows, table = word_rows(words if tokens is None else tokens, self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -481,10 +502,11 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
             flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
-        packed = self._task().packed(lengths, flat)
-        if self.inputs_ is None:
+        packed = self._task().packed(np.array(lengths, np.int32), flat)
+        if tokens is None:
             return packed
-        return packed.with_words(self.inputs_.read(tokens, targets=heads is not None))
+        sentences = [tokens[a:b] for a, b in pairwise(at.tolist())]
+        return packed.with_words(self.inputs_.read(sentences, targets=heads is not None))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""

@@ -239,4 +239,25 @@ RICH_LABELS = _split("""
     d.wt h.wt · d.m hd.d h.t · h.m hd.d d.t
 """)
 
-FEATURE_SETS = {"basic": Templates(BASIC, ()), "rich": Templates(RICH, RICH_LABELS)}
+#: more pairs of words, tags and suffixes, and the words around them, for tags that may be wrong
+FULL = (*RICH, *_split("""
+    s0.u b0.u · s1.u s0.u · s0.s b0.s · s1.s s0.s · s0.c b0.c · s0.c s0.t b0.t · b0.c b0.t s0.t
+    s0.t s0n.t b0.t b0p.t · s0.t s0p.t b0.t b0n.t · s0n.t s0.t b0.t · s0.t b0p.t b0.t · s0p.w s0.t b0.t
+    s0.t b0.t b0n.w · s1.t s1n.t s0.t s0p.t · s1.t s1p.t s0.t s0n.t · s0n.w s0.t · b0p.w b0.t · b1.w b0.t
+    b0.w b1.w · s0.w b1.t · s0.w s1.t s2.t · b0.t b1.t b2.t b3.t · s0.t b0.t b1.w · s1.u s0.u b0.u b1.u
+    s2.u s1.u s0.u b0.u · s1.t s1s0.d s0b0.d s0.t · s0l.w s0.t · s0r.l s0.t b0.w · s0.m s0.sr · s0.m s0.sl
+    b0.m b0.sl
+"""))  # fmt: skip
+
+#: the same for labels
+FULL_LABELS = (*RICH_LABELS, *_split("""
+    d.u h.u · d.s h.t · d.t h.s · d.s h.s · d.c h.t · dp.w d.w · dn.w d.w · dp.t d.t h.t · dn.t d.t h.t · d.u h.u hd.d
+    dp.w h.w · hn.w h.t d.t · hp.w h.t d.t · dl.m d.m · dr.m d.m · d.m h.m hd.d · dl.w d.w · hl.w d.w · hr.w d.w
+    d.sr h.sl d.t h.t
+"""))  # fmt: skip
+
+FEATURE_SETS = {
+    "basic": Templates(BASIC, ()),
+    "rich": Templates(RICH, RICH_LABELS),
+    "full": Templates(FULL, FULL_LABELS),
+}

@@ -24,6 +24,7 @@ __all__ = [
     "framed",
     "gold_arcs",
     "las_against",
+    "named_arcs",
     "named_trees",
     "offsets",
     "read_treebank",
@@ -101,11 +102,17 @@ def framed(values: Shorts, at: Longs, before: int, after: int) -> Shorts:
 
 def named_trees(heads: Shorts, labels: Shorts, at: Longs, names: Sequence[str]) -> list[Arcs]:
     """Return the trees of sentences, with the names of labels, and with lifted words back in their places."""
-    all_heads, all_labels = heads.tolist(), np.array(names, dtype=object)[labels].tolist()
-    trees = [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
+    all_heads, all_labels = named_arcs(heads, labels, at, names)
+    return [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
+
+
+def named_arcs(heads: Shorts, labels: Shorts, at: Longs, names: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Return the heads and the names of the labels of all words, with lifted words back in their places."""
+    all_heads, all_labels = heads.tolist(), list(map(names.__getitem__, labels.tolist()))
     for i in _lifted_sentences(labels, at, names):
-        trees[i] = deprojectivize(*trees[i])
-    return trees
+        a, b = int(at[i]), int(at[i + 1])
+        all_heads[a:b], all_labels[a:b] = deprojectivize(all_heads[a:b], all_labels[a:b])
+    return all_heads, all_labels
 
 
 def las_against(gold: Sequence[Sentence], names: Sequence[str]) -> Callable[[Shorts, Shorts, Longs], float]:

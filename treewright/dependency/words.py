@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.corpora import Token
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.search import string_hash
 
@@ -32,18 +32,22 @@ def word_case(form: str) -> str:
 
 
 def word_rows(
-    tokens: Iterable[Token], vocabulary: Container[str]
+    words: Iterable[Sequence[Any]], vocabulary: Container[str]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the row of each word in a table, and the table: one row for each word with its annotation.
 
-    Two rows stand for nothing and for the root. Forms and lemmas that are not in ``vocabulary`` are rare or new: they
-    all look the same, and only tag, features, suffix and capitals tell them apart.
+    A word is a token, or its first five columns. Two rows stand for nothing and for the root. Forms and lemmas that
+    are not in ``vocabulary`` are rare or new: they all look the same, and only tag, features, suffix and capitals tell
+    them apart.
     """
     numbers: dict[tuple[str, ...], int] = {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW}
     number = numbers.setdefault
-    rows = np.array([number(token[:5], len(numbers)) for token in tokens], np.int32)
-    words = [_row(key, key[0].lower() in vocabulary, key[1].lower() in vocabulary) for key in islice(numbers, 2, None)]
-    table = np.frombuffer(bytearray().join([_FIRST_ROWS, *words]), np.int32).reshape(-1, len(WORD_ATTRIBUTES))
+    keys: list[Any] = [word[:5] for word in words]
+    for key in dict.fromkeys(keys):
+        number(key, len(numbers))
+    rows = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
+    lines = [_row(key, key[0].lower() in vocabulary, key[1].lower() in vocabulary) for key in islice(numbers, 2, None)]
+    table = np.frombuffer(bytearray().join([_FIRST_ROWS, *lines]), np.int32).reshape(-1, len(WORD_ATTRIBUTES))
     return rows, table
 
 

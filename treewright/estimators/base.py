@@ -10,6 +10,7 @@ import copy
 import datetime
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
+from treewright.corpora.columns import Columns, filled_columns
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
@@ -67,7 +69,7 @@ class Estimator(Generic[ScoresT]):
       takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
     * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
     * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
-    * ``_counts(gold, predicted)`` returns the counts of each sentence that the score is made of, for experiments;
+    * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that make up the score;
     * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
     """
 
@@ -81,6 +83,9 @@ class Estimator(Generic[ScoresT]):
     card_: dict[str, Any]
     history_: list[Pass]
     _next_params: dict[str, Any]  # what set_params changed since the last fit
+
+    warns: bool = True
+    """Whether ``predict`` warns, once, of columns that it was trained with and that no word has."""
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
 
@@ -105,10 +110,11 @@ class Estimator(Generic[ScoresT]):
         return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor. They take effect at the next ``fit``.
+        """Change arguments of the constructor.
 
-        What was learned goes with the settings that it was learned with: until then, a fitted estimator annotates and
-        is saved as before, and its attributes are as they were.
+        What was learned goes with the settings that it was learned with: of a fitted estimator they take effect at the
+        next ``fit``. Until then it annotates and is saved as before, and its attributes are as they were. Only a
+        setting that is about annotating, such as ``beam``, takes effect at once.
         """
         known = self._param_names()
         for name, value in params.items():
@@ -116,10 +122,14 @@ class Estimator(Generic[ScoresT]):
                 raise ConfigError(
                     f"is no setting of {type(self).__name__}, which has: {', '.join(known)}", setting=name, value=value
                 )
-        if hasattr(self, "card_"):
-            self._next_params = {**self.__dict__.get("_next_params", {}), **params}
-        else:
+        if not hasattr(self, "card_"):
             self.__dict__.update(params)
+            return self
+        of_annotating = {each.name: each for each in self.settings if each.annotates}
+        for name in params.keys() & of_annotating.keys():
+            setattr(self, name, of_annotating[name].check(params[name]))
+        later = {name: value for name, value in params.items() if name not in of_annotating}
+        self._next_params = {**self.__dict__.get("_next_params", {}), **later}
         return self
 
     def _params(self) -> dict[str, Any]:
@@ -231,9 +241,28 @@ class Estimator(Generic[ScoresT]):
         read and annotated some thousand words at a time, and memory does not grow with their number.
         """
         self._check_fitted()
-        decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
-        stream = (sentence for batch, found in decoded for sentence in self._annotate(batch, found))
+        stream = self._predicted(sentences, whole_number("jobs", jobs, 1), self.warns)
         return stream if isinstance(sentences, Iterator) else list(stream)
+
+    def _predicted(self, sentences: Input, jobs: int, warns: bool = False) -> Iterator[Sentence]:
+        for batch, found in self._decoded(self._batches(sentences), jobs):
+            if warns:
+                self._warn_of_missing(batch)
+                warns = False
+            yield from self._annotate(batch, found)
+
+    def _warn_of_missing(self, sentences: Sequence[Sentence]) -> None:
+        """Warn once of all tags and lemmas that it was trained with and that no word has."""
+        expected = [name for name in self.card_.get("columns", ()) if name in self.needs()]
+        missing = missing_columns(expected, sentences, own_lemmas=hasattr(self, "lemmas_")) if expected else []
+        if missing and any(map(len, sentences)):
+            self.warns = False
+            warnings.warn(
+                f"the words have no {' and no '.join(missing)}, and this {type(self).__name__} was trained with them: "
+                "what it makes of such words is poor; annotate them first, or use a pipeline "
+                "(treewright.train_pipeline), which makes all of it",
+                stacklevel=4,
+            )
 
     def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
         """Cut what is given to ``predict`` into batches: a list of them for a list, and an iterator for an iterator."""
@@ -264,6 +293,10 @@ class Estimator(Generic[ScoresT]):
     def _annotate(self, batch: list[Sentence], found: Any) -> Iterable[Sentence]:
         sentences: Iterable[Sentence] = found
         return sentences
+
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        """Annotate sentences column by column: pipelines call it. A subclass that fills columns has a faster way."""
+        return Columns(list(self._predicted(columns.sentences(), jobs)))
 
     # ---- step by step
 
@@ -341,7 +374,7 @@ class Estimator(Generic[ScoresT]):
         self._check_fitted()
         gold = self._gold(corpus)
         predicted = self._analysed(gold, whole_number("jobs", jobs, 1))
-        return self._score(gold, predicted, **options), self._counts(gold, predicted, **options)
+        return self._score(gold, predicted, **options), self._count_by_sentence(gold, predicted, **options)
 
     def compare(
         self,
@@ -386,8 +419,10 @@ class Estimator(Generic[ScoresT]):
     ) -> Comparison:
         raise NotImplementedError
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
-        raise ConfigError(f"{type(self).__name__} does not count sentence by sentence: it has no method _counts")
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+        raise ConfigError(
+            f"{type(self).__name__} does not count sentence by sentence: it has no method _count_by_sentence"
+        )
 
     # ---- the model file
 
@@ -431,6 +466,17 @@ class Estimator(Generic[ScoresT]):
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+def missing_columns(expected: Iterable[str], sentences: Sequence[Sentence], *, own_lemmas: bool = False) -> list[str]:
+    """Return those of the columns that a model expects in which no word has a value.
+
+    A model with lemmas of its own can do without those of the words. Words that have tags may have no features: many do
+    not.
+    """
+    filled = filled_columns(sentences)
+    missing = [name for name in expected if name not in filled and not (name == "lemma" and own_lemmas)]
+    return [name for name in missing if name != "feats" or {"upos", "xpos"} & set(missing)]
 
 
 def clone(estimator: AnEstimator) -> AnEstimator:

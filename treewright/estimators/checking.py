@@ -28,7 +28,7 @@ from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.base import Estimator, NotFittedError, clone
 from treewright.learners import Pass
-from treewright.metrics import Scores
+from treewright.metrics import Scores, score_of
 from treewright.tracing import Trace
 
 __all__ = ["CHECKS", "EstimatorError", "Subject", "check_estimator"]
@@ -141,10 +141,15 @@ def settings_can_be_read_and_changed(subject: Subject) -> None:
 
 
 def settings_take_effect_at_the_next_fit(subject: Subject) -> None:
-    """``set_params`` does not change what a fitted estimator predicts and saves; the next ``fit`` takes it."""
+    """``set_params`` of what is about learning does not change what a fitted estimator predicts and saves."""
     fitted = copy.copy(subject.fitted)
+    at_once = {setting.name for setting in type(fitted).settings if setting.annotates}
     for name, value in fitted.get_params().items():
         other = object()  # no setting takes it
+        if name in at_once:
+            with _raises(ConfigError, f"set_params accepts any {name}", naming=name):
+                fitted.set_params(**{name: other})
+            continue
         fitted.set_params(**{name: other})
         _expect(fitted.get_params()[name] is other, f"set_params does not change {name}")
         _expect(clone(fitted).get_params()[name] is not value, f"a clone has the old {name}")
@@ -305,6 +310,13 @@ def scores_have_one_shape(subject: Subject) -> None:
     _expect(low <= high, f"the interval goes from {low} to {high}")
     _expect(isinstance(json.loads(json.dumps(scores.as_dict())), dict), "as_dict has no plain values")
     _expect(subject.fitted.evaluate(subject.test, jobs=2) == scores, "jobs=2 gives other scores")
+    if type(subject.fitted)._count_by_sentence is not Estimator._count_by_sentence:
+        found, counts = subject.fitted.evaluate_by_sentence(subject.test)
+        counted = float(score_of(counts)(counts.sum(0)))
+        _expect(found == scores, "evaluate_by_sentence gives other scores than evaluate")
+        _expect(
+            abs(counted - scores.main) < 1e-9, f"the counts of sentences make {counted}, and evaluate {scores.main}"
+        )
 
 
 def comparisons_with_itself_find_nothing(subject: Subject) -> None:

@@ -23,7 +23,7 @@ from treewright.estimators.registry import estimator_class
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
-    from treewright.learners.parameter_mixing import State
+    from treewright.learners.parameter_mixing import ShardLearner, State
 
 __all__ = ["FileShard", "LocalShards", "MixableEstimator", "ShardRunner", "Survey", "cut_file", "fit_mixed"]
 
@@ -45,8 +45,8 @@ class FileShard(NamedTuple):
                 data = file.read(self.end - self.start)
         except OSError as error:
             raise CorpusError(
-                f"a worker cannot read it ({(error.strerror or str(error)).lower()}): training on a cluster needs a corpus "
-                "on a file system that all machines share",
+                f"a worker cannot read it ({(error.strerror or str(error)).lower()}): training on a cluster needs a "
+                "corpus on a file system that all machines share",
                 path=self.path,
             ) from None
         return load_corpus(BytesIO(data), format_of(self.path) or "conllu")
@@ -152,10 +152,11 @@ def advance_shard(
         estimator._adopt(survey)
         packed = estimator._pack_shard(shard.read())
         _LEARNERS[key] = ShardLearner(estimator._make_learner(), packed, **estimator._training_settings())
-    return _LEARNERS[key].advance(iteration, state)
+    learner: ShardLearner = _LEARNERS[key]
+    return learner.advance(iteration, state)
 
 
-_LEARNERS: dict[Any, Any] = {}
+_LEARNERS: dict[Any, Any] = {}  # by shard, corpus and settings
 
 
 class LocalShards:

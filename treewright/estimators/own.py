@@ -182,7 +182,7 @@ class TaskEstimator(Estimator[LossScores]):
         filled = a[:, 1] > 0
         return compare(a[filled], b[filled], measure=LossScores.name, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         counts: npt.NDArray[np.float64] = predicted[predicted[:, 1] > 0]
         return counts
 

@@ -66,7 +66,7 @@ def batches(
     """
     batch: list[Sized] = []
     room = size
-    for sentence in sentences:
+    for sentence in _iterated(sentences):
         converted = convert(sentence)
         batch.append(converted)
         room -= measure(converted)
@@ -75,6 +75,13 @@ def batches(
             batch, room = [], size
     if batch:
         yield batch
+
+
+def _iterated(sentences: Iterable[Item]) -> Iterator[Item]:
+    try:
+        return iter(sentences)
+    except TypeError:
+        raise ConfigError(f"what is annotated is a list of sentences, and not {sentences!r}") from None
 
 
 def overlapped(

@@ -72,7 +72,7 @@ class CorpusSource:
             return {part: made[part] for part in self.parts}
         found = {}
         for part, path in self.parts.items():
-            sentences = load_corpus(str(path))
+            sentences = load_corpus(str(path), "amr" if part in self.trees else "auto")  # graphs are often in .txt
             if part in self.trees:
                 from treewright.amr import join_trees
 

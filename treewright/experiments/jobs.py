@@ -66,7 +66,8 @@ class Job:
 
     def estimator(self) -> Estimator[Any]:
         """Return the estimator that is to learn."""
-        return estimator_class(self.task)(**self.params, seed=self.seed)
+        settings = {**self.params, "seed": self.seed}
+        return estimator_class(self.task)(**settings)
 
     def __str__(self) -> str:
         size = "all" if self.size is None else self.size

@@ -210,8 +210,11 @@ def read_experiment(path: str | os.PathLike[str], *, small: bool = False) -> Exp
 
 
 def _merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The values with changes: tables are merged, except the corpora, which are replaced."""
+    """The values with changes: tables are merged, except corpora, which are replaced; a list of rows keeps these."""
     found = dict(values)
+    if isinstance(rows := changes.get("rows"), list):
+        found["rows"] = {name: row for name, row in values.get("rows", {}).items() if name in rows}
+        changes = {name: value for name, value in changes.items() if name != "rows"}
     for name, value in changes.items():
         merges = isinstance(value, dict) and isinstance(found.get(name), dict) and name != "corpora"
         found[name] = _merged(found[name], value) if merges else value
@@ -366,8 +369,8 @@ class _Reader:
         table = self._table("corpora")
         if not table:
             raise self._error(
-                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or numbers of "
-                "sentences of the built-in corpus"
+                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or "
+                "numbers of sentences of the built-in corpus"
             )
         return {name: self._corpus(name, value) for name, value in table.items()}
 

@@ -67,8 +67,8 @@ def _origin(results: Results) -> str:
     folds = f" {experiment.folds} folds, whose sentences count together." if experiment.folds else ""
     return (
         f"Made on {when} by Treewright {results.code} from {os.path.basename(experiment.path)}. Corpora: {corpora}. "
-        f"Seeds: {seeds}.{folds} Scores are means over seeds; intervals (95 %) are a bootstrap over sentences and seeds. "
-        f"Differences are to {experiment.baseline}: the same sentences and seeds are drawn for both; p-values are "
+        f"Seeds: {seeds}.{folds} Scores are means over seeds; 95 % intervals are a bootstrap over sentences and seeds."
+        f" Differences are to {experiment.baseline}: the same sentences and seeds are drawn for both; p-values are "
         "two-sided, with Holm's correction for all comparisons on a corpus."
     )
 
@@ -230,7 +230,7 @@ def _plots(page: Page, results: Results, found: Sequence[CellResult], part: str,
 
 def _pareto(page: Page, results: Results, found: Sequence[CellResult], part: str, axis: str) -> None:
     sizes = results.experiment.sizes
-    prices = {"CPU seconds of training": ("train", "CPU seconds")}
+    prices: dict[str, tuple[str, ...]] = {"CPU seconds of training": ("train", "CPU seconds")}
     if "agenda" in results.experiment.probes:
         prices |= {name: ("probes", "agenda", name) for name in ("pops", "pushes", "ms a sentence")}
     for label, path in prices.items():

@@ -115,7 +115,7 @@ class Results:
         return found
 
     def compared(self, cell: Cell, part: str) -> tuple[ReplicateComparison, float] | None:
-        """Return how a cell differs from the baseline, and the p-value with Holm's correction; None for the baseline."""
+        """Return how a cell differs from the baseline, and the p-value with Holm's correction; None: the baseline."""
         return self._compared[part].get(cell)
 
 

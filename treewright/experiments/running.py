@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +36,7 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
     for part in ("train", *job.parts):
         if not own.get(part):
             raise CorpusError(f"there are no sentences in {part} of the corpus {job.corpus!r} for this job")
+    _compile(job, own, jobs)
     estimator = job.estimator()
     resumed = checkpoint is not None and (checkpoint / "state.npz").is_file()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -64,6 +66,25 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
     return Outcome(time.perf_counter() - wall, result, counts)
 
 
+def _compile(job: Job, own: Parts, jobs: int) -> None:
+    """Train on a few sentences where a process first meets such a job: CPU seconds are not those of compiling."""
+    learner = job.params.get("learner")
+    kind = job.task, json.dumps(job.params, sort_keys=True)
+    interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+    if interpreted or kind in _COMPILED or not isinstance(learner, dict) or "passes" not in learner:
+        return
+    few = {part: sentences[:_FEW] for part, sentences in own.items()}
+    small = {**job.params, "learner": {**learner, "passes": min(2, learner["passes"])}}
+    estimator = replace(job, params=small).estimator()
+    estimator.fit(few["train"], few.get("dev") if job.best_pass else None, jobs=jobs)
+    estimator.evaluate_by_sentence(few[job.parts[0]], jobs=jobs, **job.scoring)
+    _COMPILED.add(kind)
+
+
+_FEW = 20  # sentences
+_COMPILED: set[tuple[str, str]] = set()  # what this process has compiled
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -85,8 +106,9 @@ def attempt(job: Job, parts: Parts | Callable[[], Parts], **how: Any) -> Outcome
 class Executor(Protocol):
     """Who runs jobs: this process, or a cluster."""
 
-    workers: int
-    """How many jobs run at a time, to estimate the time left."""
+    @property
+    def workers(self) -> int:
+        """How many jobs run at a time, to estimate the time left."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
         """Yield each job with its outcome, as soon as it is known, in any order."""

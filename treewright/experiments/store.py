@@ -103,12 +103,14 @@ class Store:
         tables = {row[0] for row in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
             raise StoreError(f"{self.path}: this is an SQLite file, but no store of an experiment")
+        if not tables and not write:
+            raise StoreError(f"{self.path}: there are no results yet; run the experiment first")
         found = dict(self._connection.execute("SELECT name, value FROM about")) if tables else {}
         version = found.get("store_version", str(STORE_VERSION))
         if version != str(STORE_VERSION):
             raise StoreError(
-                f"{self.path}: this store has version {version}, made by Treewright {found.get('treewright', '?')}, and "
-                f"this program reads version {STORE_VERSION}; move it away, or use that version of Treewright"
+                f"{self.path}: this store has version {version}, made by Treewright {found.get('treewright', '?')}, "
+                f"and this program reads version {STORE_VERSION}; move it away, or use that version of Treewright"
             )
         if write:
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -126,8 +128,8 @@ class Store:
             said = str(error)
             if "full" in said:
                 raise StoreError(
-                    f"{self.path}: the disk is full; all results that were written before are kept: free some space, and "
-                    "run the same command again"
+                    f"{self.path}: the disk is full; all results that were written before are kept: free some space, "
+                    "and run the same command again"
                 ) from None
             if "not a database" in said or "malformed" in said:
                 raise StoreError(

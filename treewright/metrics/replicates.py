@@ -36,7 +36,7 @@ Name = TypeVar("Name")
 
 
 class ReplicateComparison(NamedTuple):
-    """The difference of two systems, B minus A, its 95 % interval, and the two-sided p-value of "they do not differ"."""
+    """The difference of two systems, B minus A, its 95 % interval, and a two-sided p-value: they do not differ."""
 
     difference: float
     low: float

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from treewright.corpora import Sentence
+from treewright.corpora.columns import Columns
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import (
@@ -26,6 +27,10 @@ from treewright.pipeline.document import Document
 from treewright.search.compiling import at_once
 from treewright.settings import Setting, one_of, whole_number
 from treewright.text import Tokenizer
+from treewright.text.raw import paragraphs, raw_text
+
+if TYPE_CHECKING:
+    from treewright.metrics.conll18 import F1
 
 __all__ = ["LAYERS", "Pipeline", "missing_layers"]
 
@@ -119,7 +124,9 @@ class Pipeline:
         """Analyse a text, or sentences that are divided into words already."""
         if isinstance(text, str):
             return Document(list(self.stream([text], jobs=jobs)), text)
-        return Document(self.annotate(list(text), jobs=jobs))
+        if not isinstance(text, Iterable):
+            raise ConfigError(f"what is analysed is a text or a list of sentences, and not {text!r}")
+        return Document(self.annotate(text, jobs=jobs))
 
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the analysed sentences of a text that comes in pieces, such as the lines of a file with their ends.
@@ -140,6 +147,27 @@ class Pipeline:
         jobs = whole_number("jobs", jobs, 1)
         return [done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)]
 
+    def evaluate(self, corpus: Corpus, *, raw: bool = False, jobs: int = 1) -> dict[str, F1]:
+        """Score the analysis of a treebank by the measures of CoNLL 2018 (:mod:`treewright.metrics.conll18`).
+
+        The words of the treebank are given, and all its other annotation is ignored. With ``raw`` only the text is
+        given. Its paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank
+        that marks none is one paragraph. Constituents and meaning graphs are not scored.
+        """
+        from treewright.metrics.conll18 import score_raw_text
+
+        gold = read_corpus(corpus)
+        scored = self.without("constituency", "amr")
+        if raw:
+            texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
+            return score_raw_text(gold, scored.stream(["\n\n".join(texts)], jobs=jobs))
+        return score_raw_text(gold, scored.annotate([Sentence.from_words(s.forms) for s in gold], jobs=jobs))
+
+    def without(self, *layers: str) -> Pipeline:
+        """Return a pipeline without the components that give some layers; the pipeline itself where there are none."""
+        kept = [component for component in self.components if not set(layers) & set(component.gives())]
+        return self if len(kept) == len(self.components) else Pipeline(kept, lemmas=self.lemmas)
+
     def _annotated(self, sentences: list[Sentence], jobs: int) -> list[Sentence]:
         lacking = [layer for layer in missing_layers(self.expects, sentences) if layer != "feats"]
         if lacking:
@@ -149,14 +177,15 @@ class Pipeline:
                 stacklevel=3,
             )
         words, rest = self._parted()
-        with at_once(sum(len(sentence) for sentence in sentences)):
+        columns = Columns(sentences)
+        with at_once(len(columns)):
             for component in words:
-                sentences = _where(sentences, component, jobs)
+                columns = _where(columns, component, jobs)
             if self.lemmas is not None:
-                sentences = [with_lemmas(sentence, self.lemmas) for sentence in sentences]
+                columns = Columns([with_lemmas(sentence, self.lemmas) for sentence in columns.sentences()])
             for component in rest:
-                sentences = _where(sentences, component, jobs)
-        return sentences
+                columns = _where(columns, component, jobs)
+        return columns.sentences()
 
     def _parted(self) -> tuple[list[Estimator[Any]], list[Estimator[Any]]]:
         """The components that annotate words, and those that build trees and graphs from them."""
@@ -260,6 +289,9 @@ def _column(name: str) -> Callable[[Sentence], bool]:
     return lambda sentence: all(value == "_" for value in sentence.column(name))
 
 
+#: the columns that show whether words have a layer
+_COLUMN = {**{name: name for name in ("upos", "xpos", "feats", "lemma")}, "dependency": "head"}
+
 _LACKS: dict[str, Callable[[Sentence], bool]] = {
     **{name: _column(name) for name in ("upos", "xpos", "feats", "lemma")},
     "dependency": lambda sentence: any(token.head is None for token in sentence),
@@ -273,17 +305,19 @@ def _called(layer: str) -> str:
     return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
 
 
-def _where(sentences: list[Sentence], component: Estimator[Any], jobs: int) -> list[Sentence]:
+def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
     """Annotate the sentences that lack all that a component gives; the others stay as they are."""
+    if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in component.gives()):
+        return component._filled(columns, jobs)
+    sentences = columns.sentences()
     lacks = [_LACKS.get(layer, _always) for layer in component.gives()]
     chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and all(each(sentence) for each in lacks)]
     if len(chosen) == len(sentences):
-        return component.predict(sentences, jobs=jobs)
-    done = component.predict([sentences[k] for k in chosen], jobs=jobs)
-    found = list(sentences)
+        return component._filled(columns, jobs)
+    done = component._filled(Columns([sentences[k] for k in chosen]), jobs).sentences()
     for k, sentence in zip(chosen, done, strict=True):
-        found[k] = sentence
-    return found
+        sentences[k] = sentence
+    return Columns(sentences)
 
 
 def _always(sentence: Sentence) -> bool:

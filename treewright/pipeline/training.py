@@ -21,18 +21,25 @@ from treewright.corpora import Sentence, corpus_hash
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
-from treewright.metrics.conll18 import score_raw_text
 from treewright.pipeline.pipeline import Pipeline
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
-from treewright.text.raw import paragraphs, raw_text, surface_tokens
+from treewright.text.raw import surface_tokens
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
 
-__all__ = ["PipelineTrainer", "evaluate_raw", "train_pipeline"]
+__all__ = ["PipelineTrainer", "pipeline_parser", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
-_PARSER_WEIGHTS = 2_500_000  # the largest ones: the others only make the file larger
+_PARSER_WEIGHTS = 4_000_000  # the largest ones: the others only make the file larger
+_ROWS_PER_WORD = 40  # of the parser's table of features, so that few features share a row
+_FEWEST_BITS, _MOST_BITS = 16, 24
+
+
+def pipeline_parser(*, passes: int = 12, **settings: Any) -> DependencyParser:
+    """Return the parser of a pipeline: fast, with many templates; the size of its table follows the treebank."""
+    learner = {"name": "exploration", "passes": passes}
+    return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
 
 
 @dataclass
@@ -54,7 +61,7 @@ class PipelineTrainer:
     tokenizer: Tokenizer | None = field(default_factory=Tokenizer)
     tagger: MorphTagger | None = field(default_factory=MorphTagger)
     lemmatizer: Lemmatizer | None = field(default_factory=Lemmatizer)
-    parser: Estimator[Any] | None = field(default_factory=DependencyParser)
+    parser: Estimator[Any] | None = field(default_factory=pipeline_parser)
     folds: int = 5
     jobs: int = 1
     stage: Callable[[str, str], None] | None = None
@@ -81,7 +88,7 @@ class PipelineTrainer:
         pipeline = Pipeline(components)
         pipeline.card = {"corpora": corpora}
         if dev_sentences is not None and pipeline.tokenizer is not None:
-            scores = evaluate_raw(pipeline, dev_sentences, jobs=self.jobs)
+            scores = pipeline.evaluate(dev_sentences, raw=True, jobs=self.jobs)
             pipeline.card["scores"] = {f"dev {name}": score.f1 for name, score in scores.items()}
         return pipeline
 
@@ -100,9 +107,9 @@ class PipelineTrainer:
             known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
-            parser = self._fitted("parser", self.parser, both, dev_found)
+            parser = self._fitted("parser", _sized(self.parser, both), both, dev_found)
             if isinstance(parser, DependencyParser):
-                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS)
+                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS).coded()
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
@@ -183,14 +190,12 @@ def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -
     return PipelineTrainer(**settings).train(corpus, dev)
 
 
-def evaluate_raw(pipeline: Pipeline, gold: Sequence[Sentence], *, jobs: int = 1) -> dict[str, Any]:
-    """Analyse the raw text of a treebank and score the result by the rules of CoNLL 2018.
-
-    Paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank that marks none
-    is one paragraph.
-    """
-    texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
-    return score_raw_text(gold, pipeline.stream(["\n\n".join(texts)], jobs=jobs))
+def _sized(parser: Any, sentences: Sequence[Sentence]) -> Any:
+    """The parser with a table that is large enough for a treebank, if it does not say how large the table is."""
+    if not isinstance(parser, DependencyParser) or parser.mode != "fast" or parser.bits is not None:
+        return parser
+    bits = (_ROWS_PER_WORD * sum(map(len, sentences))).bit_length()
+    return clone(parser).set_params(bits=min(max(bits, _FEWEST_BITS), _MOST_BITS))
 
 
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "graph",
     "graph_text",
     "listed",
+    "plain_symbols",
     "pops",
     "tags",
     "tokens",
@@ -183,6 +184,17 @@ arcs = Layout(
 )
 
 # ---- derivations
+
+_SYMBOL = re.compile(r"(@?)([^\s\^|~#@\[\]\",]+)[\^|~#][^\s\[\],]*")
+
+
+def plain_symbols(text: str) -> str:
+    """A text in which the symbols of a grammar have neither ancestors nor siblings.
+
+    >>> plain_symbols("VP^S~[1:5], S^TOP -> NP^S @S^TOP|NP at 2")
+    'VP[1:5], S -> NP S… at 2'
+    """
+    return _SYMBOL.sub(lambda found: found[2] + ("…" if found[1] else ""), text)
 
 
 def _constituent(row: Row, top: int) -> str:

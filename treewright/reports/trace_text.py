@@ -19,7 +19,19 @@ from dataclasses import dataclass
 
 from treewright.errors import ConfigError
 from treewright.reports.dependency_outline import text_columns
-from treewright.reports.trace_columns import Layout, Row, arcs, chart, derivation, graph, graph_text, pops, tags, tokens
+from treewright.reports.trace_columns import (
+    Layout,
+    Row,
+    arcs,
+    chart,
+    derivation,
+    graph,
+    graph_text,
+    plain_symbols,
+    pops,
+    tags,
+    tokens,
+)
 from treewright.reports.trace_transitions import TransitionRow, transition_rows, transitions
 from treewright.settings import whole_number
 from treewright.tracing import Trace
@@ -107,12 +119,14 @@ def trace_table(
     columns: Iterable[str] | None = None,
     top: int = 3,
     for_people: bool = True,
+    full_symbols: bool = False,
 ) -> TraceTable:
     """The steps of a trace as a table.
 
     ``columns`` are shown instead of those of the style; without them, columns in which no row has anything are left
     out. ``top`` is how many scores, rivals or shares a cell has at most. A table that is not ``for_people`` has all
-    rows, and columns are called by the names that ``columns`` takes.
+    rows, and columns are called by the names that ``columns`` takes. Symbols of grammars are shown plainly to people,
+    as NP and not as ``NP^PP~``, unless ``full_symbols`` is set; a part of a long rule is its label with dots, ``NP…``.
     """
     layout, chosen = LAYOUTS[trace.kind], style_for(style, trace.kind)
     top = whole_number("top", top, 0)
@@ -124,6 +138,9 @@ def trace_table(
     rows = [row for row in layout.rows(trace) if columns is not None or chosen.done or not row.is_done]
     shown = rows[: layout.most] if for_people else rows
     table = {title: [layout.columns[name](row, top) for row in shown] for name, title in names.items()}
+    if for_people and not full_symbols and trace.kind in ("derivation", "pops"):
+        symbols = {title for name, title in names.items() if name in ("constituent", "rule", "expert", "rivals")}
+        table = {title: list(map(plain_symbols, c)) if title in symbols else c for title, c in table.items()}
     if columns is None and not chosen.columns:
         table = {title: cells for title, cells in table.items() if any(cells)}
     footnote = layout.footnote(rows) if columns is None or "expert" in names else ""

@@ -117,7 +117,7 @@ class CompiledFunction:
 
             options = {name: value for name, value in self.targetoptions.items() if name != "nopython"}
             return njit(**options)(self.py_func)
-        return internals.Kernel(self.py_func, targetoptions=self.targetoptions)
+        return internals.KernelDispatcher(self.py_func, targetoptions=self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:

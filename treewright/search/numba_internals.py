@@ -2,8 +2,8 @@
 
 **Parts and kernels.** Numba builds every function as a product of its own, with wrappers, optimisation and machine
 code, and then links and optimises it again in each of its callers. Here a function that compiled code calls is a
-:class:`Part`: it has intermediate code only. A :class:`Kernel` is what Python calls: the intermediate code of a part
-and of all that it calls, optimised once. For this we use
+:class:`Part`: it has intermediate code only. A :class:`KernelDispatcher` is what Python calls: the intermediate code of
+a part and of all that it calls, optimised once. For this we use
 
 * ``CPUDispatcher``, ``_FunctionCompiler`` and ``compile_extra``, which takes a library for the code as an argument;
 * ``JITCodeLibrary`` and ``JITCPUCodegen``: a library that makes no machine code, one that links many of them, and a
@@ -56,7 +56,7 @@ from treewright.search import native
 from treewright.search.digest import code_digest
 from treewright.search.entries import NoPlace, write_entry
 
-__all__ = ["Kernel", "Part", "give_methods", "object_code", "overloads", "supported"]
+__all__ = ["KernelDispatcher", "Part", "give_methods", "object_code", "overloads", "supported"]
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of environments begin
 
@@ -371,7 +371,7 @@ def _is_of_c(name: str) -> bool:
     return name.startswith("llvm.") or hasattr(ctypes.CDLL(None), name)
 
 
-def object_code(kernel: Kernel, arguments: tuple[Any, ...]) -> bytes | None:
+def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes | None:
     """The machine code of a kernel for arguments like these, as :mod:`treewright.search.native` keeps it on disk.
 
     None if a result has no place in the table, or if code needs functions of Numba.
@@ -456,7 +456,7 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
 class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
     """Makes machine code of a part and of all that it calls, with a wrapper through which Python calls it."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelDispatcher) -> None:
         super().__init__(kernel.py_func, kernel.targetdescr, kernel.targetoptions, kernel.locals, _Pipeline)
         self._kernel = kernel
 
@@ -504,7 +504,7 @@ dispatcher_registry[TreewrightParts] = Part
 jit_registry[TreewrightParts] = lambda **options: lambda function: Part(function, targetoptions=options)
 
 
-class Kernel(CPUDispatcher):  # type: ignore[misc]
+class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
     """A function that Python calls through Numba: compiled as a whole.
 
     Compiled code that calls it takes the :class:`Part` in its place.
@@ -524,7 +524,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
         return types.Dispatcher(self.part)
 
 
-def give_methods(kind: type, find: Callable[[Any, str], Kernel | None]) -> None:
+def give_methods(kind: type, find: Callable[[Any, str], KernelDispatcher | None]) -> None:
     """Let a Numba type have methods: ``find(type, name)`` is the function that a call runs, without the object."""
 
     class Methods(AttributeTemplate):  # type: ignore[misc]

@@ -7,6 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache, cached_property
+from threading import current_thread, main_thread
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -112,6 +113,12 @@ def run_shards(
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
+    if shards == 1 and progress is None and current_thread() is not main_thread():
+        try:  # a server's thread: nobody interrupts it, and starting another one would cost more than a short sentence
+            return [work(0, n, control, 1)]
+        except Exception as error:
+            _explain(packed, error)
+            raise
     with thread_pool(max(1, jobs)) as pool:
         futures = [pool.submit(copy_context().run, work, edges[k], edges[k + 1], control, k + 1) for k in range(shards)]
         try:
@@ -128,8 +135,13 @@ def run_shards(
     try:
         return [future.result() for future in futures]
     except Exception as error:
-        if packed is None or not is_compiler_error(error):
-            raise
+        _explain(packed, error)
+        raise
+
+
+def _explain(packed: Packed | None, error: Exception) -> None:
+    """Raise an error of the compiler again in words that name the function of the task."""
+    if packed is not None and is_compiler_error(error):
         raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 
 

@@ -83,6 +83,7 @@ class GrammarRequest(_Body):
     text: str
     search: Literal["cky", "agenda"] = "cky"
     k_best: Annotated[int, Field(ge=1, le=50)] = 5
+    width: int | None = Field(None, ge=200, le=10_000, description="The largest width of a drawing, in pixels.")
 
 
 def _workbench(request: Request) -> Workbench:
@@ -205,7 +206,10 @@ async def grammar(request: Request, body: GrammarRequest) -> dict[str, Any]:
     def work() -> dict[str, Any]:
         written = WrittenGrammar.from_text(body.grammar, "grammar")
         best = written.k_best(words, body.k_best)
-        trees = [{"score": each.score, "tree": str(each.tree), "drawing": constituency_svg(each.tree)} for each in best]
+        trees = [
+            {"score": each.score, "tree": str(each.tree), "drawing": constituency_svg(each.tree, width=body.width)}
+            for each in best
+        ]
         return {"trees": trees, "trace": trace_written(written, words, body.search).to_json()}
 
     found: dict[str, Any] = await bench._apart(work)

@@ -98,7 +98,7 @@ class Model:
 
     def annotate(self, wanted: Sequence[Text]) -> list[Document]:
         """Analyse several texts together."""
-        found = [list(self._sentences(each)) for each in wanted]
+        found = self._divided(wanted)
         results: list[list[Sentence]] = [[] for _ in wanted]
         for layers in dict.fromkeys(each.layers for each in wanted):  # usually there is one set of layers
             places = [k for k, each in enumerate(wanted) if each.layers == layers]
@@ -110,16 +110,29 @@ class Model:
             for sentences, each in zip(results, wanted, strict=True)
         ]
 
-    def _sentences(self, wanted: Text) -> Iterable[Sentence]:
-        """The sentences of a text, divided into words."""
+    def _divided(self, wanted: Sequence[Text]) -> list[list[Sentence]]:
+        """The sentences of each text, divided into words; texts are tokenized together."""
+        tokenizer = self.tokenizer
+        found: list[list[Sentence]] = [[] for _ in wanted]
+        raw: dict[bool, list[int]] = {}
+        for k, each in enumerate(wanted):
+            if each.sentences is not None or each.spaced or tokenizer is None:
+                found[k] = list(self._given(each))
+            else:
+                raw.setdefault(each.lines, []).append(k)
+        for lines, places in raw.items():
+            assert tokenizer is not None
+            divided = tokenizer.tokenize_all([wanted[k].text for k in places], lines=lines)
+            for k, sentences in zip(places, divided, strict=True):
+                found[k] = [_joined(sentences)] if wanted[k].one and len(sentences) > 1 else sentences
+        return found
+
+    def _given(self, wanted: Text) -> Iterable[Sentence]:
+        """The sentences of a text whose words are given, or separated by spaces."""
         if wanted.sentences is not None:
             return wanted.sentences
-        tokenizer = self.tokenizer
-        if wanted.spaced or tokenizer is None:
-            lines = [wanted.text] if wanted.one or not (wanted.lines or wanted.spaced) else wanted.text.splitlines()
-            return [Sentence.from_words(line.split()) for line in lines if line.split()]
-        found = list(tokenizer.stream([wanted.text], lines=wanted.lines))
-        return [_joined(found)] if wanted.one and len(found) > 1 else found
+        lines = [wanted.text] if wanted.one or not (wanted.lines or wanted.spaced) else wanted.text.splitlines()
+        return [Sentence.from_words(line.split()) for line in lines if line.split()]
 
     def _annotated(self, sentences: list[Sentence], layers: frozenset[str] | None) -> list[Sentence]:
         model = self.wait()

@@ -73,5 +73,5 @@ class TaggingEstimator(Estimator[TaggingScores]):
     ) -> Comparison:
         return compare_taggings(gold, a, b, self.column, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_labels(gold, predicted, self.column)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, corpus_hash
+from treewright.corpora.columns import Columns
 from treewright.errors import CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BEAM, BITS, SEED
@@ -40,7 +41,8 @@ def learn_choices(
 ) -> tuple[LinearPolicy, list[Any]]:
     """Train a policy for choices, and return it in 16 bits with its history.
 
-    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used.
+    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used, but for
+    the rounding to weights of one byte.
     """
 
     from treewright.learners import train
@@ -61,7 +63,7 @@ def learn_choices(
         evaluate=None if dev is None else Judge(accuracy, dev_hash),
         **running,
     )
-    return trained.policy.compressed(most), trained.history
+    return trained.policy.compressed(most).coded(), trained.history
 
 
 class CandidateEstimator(Estimator[ColumnScores]):
@@ -120,10 +122,14 @@ class CandidateEstimator(Estimator[ColumnScores]):
         """The words for the task, with their labels if ``gold``."""
         raise NotImplementedError
 
-    def _labels(self, packed: Packed, jobs: int) -> tuple[list[int], list[int]]:
-        """The numbers of the labels of all words, and where each sentence begins."""
-        labels, at = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
-        return labels.tolist(), at.tolist()
+    def _labels(self, packed: Packed, jobs: int) -> list[int]:
+        """The numbers of the labels of all words."""
+        labels, _ = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
+        numbers: list[int] = labels.tolist()
+        return numbers
+
+    def _decode(self, batch: list[Sentence], jobs: int) -> list[Sentence]:
+        return self._filled(Columns(batch), jobs).sentences()
 
     def _gold(self, corpus: Corpus) -> list[Sentence]:
         gold = read_corpus(corpus)
@@ -141,7 +147,7 @@ class CandidateEstimator(Estimator[ColumnScores]):
     ) -> Comparison:
         return compare_columns(gold, a, b, self.columns_, **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         return count_columns(gold, predicted, self.columns_)
 
 

@@ -19,6 +19,11 @@ from treewright.text.choosing import MOST_CANDIDATES
 
 __all__ = ["Candidates"]
 
+# the probable labels of rare keys, chosen on development data
+_SMOOTHING, _OWN_SMOOTHING = 10.0, 3.0
+_LEAST_CHANCE = 0.0005
+_MOST_PROBABLE = 20
+
 
 class _Lists:
     """Lists of small numbers by a string, in two arrays."""
@@ -56,11 +61,21 @@ class Candidates:
 
     ``own`` has for each key that training saw its labels and, in ``counts``, how often it was seen with each of them.
     ``classes`` has the usual labels of classes of keys. Keys that were seen at least ``sure`` times have their own
-    labels only. ``always`` are offered where nothing else is.
+    labels only. ``always`` are offered where nothing else is. With ``class_counts``, how often each class was seen with
+    its labels, a rare key is offered its probable labels only.
     """
 
-    def __init__(self, own: _Lists, counts: _Lists, classes: _Lists, sure: int, always: Sequence[int]) -> None:
+    def __init__(
+        self,
+        own: _Lists,
+        counts: _Lists,
+        classes: _Lists,
+        sure: int,
+        always: Sequence[int],
+        class_counts: _Lists | None = None,
+    ) -> None:
         self.own, self.counts, self.classes, self.sure, self.always = own, counts, classes, sure, list(always)
+        self.class_counts = class_counts
 
     @classmethod
     def learn(
@@ -71,12 +86,14 @@ class Candidates:
         rare: int = 10,
         usual: int = 20,
         share: float = 0.0,
+        probable: bool = False,
     ) -> Candidates:
         """Learn from what was seen: keys, each with its classes and its label.
 
         The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
         rare ones. Of each class the ``usual`` most frequent labels are kept, and of each key the labels that it has in
-        at least this ``share`` of cases: the others are often errors.
+        at least this ``share`` of cases: the others are often errors. With ``probable``, a rare key is offered only
+        the labels that are probable by the counts of its classes.
         """
         seen = list(seen)
         by_key: dict[str, Counter[int]] = defaultdict(Counter)
@@ -91,12 +108,16 @@ class Candidates:
             key: [label for label in _ranked(counter) if counter[label] >= share * counter.total()]
             for key, counter in by_key.items()
         }
+        usual_labels = {name: _ranked(counter)[:usual] for name, counter in by_class.items()}
         return cls(
             _Lists.of(ranked),
             _Lists.of({key: [by_key[key][label] for label in order] for key, order in ranked.items()}),
-            _Lists.of({name: _ranked(counter)[:usual] for name, counter in by_class.items()}),
+            _Lists.of(usual_labels),
             sure,
             _ranked(Counter(label for _, _, label in seen))[:usual],
+            _Lists.of({name: [by_class[name][label] for label in order] for name, order in usual_labels.items()})
+            if probable
+            else None,
         )
 
     def times(self, key: str) -> int:
@@ -109,7 +130,10 @@ class Candidates:
         """The candidates of a key with these classes, the narrowest first; ``more`` come before those of classes."""
         own = self.own.get(key)
         found = dict.fromkeys(label for label in [*own, *more] if allowed is None or allowed(label))
-        if self.times(key) < self.sure:
+        if self.class_counts is not None:
+            if self.times(key) < self.sure:
+                found.update(dict.fromkeys(self._probable(key, classes)))
+        elif self.times(key) < self.sure:
             enough = len(found) + (20 if not own else 12)
             for name in classes:
                 if len(found) >= enough:
@@ -121,6 +145,29 @@ class Candidates:
             found = dict.fromkeys(label for label in self.always if allowed is None or allowed(label))
         return list(found)[:MOST_CANDIDATES] or self.always[:1]
 
+    def _probable(self, key: str, classes: Iterable[str]) -> list[int]:
+        """The labels of a rare key that are not too improbable, the most probable first.
+
+        The relative frequencies in each class are smoothed by those of the next wider one, as in the suffix tries of
+        TnT (Brants 2000): p ← (count + θ·p) / (total + θ).
+        """
+        chances = self.chances(key, classes)
+        probable = [label for label, chance in chances.items() if chance >= _LEAST_CHANCE]
+        return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
+
+    def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
+        """How probable the labels of a key are, by its own counts and those of its classes."""
+        assert self.class_counts is not None
+        chances: dict[int, float] = {}
+        lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
+        for labels, counts, weight in [*reversed(lists), (self.own.get(key), self.counts.get(key), _OWN_SMOOTHING)]:
+            if labels:
+                total = sum(counts) + weight
+                chances = {label: weight * chance / total for label, chance in chances.items()}
+                for label, count in zip(labels, counts, strict=True):
+                    chances[label] = chances.get(label, 0.0) + count / total
+        return chances
+
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """The table as arrays of a model file."""
         return {
@@ -128,6 +175,7 @@ class Candidates:
             f"{prefix}_counts": self.counts.values,
             **self.classes.to_arrays(f"{prefix}_classes"),
             f"{prefix}_always": np.array([self.sure, *self.always], np.int32),
+            **({} if self.class_counts is None else {f"{prefix}_class_counts": _narrow(self.class_counts.values)}),
         }
 
     @classmethod
@@ -136,7 +184,15 @@ class Candidates:
         own = _Lists.from_arrays(arrays, f"{prefix}_own")
         sure, *always = arrays[f"{prefix}_always"].tolist()
         counts = _Lists(own.number, own.at, arrays[f"{prefix}_counts"])
-        return cls(own, counts, _Lists.from_arrays(arrays, f"{prefix}_classes"), sure, always)
+        classes = _Lists.from_arrays(arrays, f"{prefix}_classes")
+        of_classes = arrays.get(f"{prefix}_class_counts")
+        class_counts = None if of_classes is None else _Lists(classes.number, classes.at, of_classes)
+        return cls(own, counts, classes, sure, always, class_counts)
+
+
+def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Counts in 16 bits where they fit."""
+    return counts.astype(np.uint16) if counts.max(initial=0) < 1 << 16 else counts
 
 
 def _ranked(counter: Counter[int]) -> list[int]:

@@ -6,10 +6,13 @@ point, in lower case too, and its class; of each chunk a few hashes, and what th
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +34,12 @@ from treewright.text.tokenization import (
     UPPER,
 )
 
-__all__ = ["character_class", "encode_chunks", "known_words"]
+__all__ = ["character_class", "chunk_rows", "encode_chunks", "is_joined", "known_words"]
 
 Shorts = npt.NDArray[np.int32]
 
+_REMEMBERED = 1 << 17  # chunks
+_JOINER = 0x200D  # joins the characters on both sides of it
 _TABLED = 0x3000  # characters below have a table; the others are looked up one by one
 _QUOTES = "\"'`“”‘’«»„‚‹›"
 _SIGNS = _QUOTES + "()[]{}<>.,;:!?-–—_*…"
@@ -72,6 +77,29 @@ def character_class(character: str) -> int:
     return OTHER if character < "\x80" else SYMBOL
 
 
+def is_joined(character: str) -> bool:
+    """Whether a character belongs to the one before it: combining marks, joiners, variation selectors, skin tones.
+
+    >>> [is_joined(c) for c in "\\u0301\\ufe0f\\u200d\U0001f3fda"]
+    [True, True, True, True, False]
+    """
+    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf") or "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+@cache
+def _joined_table() -> npt.NDArray[np.bool_]:
+    return np.array([is_joined(chr(code)) for code in range(_TABLED)], np.bool_)
+
+
+def _joins(chars: Shorts) -> npt.NDArray[np.bool_]:
+    """Which characters belong to the one before them."""
+    found: npt.NDArray[np.bool_] = _joined_table()[np.minimum(chars, _TABLED - 1)] & (chars < _TABLED)
+    for code in np.unique(chars[chars >= _TABLED]).tolist():
+        if is_joined(chr(code)):
+            found |= chars == code
+    return found
+
+
 @cache
 def _tables() -> tuple[Shorts, Shorts]:
     """Class and lower case of each character below :data:`_TABLED`."""
@@ -93,12 +121,21 @@ def shape_of(chunk: str) -> str:
     >>> shape_of("U.S.-based"), shape_of("10,000")
     ('X.X.-xx', 'dd,dd')
     """
-    kinds: list[str] = []
-    for character in chunk[:30]:
+    return _LONG_RUN.sub(r"\1\1", chunk[:30].translate(_KINDS))
+
+
+class _Kinds(dict[int, str]):
+    """The kind of each character that a shape has met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
         kind = "X" if character.isupper() else "x" if character.isalpha() else "d" if character.isdigit() else character
-        if len(kinds) < 2 or not kinds[-1] == kind == kinds[-2]:
-            kinds.append(kind)
-    return "".join(kinds)
+        self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+_LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
 
 
 def core_of(chunk: str) -> str:
@@ -134,18 +171,30 @@ def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str,
     return known
 
 
-def _chunk_row(chunk: str, words: Mapping[str, int]) -> tuple[int, int, int, int]:
-    core = core_of(chunk)
-    start = chunk.lstrip(_SIGNS)[:1]
-    initial = 0 if not core else 1 if start.isupper() else 2 if core[0].isdigit() else 3
-    return string_hash(chunk.lower()), string_hash(shape_of(chunk)), string_hash(core), words.get(core, 0) * 4 + initial
+def chunk_rows(words: Mapping[str, int]) -> Callable[[str], bytes]:
+    """A function that returns the row of a chunk, four 32-bit integers, and remembers the chunks that it saw last.
+
+    ``words`` is what is known of words (:func:`known_words`).
+    """
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def row(chunk: str) -> bytes:
+        core = core_of(chunk)
+        start = chunk.lstrip(_SIGNS)[:1]
+        initial = 0 if not core else 1 if start.isupper() else 2 if core[0].isdigit() else 3
+        hashes = string_hash(chunk.lower()), string_hash(shape_of(chunk)), string_hash(core)
+        return array("i", [*hashes, words.get(core, 0) * 4 + initial]).tobytes()
+
+    return row
 
 
-def encode_chunks(paragraphs: Sequence[Sequence[str]], words: Mapping[str, int], *, dense: bool) -> dict[str, Shorts]:
+def encode_chunks(
+    paragraphs: Sequence[Sequence[str]], row: Callable[[str], bytes], *, dense: bool
+) -> dict[str, npt.NDArray[Any]]:
     """The arrays of paragraphs, each given as its chunks (one at least), all in a row, with their offsets.
 
-    The characters of a paragraph are those of its chunks with a space after each but the last. ``dense``: tokens may
-    end between two letters.
+    The characters of a paragraph are those of its chunks with a space after each but the last. ``row`` is made by
+    :func:`chunk_rows`. ``dense``: tokens may end between two letters.
     """
     texts = [" ".join(chunks) for chunks in paragraphs]
     sizes = np.array([len(text) for text in texts], np.int64)
@@ -156,8 +205,7 @@ def encode_chunks(paragraphs: Sequence[Sequence[str]], words: Mapping[str, int],
     lengths = np.fromiter(map(len, chunks), np.int64, len(chunks)) + 1
     counts = np.array([len(paragraph) for paragraph in paragraphs], np.int64)
     chunk_at = np.concatenate([[0], np.cumsum(counts)])
-    rows = {chunk: _chunk_row(chunk, words) for chunk in dict.fromkeys(chunks)}
-    table = np.array([rows[chunk] for chunk in chunks], np.int64).reshape(-1, 4).astype(np.int32)
+    table = np.frombuffer(b"".join(map(row, chunks)), np.int32).reshape(-1, 4)
     # the start of each chunk within its paragraph, and one more start after the last
     ends = np.cumsum(lengths)
     starts = np.empty(len(chunks) + len(paragraphs), np.int64)
@@ -170,7 +218,7 @@ def encode_chunks(paragraphs: Sequence[Sequence[str]], words: Mapping[str, int],
     within = lengths.copy()
     within[chunk_at[1:] - 1] -= 1
     chunk_of = np.repeat(number - chunk_at[of], within)
-    points, points_at = _points(classes, at, dense)
+    points, points_at = _points(chars, classes, at, dense)
     return {
         "chars": chars.copy(),
         "chars_at": at,
@@ -199,13 +247,21 @@ def _looked_up(chars: Shorts) -> tuple[Shorts, Shorts]:
     return classes, low
 
 
-def _points(classes: Shorts, at: npt.NDArray[np.int64], dense: bool) -> tuple[Shorts, npt.NDArray[np.int64]]:
-    """Where a token could end, within each paragraph: after all but spaces, and unless dense not between letters."""
+def _points(
+    chars: Shorts, classes: Shorts, at: npt.NDArray[np.int64], dense: bool
+) -> tuple[Shorts, npt.NDArray[np.int64]]:
+    """Where a token could end, within each paragraph.
+
+    These are the places after all characters but spaces. There are none between two letters, unless ``dense``, and none
+    between a character and the marks and joiners that belong to it.
+    """
     after = np.append(classes[1:], SPACE)
     after[at[1:] - 1] = SPACE
     keep = classes != SPACE
     if not dense:
         keep &= ~(np.isin(classes, _LETTERS) & np.isin(after, _LETTERS))
+    keep[:-1] &= ~_joins(chars[1:]) | (after[:-1] == SPACE)
+    keep &= (chars != _JOINER) | (after == SPACE)
     places = np.flatnonzero(keep)
     points_at = np.searchsorted(places, at)
     of = np.repeat(np.arange(len(at) - 1), np.diff(points_at))

@@ -7,7 +7,8 @@ chosen (:mod:`treewright.text.edit_scripts`), by a policy over the word's letter
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -33,6 +34,8 @@ TEMPLATES: tuple[Template, ...] = (
     [(0, UPOS), (0, S3)], [(0, UPOS), (0, S4)], [(0, UPOS), (0, S5)], [(0, SHAPE), (-1, UPOS)],
     [(0, UPOS), (0, FEATS), (0, SHAPE)],
 )  # fmt: skip
+
+_REMEMBERED = 1 << 17  # forms with their scripts
 
 #: which templates are crossed with the casing of a script, with what it does before the stem, and after it
 SHARED_BY = (
@@ -73,8 +76,10 @@ class Lemmas:
             for casing in ("lower", "title", "upper")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
-        self._row = remembered_rows(self.describe, self.candidates_of)
-        self._learning_row = remembered_rows(self.describe, self.offered)
+        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words come as plain tuples, too
+        self._row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.candidates_of(make(w)))
+        self._learning_row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.offered(make(w)))
+        self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma)
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence]) -> Lemmas:
@@ -127,25 +132,25 @@ class Lemmas:
 
     def pack(
         self,
-        sentences: Sequence[Sequence[TaggedWord]],
-        gold: Sequence[Sequence[str]] | None = None,
+        words: Sequence[Sequence[str]],
+        lengths: Sequence[int],
+        gold: Sequence[str] | None = None,
         *,
         learning: bool = False,
     ) -> Packed:
-        """Words for the task, with their lemmas if they are known.
+        """The words of sentences of some lengths for the task, with their lemmas if they are known.
+
+        A word has the fields of :class:`TaggedWord`.
 
         While ``learning``, the words of the lexicon are treated like new ones: the policy learns from them.
         """
         labels = None
         if gold is not None:
-            labels = [
-                label_numbers(
-                    (edit_script(word.form, lemma) for word, lemma in zip(words, lemmas, strict=True)), self.numbers
-                )
-                for words, lemmas in zip(sentences, gold, strict=True)
-            ]
+            scripts = (edit_script(word[0], lemma) for word, lemma in zip(words, gold, strict=True))
+            labels = label_numbers(scripts, self.numbers)
         return pack_choices(
-            sentences,
+            words,
+            lengths,
             labels,
             row=self._learning_row if learning else self._row,
             attributes=16,
@@ -155,9 +160,9 @@ class Lemmas:
             shared_by=SHARED_BY,
         )
 
-    def lemma(self, word: TaggedWord, script: int) -> str:
+    def lemma(self, form: str, script: int) -> str:
         """The lemma of a word for which a script was chosen."""
-        return apply_script(self.scripts[script], word.form) or word.form
+        return apply_script(self.scripts[script], form) or form
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays of a model file."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.corpora import Sentence, Token
+from treewright.corpora import Sentence
+from treewright.corpora.columns import Columns
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
 from treewright.settings import Setting
 from treewright.text.base import CHOICE_SETTINGS, CandidateEstimator, check_filled, filled
-from treewright.text.lemmas import Lemmas, tagged_words
+from treewright.text.lemmas import Lemmas, TaggedWord, tagged_words
 from treewright.text.morphology import COLUMNS
 from treewright.text.trace import trace_choices
 from treewright.tracing import Trace
@@ -78,42 +79,22 @@ class Lemmatizer(CandidateEstimator):
         self.lemmas_ = Lemmas.learn(sentences)
 
     def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
-        lemmas = [sentence.column("lemma") for sentence in sentences] if gold else None
-        return self.lemmas_.pack([tagged_words(sentence) for sentence in sentences], lemmas, learning=learning)
+        words = [word for sentence in sentences for word in tagged_words(sentence)]
+        lemmas = [token.lemma for sentence in sentences for token in sentence.tokens] if gold else None
+        return self.lemmas_.pack(words, list(map(len, sentences)), lemmas, learning=learning)
 
-    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        words = [tagged_words(sentence) for sentence in batch]
-        packed = self.lemmas_.pack(words)
-
-        def decode() -> list[list[str]]:
-            labels, at = self._labels(packed, jobs)
-            lemma = self.lemmas_.lemma
-            return [
-                [lemma(word, label) for word, label in zip(own, labels[a:b], strict=True)]
-                for own, a, b in zip(words, at, at[1:], strict=False)
-            ]
-
-        return decode
-
-    def _annotate(self, batch: list[Sentence], found: list[list[str]]) -> Iterator[Sentence]:
-        new = tuple.__new__
-        for sentence, lemmas in zip(batch, found, strict=True):
-            tokens = tuple(
-                [
-                    new(Token, (token[0], lemma, *token[2:]))
-                    for token, lemma in zip(sentence.tokens, lemmas, strict=True)
-                ]
-            )
-            yield Sentence(
-                tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph, sentence.path, sentence.line
-            )
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        words = list(zip(*(columns[name] for name in TaggedWord._fields), strict=True))
+        labels = self._labels(self.lemmas_.pack(words, columns.lengths), jobs)
+        columns["lemma"] = list(map(self.lemmas_.remembered_lemma, columns["form"], labels))
+        return columns
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         words = tagged_words(sentence)
         right = None if gold is None else gold.column("lemma")
-        packed = self.lemmas_.pack([words], None if right is None else [right])
+        packed = self.lemmas_.pack(words, [len(words)], right)
         return trace_choices(
-            self, sentence, packed, lambda place, label: self.lemmas_.lemma(words[place], label), right, follow
+            self, sentence, packed, lambda place, label: self.lemmas_.lemma(words[place].form, label), right, follow
         )
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -7,7 +7,7 @@ the columns always agree; they share weights by their parts (:mod:`treewright.te
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +92,9 @@ class Morphology:
         ]
         labels, numbers = numbered(label for _, label, _ in words)
         candidates = Candidates.learn(
-            ((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words), share=_LEAST_SHARE
+            ((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words),
+            share=_LEAST_SHARE,
+            probable=True,
         )
         names = Counter(numbers[label] for form, label, place in words if place > 0 and kind_of(form) == "X")
         capitalised = [label for label, _ in names.most_common(3)]
@@ -121,11 +123,12 @@ class Morphology:
         more = self.capitalised if kind_of(form) == "X" else ()
         return self.candidates.of(form.lower(), suffix_classes(form), more)
 
-    def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
-        """Words for the task, with their labels if they are known."""
+    def pack(self, forms: Sequence[str], lengths: Sequence[int], gold: Iterable[str] | None = None) -> Packed:
+        """The words of sentences of some lengths for the task, with their labels if they are known."""
         return pack_choices(
-            sentences,
-            None if gold is None else [label_numbers(labels, self.numbers) for labels in gold],
+            forms,
+            lengths,
+            None if gold is None else label_numbers(gold, self.numbers),
             row=self._row,
             attributes=12,
             parts=self._parts,

@@ -14,7 +14,7 @@ token or on tokens with the same ending; most tokens have one candidate, which i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy.typing as npt
@@ -107,8 +107,9 @@ class MultiwordTokens:
     def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
         """Tokens for the task, with their rules if they are known."""
         return pack_choices(
-            sentences,
-            None if gold is None else [label_numbers(rules, self.numbers) for rules in gold],
+            list(chain.from_iterable(sentences)),
+            list(map(len, sentences)),
+            None if gold is None else label_numbers(chain.from_iterable(gold), self.numbers),
             row=self._row,
             attributes=10,
             parts=self._parts,

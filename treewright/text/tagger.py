@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treewright.corpora import Sentence, Token
+from treewright.corpora import Sentence
+from treewright.corpora.columns import Columns
 from treewright.errors import ConfigError
 from treewright.estimators.settings import MIN_COUNT
 from treewright.policies import LinearPolicy
@@ -111,34 +112,14 @@ class MorphTagger(CandidateEstimator):
         self._values = [tuple(label.split("\t")) for label in self.morphology_.labels]
 
     def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
-        labels = [labels_of(sentence, self.columns_) for sentence in sentences] if gold else None
-        return self.morphology_.pack([sentence.forms for sentence in sentences], labels)
+        labels = [label for sentence in sentences for label in labels_of(sentence, self.columns_)] if gold else None
+        return self.morphology_.pack([t.form for s in sentences for t in s.tokens], list(map(len, sentences)), labels)
 
-    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], Any]:
-        packed = self._pack(batch)
-        return lambda: self._labels(packed, jobs)
-
-    def _annotate(self, batch: list[Sentence], found: tuple[list[int], list[int]]) -> Iterator[Sentence]:
-        labels, at = found
-        values, new = self._values, tuple.__new__
-        first, last = (Token._fields.index(self.columns_[k]) for k in (0, -1))
-        in_a_row = last - first + 1 == len(self.columns_)
-        for sentence, a, b in zip(batch, at, at[1:], strict=False):
-            if in_a_row:
-                tokens = tuple(
-                    [
-                        new(Token, (*token[:first], *values[label], *token[last + 1 :]))
-                        for token, label in zip(sentence.tokens, labels[a:b], strict=True)
-                    ]
-                )
-                yield Sentence(
-                    tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph, sentence.path,
-                    sentence.line,
-                )  # fmt: skip
-            else:
-                for k, column in enumerate(self.columns_):
-                    sentence = sentence.with_column(column, [values[label][k] for label in labels[a:b]])
-                yield sentence
+    def _filled(self, columns: Columns, jobs: int) -> Columns:
+        labels = self._labels(self.morphology_.pack(columns["form"], columns.lengths), jobs)
+        for column, values in zip(self.columns_, zip(*self._values, strict=True), strict=True):
+            columns[column] = list(map(values.__getitem__, labels))
+        return columns
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
         names = [label.replace("\t", " ") for label in self.morphology_.labels]

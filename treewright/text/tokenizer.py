@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import cached_property
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token, corpus_hash
+from treewright.corpora.columns import make_token
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BITS, SEED
@@ -21,7 +23,7 @@ from treewright.search.compiling import at_once
 from treewright.settings import Setting, whole_number
 from treewright.text.base import usual_choices
 from treewright.text.blocks import Chunks, find_chunks
-from treewright.text.characters import encode_chunks, known_words
+from treewright.text.characters import chunk_rows, encode_chunks, known_words
 from treewright.text.gold import gold_paragraphs, letters_meet
 from treewright.text.multiword import WHOLE, MultiwordTokens, divide, token_rules
 from treewright.text.raw import encode_spaces, paragraphs, raw_text, surface_tokens
@@ -118,6 +120,7 @@ class Tokenizer(Estimator[TokenScores]):
         corpora = {"train": corpus_hash(sentences)}
         forms = [[token.form for token in surface_tokens(sentence)] for sentence in sentences]
         self.words_ = known_words(forms)
+        self.__dict__.pop("_chunk_row", None)  # of an earlier training
         self.spaced_ = any(len(form.split()) > 1 for own in forms for form in own)
         self.dense_ = letters_meet(sentences) >= _DENSE
         packed, evaluate = self._pack_gold(sentences), None
@@ -125,7 +128,7 @@ class Tokenizer(Estimator[TokenScores]):
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._accuracy_on(self._pack_gold(dev_sentences), running["jobs"]), corpora["dev"])
         trained = train(learner, packed, bits=self.bits, seed=self.seed, evaluate=evaluate, **running)
-        self.policy_, self.history_ = trained.policy.compressed(_MOST_WEIGHTS), trained.history
+        self.policy_, self.history_ = trained.policy.compressed(_MOST_WEIGHTS).coded(), trained.history
         self._fit_multiword(sentences, running)
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
@@ -139,7 +142,7 @@ class Tokenizer(Estimator[TokenScores]):
             packed = self.multiword_.pack([tokens for tokens, _ in rules], [own for _, own in rules])
             learner = make_learner(_MULTIWORD, Imitation)
             trained = train(learner, packed, bits=_MULTIWORD_BITS, seed=self.seed, jobs=running["jobs"])
-            self.multiword_policy_ = trained.policy.compressed(_MOST_WEIGHTS)
+            self.multiword_policy_ = trained.policy.compressed(_MOST_WEIGHTS).coded()
 
     def _accuracy_on(self, packed: Packed, jobs: int) -> Callable[[LinearPolicy], float]:
         def accuracy(policy: LinearPolicy) -> float:
@@ -150,10 +153,14 @@ class Tokenizer(Estimator[TokenScores]):
 
     def _pack_gold(self, sentences: Sequence[Sentence]) -> Packed:
         texts = list(gold_paragraphs(paragraphs(sentences)))
-        flat = encode_chunks([text.split(" ") for text, _ in texts], self.words_, dense=self.dense_)
+        flat = encode_chunks([text.split(" ") for text, _ in texts], self._chunk_row, dense=self.dense_)
         labels = np.concatenate([labels for _, labels in texts])
         of = np.repeat(flat["chars_at"][:-1], np.diff(flat["points_at"]))
         return self._packed(flat, labels[flat["points"] + of])
+
+    @cached_property
+    def _chunk_row(self) -> Callable[[str], bytes]:
+        return chunk_rows(self.words_)
 
     def _packed(self, flat: dict[str, Any], gold: npt.NDArray[np.int32] | None = None) -> Packed:
         if gold is None:
@@ -174,6 +181,44 @@ class Tokenizer(Estimator[TokenScores]):
         if not isinstance(text, str):
             raise ConfigError(f"a text is a string, not {text!r}")
         return list(self.stream([text], lines=lines, jobs=jobs))
+
+    def tokenize_all(self, texts: Sequence[str], *, lines: bool = False, jobs: int = 1) -> list[list[Sentence]]:
+        """Return the sentences of each of several texts, as :meth:`tokenize` does.
+
+        All texts are decoded together, which is many times faster where they are short.
+        """
+        self._check_fitted()
+        joint = "\n\n".join(texts)
+        chunks = find_chunks(joint, lines=lines)
+        if not len(chunks.starts):
+            return [[] for _ in texts]
+        with at_once(len(chunks.starts)):
+            starts, ends, last, first = self._tokens(joint, chunks, whole_number("jobs", jobs, 1))
+        offsets = np.cumsum([0, *(len(text) + 2 for text in texts)])
+        edges = np.searchsorted(starts, offsets).tolist()  # the tokens of each text
+        sentence_ends = np.flatnonzero(last) + 1
+        forms = [joint[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        pairs: list[tuple[int, int]] = []  # the tokens of each sentence
+        counts = []
+        for a, b in pairwise(edges):
+            bounds = sorted({a, *sentence_ends[(sentence_ends > a) & (sentence_ends < b)].tolist(), b})
+            pairs += pairwise(bounds)
+            counts.append(len(bounds) - 1)
+        with at_once(len(forms)):
+            divided = iter(self._divided([forms[a:b] for a, b in pairs], jobs))
+        begins, places = set(first.tolist()), iter(pairs)
+        found: list[list[Sentence]] = []
+        for text, offset, count, (a, b) in zip(texts, offsets.tolist(), counts, pairwise(edges), strict=False):
+            built: list[Sentence] = []
+            own = _miscellaneous(text, starts[a:b] - offset, ends[a:b] - offset, 0) if b > a else []
+            for number in range(1, count + 1):
+                i, j = next(places)
+                line = " ".join(joint[starts[i] : ends[j - 1]].split())
+                paragraph = ("# newpar",) if i in begins else ()
+                comments = (*paragraph, f"# sent_id = {number}", f"# text = {line}")
+                built.append(_sentence(forms[i:j], own[i - a : j - a], next(divided), comments))
+            found.append(built)
+        return found
 
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the sentences of a text that comes in pieces, such as lines with their ends.
@@ -207,20 +252,28 @@ class Tokenizer(Estimator[TokenScores]):
         if not len(chunks.starts):
             return []
         with at_once(len(chunks.starts)):
-            starts, ends, last, first = self._tokens(text, chunks, jobs)
+            return self._built(text, chunks, offset, number, jobs)
+
+    def _built(self, text: str, chunks: Chunks, offset: int, number: int, jobs: int) -> list[Sentence]:
+        """The sentences of a text that has chunks."""
+        starts, ends, last, first = self._tokens(text, chunks, jobs)
         forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         misc = _miscellaneous(text, starts, ends, offset)
         bounds = [0, *(np.flatnonzero(last) + 1).tolist()]
         pairs = list(pairwise(bounds))
-        with at_once(len(forms)):
-            divided = self._divided([forms[a:b] for a, b in pairs], jobs)
+        divided = self._divided([forms[a:b] for a, b in pairs], jobs)
         begins = set(first.tolist())
+        nothing = repeat("_")
+        tokens = list(map(make_token, zip(forms, *[nothing] * 4, repeat(None), *[nothing] * 2, misc, strict=False)))
         built = []
         for (a, b), words in zip(pairs, divided, strict=True):
             line = " ".join(text[starts[a] : ends[b - 1]].split())
             number += 1
             comments = (*(("# newpar",) if a in begins else ()), f"# sent_id = {number}", f"# text = {line}")
-            built.append(_sentence(forms[a:b], misc[a:b], words, comments))
+            if words:
+                built.append(_sentence(forms[a:b], misc[a:b], words, comments))
+            else:
+                built.append(Sentence(tuple(tokens[a:b]), comments))
         return built
 
     def _tokens(self, text: str, chunks: Chunks, jobs: int) -> tuple[Longs, Longs, npt.NDArray[np.bool_], Longs]:
@@ -228,7 +281,7 @@ class Tokenizer(Estimator[TokenScores]):
         strings = [text[a:b] for a, b in zip(chunks.starts.tolist(), chunks.ends.tolist(), strict=True)]
         bounds = [*chunks.paragraphs.tolist(), len(strings)]
         blocks = [strings[a:b] for a, b in pairwise(bounds)]
-        flat = encode_chunks(blocks, self.words_, dense=self.dense_)
+        flat = encode_chunks(blocks, self._chunk_row, dense=self.dense_)
         packed = self._packed(flat)
         labels = self.policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")[0]
         # the chunk of each point, and the place of the point in the text
@@ -293,7 +346,7 @@ class Tokenizer(Estimator[TokenScores]):
         blocks = list(paragraphs(gold))
         return compare_tokens(blocks, _like(blocks, a), _like(blocks, b), **options)
 
-    def _counts(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
+    def _count_by_sentence(self, gold: Sequence[Sentence], predicted: Any, **options: Any) -> npt.NDArray[np.float64]:
         blocks = list(paragraphs(gold))
         return count_words(blocks, _like(blocks, predicted))
 
@@ -340,17 +393,10 @@ def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[s
     return misc
 
 
-_EMPTY = ("_",) * 4
-_NO_TREE = (None, "_", "_")
-
-
 def _sentence(
     forms: Sequence[str], misc: Sequence[str], divided: Mapping[int, Sequence[str]], comments: tuple[str, ...]
 ) -> Sentence:
-    new = tuple.__new__
-    if not divided:
-        tokens = [new(Token, (form, *_EMPTY, *_NO_TREE, rest)) for form, rest in zip(forms, misc, strict=True)]
-        return Sentence(tuple(tokens), comments)
+    """A sentence some of whose tokens are divided into words."""
     tokens, extras = [], []
     for place, (form, rest) in enumerate(zip(forms, misc, strict=True)):
         words = divided.get(place)

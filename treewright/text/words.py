@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -75,8 +74,9 @@ def remembered_rows(describe: Callable[[Key], Iterable[str]], candidates: Callab
 
 
 def pack_choices(
-    sentences: Sequence[Sequence[Key]],
-    gold: Sequence[Sequence[int]] | None,
+    keys: Sequence[Key],
+    lengths: Sequence[int],
+    gold: Sequence[int] | None,
     *,
     row: Callable[[Key], Row],
     attributes: int,
@@ -85,12 +85,12 @@ def pack_choices(
     templates: Sequence[Template],
     shared_by: Sequence[Sequence[int]],
 ) -> Packed:
-    """Pack sentences of keys for :class:`~treewright.text.choosing.Choosing`.
+    """Pack sentences for :class:`~treewright.text.choosing.Choosing`.
 
-    ``row`` gives the attributes and the candidates of a key; it is called once for each key. ``gold`` are numbers of
-    labels, −1 for one that is not known. The other arguments are those of the task.
+    ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``row`` gives the attributes
+    and the candidates of a key; it is called once for each key. ``gold`` are numbers of labels, −1 for one that is not
+    known. The other arguments are those of the task.
     """
-    keys = list(chain.from_iterable(sentences))
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
     rows = [row(key) for key in numbers]
     # row 0 stands for what is beyond the ends of a sentence
@@ -99,13 +99,10 @@ def pack_choices(
     first = np.zeros(len(rows) + 2, np.int32)
     np.cumsum([r[2] for r in rows], out=first[2:])
     task = Choosing(parts, counted, templates, shared_by, table.reshape(-1, attributes), candidates, first)
-    lengths = np.array([len(own) for own in sentences], np.int32)
     at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    labels = np.full(len(keys), -1, np.int32)
-    if gold is not None:
-        labels[:] = [label for own in gold for label in own]
+    labels = np.full(len(keys), -1, np.int32) if gold is None else np.array(gold, np.int32)
     places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
-    return task.packed(lengths, {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
+    return task.packed(np.array(lengths, np.int32), {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
 
 
 def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:

@@ -419,6 +419,7 @@ def test_maxent_among_one_tree_is_the_perceptron_and_among_all_it_is_exact(plann
 # ---- learning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", ["binary", "all"])
 @pytest.mark.parametrize(
     "learner",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from treewright.cli.console import make_table, several
 from treewright.cli.tasks.base import PAGE_WIDTH, Candidate, Task, page, percent, sentence_values
@@ -278,21 +278,32 @@ def is_grammar_file(grammar: Any) -> bool:
 
 
 def read_grammar(path: str) -> Grammar:
-    """A grammar from a file: text (``.txt``), one that was saved, or that of a model."""
-    from treewright.constituency import ConstituencyParser, Grammar, LatentParser
+    """A grammar from a file: text (``.txt``), one that was saved, or that of a model or of a component of a pipeline.
+
+    That of a latent-variable parser is the treebank grammar whose symbols it divides.
+    """
+    from treewright.bundled import found_model
+    from treewright.constituency import Grammar
     from treewright.corpora.files import text_lines
+    from treewright.estimators import estimator_class
     from treewright.models import read_model
 
     if Path(path).suffix.lower() == ".txt":
         return Grammar.from_text(text_lines(path), path)
-    model = read_model(path)
+    model = read_model(found_model(path))
     if model.task == "grammar":
         return Grammar.from_arrays(model.arrays)
-    if model.task == LatentParser.task:
-        raise ModelError(f"{path}: the grammar of a latent-variable parser cannot be shown or exported")
-    if model.task != ConstituencyParser.task:
-        raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
-    return ConstituencyParser.from_model(model).grammar_
+    if model.task in ("constituency", "latent"):
+        parser: Any = estimator_class(model.task).from_model(model)
+        return cast("Grammar", parser.grammar_)
+    if model.task == "pipeline":
+        from treewright.pipeline import Pipeline
+
+        components: tuple[Any, ...] = Pipeline.from_model(model, without=("dependency", "amr")).components
+        for component in components:
+            if component.annotates == "constituency":
+                return cast("Grammar", component.grammar_)
+    raise ModelError(f"{path}: this is a model for {model.task}, which has no grammar; name a constituency parser")
 
 
 def _brackets(sentence: Sentence) -> str:

@@ -245,7 +245,8 @@ const leadsTo = (from, to) => from === to || from.children.some((child) => leads
 function drawChart(words, cells, options) {
   const { now, back, onCell, full, used } = options;
   const n = words.length;
-  const wide = Math.max(n > 14 ? 46 : n > 9 ? 62 : 78, ...words.map((word) => width(word, 12) + 10)), high = n > 14 ? 24 : 34;
+  const wide = n > 14 ? 48 : Math.max(n > 9 ? 62 : 78, ...words.map((word) => Math.min(width(word, 12) + 10, 120))), high = n > 14 ? 24 : 34;
+  const short = (text, size) => (width(text, size) > wide - 4 ? text.slice(0, Math.max(Math.floor((wide - 12) / (CHAR * size / 13)), 1)) + "…" : text);
   const drawn = [];
   for (let size = 1; size <= n; size++) {
     for (let start = 0; start + size <= n; start++) {
@@ -262,7 +263,7 @@ function drawChart(words, cells, options) {
         s("text", { x: x + wide / 2, y: y + high / 2 + 4, "font-size": 11, "text-anchor": "middle" }, text.length > fits ? text.slice(0, Math.max(fits - 1, 1)) + "…" : text)));
     }
   }
-  words.forEach((word, k) => drawn.push(s("text", { x: 8 + k * wide + wide / 2, y: 8 + n * high + 16, "font-size": 12, "text-anchor": "middle" }, word)));
+  words.forEach((word, k) => drawn.push(s("text", { x: 8 + k * wide + wide / 2, y: 8 + n * high + 16, "font-size": 12, "text-anchor": "middle" }, s("title", {}, word), short(word, 12))));
   return svgOf(16 + n * wide, 8 + n * high + 26, ...drawn);
 }
 
@@ -339,6 +340,12 @@ export function mountViewer(root, trace, options = {}) {
     why.replaceChildren(...drawWhy(step));
     lineage.replaceChildren(...drawLineage());
     difference.replaceChildren(...(view.other ? drawDifference(view.trace, view.other) : []));
+    for (const place of [...state.querySelectorAll(".tw-scroll"), ...lineage.querySelectorAll(".tw-scroll")]) {
+      const here = place.querySelector("rect.focus, .cell.now, .tw-here"); // what is decided on is in sight
+      if (!here || place.scrollWidth <= place.clientWidth) continue;
+      const [box, frame] = [here.getBoundingClientRect(), place.getBoundingClientRect()];
+      place.scrollLeft += box.left - frame.left - (place.clientWidth - box.width) / 2;
+    }
   }
 
   function drawState(step) {
@@ -354,7 +361,7 @@ export function mountViewer(root, trace, options = {}) {
           h("dt", {}, "stack"), h("dd", { class: "tw-stack" }, h("ul", { class: "tw-chips" }, hidden ? h("li", { class: "tw-chip" }, `+${hidden}`) : null, stack.map((k, at) => h("li", { class: "tw-chip" + (at === stack.length - 1 ? " tw-now" : "") }, name(k))))),
           h("dt", {}, "buffer"), h("dd", { class: "tw-buffer" }, chips(now.buffer, FEW)),
           now.pending ? [h("dt", {}, "label of"), h("dd", {}, now.pending)] : null));
-        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs));
+        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs, () => "", { [now.buffer[0]]: "tw-here" }));
         break;
       }
       case "arcs":

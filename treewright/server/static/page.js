@@ -269,7 +269,7 @@ function textView(found) {
 
 async function parseGrammar() {
   readForms();
-  const found = await ask("/api/grammar", { grammar: $("rules").value, text: view.grammarText, search: view.search, k_best: 4 });
+  const found = await ask("/api/grammar", { grammar: $("rules").value, text: view.grammarText, search: view.search, k_best: 4, width: Math.max(280, Math.min($("grammar-trees").clientWidth - 24, 600)) });
   $("grammar-trees").replaceChildren(found.trees.length ? h("div", { class: "trees" }, found.trees.map((each, k) => h("div", {}, h("p", {}, `${k + 1}. score ${number(each.score)}`), h("figure", {}, cleanDrawing(each.drawing)))))
     : h("p", {}, "The grammar has no tree for this sentence; the chart shows what it can build."));
   mountViewer($("grammar-viewer"), found.trace, { view: { step: view.tab === "grammar" ? view.step : 0 }, onStep: (step) => { view.step = step; keepLink(); } });

@@ -1,0 +1,27 @@
+"""Where sentences come from."""
+
+from __future__ import annotations
+
+from treewright.corpora import builtin_corpus, write_conllu
+from treewright.experiments import CorpusSource
+
+
+def test_graphs_with_trees(tmp_path):
+    train = builtin_corpus(train=3, dev=0, test=0).train
+    (tmp_path / "train.txt").write_text("".join(f"# ::snt {s}\n{s.graph.to_penman()}\n\n" for s in train))
+    write_conllu(train, tmp_path / "trees.conllu")
+    source = CorpusSource("graphs", {"train": tmp_path / "train.txt"}, {"train": tmp_path / "trees.conllu"})
+    found = source.read()["train"]
+    assert [s.graph.to_penman() for s in found] == [s.graph.to_penman() for s in train]
+    assert [[t.head for t in s] for s in found] == [[t.head for t in s] for s in train]
+
+
+def test_digests(tmp_path):
+    (tmp_path / "a.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    one = CorpusSource("one", {"train": tmp_path / "a.conllu"})
+    assert one.digest() == CorpusSource("two", {"train": tmp_path / "a.conllu"}).digest()
+    before = one.digest()
+    (tmp_path / "a.conllu").write_text("1\tb\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    assert one.digest() != before
+    assert CorpusSource("x", {"train": 3}).digest() != CorpusSource("x", {"train": 4}).digest()
+    assert CorpusSource("x", {"train": 3}).digest() != CorpusSource("x", {"train": 3}, seed=1).digest()

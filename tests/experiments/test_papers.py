@@ -1,0 +1,38 @@
+"""The experiments of the papers, and the pages about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treewright.experiments import read_experiment
+from treewright.experiments.document import Document
+from treewright.experiments.plan import _KEYS, PLOTS
+from treewright.experiments.probes import PROBES
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPERS = sorted((ROOT / "papers").glob("*/*.toml"))
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_papers_can_be_run(path):
+    experiment = read_experiment(path, small=True)
+    cells = list(experiment.cells())
+    assert 1 < len(cells) <= 40
+    assert experiment.title
+    whole = Document.read(path).values
+    assert set(experiment.paper) <= {*whole.get("rows", {}), *whole.get("learners", [])}
+    assert len(whole["corpora"]) >= 2 or "LDC2014T12" in whole["corpora"]  # no finding on one corpus
+
+
+def test_pages_name_every_file():
+    for path in PAPERS:
+        page = ROOT / "docs" / "papers" / f"{path.parent.name}.md"
+        assert path.relative_to(ROOT).as_posix() in page.read_text()
+
+
+def test_the_page_of_keys_is_complete():
+    page = (ROOT / "docs" / "experiments.md").read_text()
+    for name in (*_KEYS, *PLOTS, *PROBES):
+        assert f"`{name}`" in page or f"`[{name}]`" in page or f"`[{name}.NAME]`" in page, name
