@@ -24,7 +24,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from benchmarks.common import ROOT, corpus_folder, keep, say, timed
-from treewright.corpora import load_corpus
+from treewright.amr import AMRParser, join_trees
+from treewright.corpora import Sentence, load_corpus, read_amr
 from treewright.dependency import DependencyParser
 from treewright.reports.line_plot import Point, plot_svg
 from treewright.tagging import Tagger
@@ -44,6 +45,7 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "af-medium": {"policy": "medium"},
     "tag-upos": {"column": "upos", "policy": "large", "vectors": True},
     "tag-xpos": {"column": "xpos", "policy": "large", "vectors": True},
+    "amr-small": {"policy": "small", "learner": {**EXPLORATION, "passes": 6}},
 }
 LEARNERS: dict[str, dict[str, Any]] = {
     "static": {"learner": {"name": "supervised", "passes": 40}, "oracle": "static"},
@@ -67,11 +69,20 @@ CALLED = {
     "af-medium": "Afrikaans: medium, without fixed vectors",
     "tag-upos": "tagging UPOS, large",
     "tag-xpos": "tagging XPOS, large",
+    "amr-small": "AMR, The Little Prince, given trees: small, without fixed vectors",
 }
 
 
 def corpus_of(name: str) -> str:
     return AFRIKAANS if name.startswith("af-") else EWT
+
+
+def read_part(name: str, part: str) -> list[Sentence]:
+    """The sentences of a training, with the graphs and the given trees of The Little Prince for AMR."""
+    if not name.startswith("amr-"):
+        return load_corpus(corpus_folder(corpus_of(name)) / f"{part}.conllu")
+    folder = corpus_folder("amr-little-prince")
+    return join_trees(list(read_amr(folder / f"{part}.txt")), load_corpus(folder / "trees" / f"{part}.conllu"))
 
 
 def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
@@ -82,10 +93,10 @@ def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
     for key in ("vectors", "teacher"):
         if settings.pop(key, False):
             settings[key] = getattr(arguments, key)
-    folder, begun = corpus_folder(corpus_of(name)), time.perf_counter()
-    train, dev, test = (load_corpus(folder / f"{part}.conllu") for part in ("train", "dev", "test"))
+    begun = time.perf_counter()
+    train, dev, test = (read_part(name, part) for part in ("train", "dev", "test"))
     train = train[: arguments.sentences]
-    estimator = (Tagger if name.startswith("tag-") else DependencyParser)(**settings)
+    estimator = {"tag": Tagger, "amr": AMRParser}.get(name[:3], DependencyParser)(**settings)
     history: list[list[Any]] = []
     estimator.fit(train, dev=dev, report=lambda row: history.append([row.iteration, row.loss, row.score, row.seconds]))
     row: dict[str, Any] = {
@@ -102,7 +113,9 @@ def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
     for part, corpus in (("dev", dev), ("test", test)):
         scores = estimator.evaluate(corpus)
         row[part] = {
-            measure: getattr(scores, measure) for measure in ("las", "uas", "accuracy") if hasattr(scores, measure)
+            measure: getattr(scores, measure)
+            for measure in ("las", "uas", "accuracy", "f1")
+            if hasattr(scores, measure)
         }
     path.with_suffix(".json").write_text(json.dumps(row))
 
@@ -118,13 +131,16 @@ def read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
         rows |= {row["name"]: row for row in (found if isinstance(found, list) else [found]) if "test" in row}
     runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for name in sorted(rows):
-        runs[name.rpartition("-")[0]].append({key: value for key, value in rows[name].items() if key != "history"})
+        row = {key: value for key, value in rows[name].items() if key != "history"}
+        for key in {"vectors", "teacher"} & set(row["settings"]):
+            row["settings"][key] = Path(row["settings"][key]).name
+        runs[name.rpartition("-")[0]].append(row)
     return dict(runs)
 
 
 def score(row: dict[str, Any], part: str) -> float:
     found: dict[str, float] = row[part]
-    return found.get("las", found.get("accuracy", 0.0))
+    return next(found[measure] for measure in ("las", "accuracy", "f1") if measure in found)
 
 
 # ---- speed and sameness, on this machine
