@@ -252,7 +252,7 @@ def main() -> None:
     results["table 5.2"] = table_5_2(*packed(*hard))
     for row in results["table 5.2"]:
         say(row)
-    from treewright.amr.naive_smatch import naive_packed
+    from treewright.amr.naive_counts import naive_packed
 
     packer = Packer()
     arrays = [packer.pack(graphs, tops=False) for graphs in hard]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +22,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "people")
 # What is tested is compiled code, also where a test treats a few words only.
 os.environ.setdefault("TREEWRIGHT_COMPILE", "now")
 
-# Compilation is most of the time of a first run. Garbage collection among Numba's many objects, and the colours of its
-# messages, are a tenth of that.
-gc.set_threshold(100_000, 20, 20)
+# Compilation is most of the time of a first run, and the colours of Numba's messages a part of that.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 

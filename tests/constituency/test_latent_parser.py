@@ -125,9 +125,7 @@ def test_bad_settings(settings, message, corpus):
         LatentParser(**settings).fit(corpus.train[:2])
 
 
-def test_no_k_best(parser):
-    """A tree is the sum of many derivations, and the best of these are not the best trees."""
-    assert not hasattr(parser, "parse_k_best")
+def test_it_is_no_parser_with_a_treebank_grammar(parser):
     assert not isinstance(parser, ConstituencyParser)
 
 

@@ -58,7 +58,7 @@ def test_a_parsers_steps_are_optimal_and_build_its_tree(parser, corpus):
 
 def test_gold_steps_are_correct_and_lose_what_the_tree_lacks(parser, corpus):
     lost = 0.0
-    for sentence in corpus.train[:10]:
+    for sentence in corpus.train[:25]:
         trace = parser.trace(sentence, sentence, follow="gold")
         *steps, done = trace.steps
         [[best]] = parser.parse_k_best([sentence], 1)

@@ -73,7 +73,7 @@ def test_crossing_arcs_are_lifted(parser):
 def test_the_advantage_of_a_root_is_what_the_best_tree_loses(parser, n):
     """Against all trees, with the best label for each arc."""
     words = ["the", "cat", "sees", "dogs"][:n]
-    planner, counts = parser._planner([Sentence.from_words(words).tokens]), parser._counts
+    planner, counts = parser._planner([Sentence.from_words(words).tokens]), parser._label_counts
     scores = np.zeros((n + 1) * n * counts.number + 1)
     planner.score(parser._weights, np.zeros(1, np.int64), np.array([0, len(scores)]), scores)
     table = scores[:-1].reshape(n + 1, n, counts.number)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,16 @@ def test_the_page_of_keys_is_complete():
     page = (ROOT / "docs" / "experiments.md").read_text()
     for name in (*_KEYS, *PLOTS, *PROBES):
         assert f"`{name}`" in page or f"`[{name}]`" in page or f"`[{name}.NAME]`" in page, name
+
+
+def test_which_learner_has_the_figures_that_were_measured():
+    """The gains of tagging and dependency parsing are those that ``treewright learners`` shows."""
+    measured = json.loads((ROOT / "treewright" / "learners" / "measured.json").read_text())["rows"]
+    page = (ROOT / "docs" / "which-learner.md").read_text()
+    for task, heading in (("tagging", "## Tagging"), ("dependency", "## Dependency parsing")):
+        section = page.partition(f"{heading}\n")[2].partition("\n## ")[0]
+        rows = re.findall(r"\| `([a-z-]+)` \| \+(\d\.\d\d) ± (\d\.\d\d) \| ([\d.]+) \|", section)
+        assert len(rows) >= 5
+        for name, gain, interval, times in rows:
+            row = measured[name][task]
+            assert (float(gain), float(interval), float(times)) == (row["gain"], row["gain interval"], row["times"])

@@ -126,7 +126,7 @@ def test_a_document_as_conllu_json_and_page(whole, tmp_path):
     document.show(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 2
-    assert "<h2>Cats slept.</h2>" in page
+    assert "Cats slept.</h2>" in page
 
 
 def test_one_model_file_holds_all_components(whole, tmp_path):

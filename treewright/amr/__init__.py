@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from treewright.amr.graphs import collapse_ops, number_ops
     from treewright.amr.improved_aligner import ImprovedAligner
-    from treewright.amr.naive_smatch import naive_loss, naive_smatch
+    from treewright.amr.naive_counts import naive_loss, naive_smatch
     from treewright.amr.parser import AMRParser
     from treewright.amr.rule_aligner import RuleAligner
     from treewright.amr.scores import PartScore, SmatchScores, compare_smatch, score_smatch
@@ -63,7 +63,7 @@ __getattr__ = lazy_names(
         "read_gold_alignments score_alignments with_alignment",
         "graphs": "collapse_ops number_ops",
         "improved_aligner": "ImprovedAligner",
-        "naive_smatch": "naive_loss naive_smatch",
+        "naive_counts": "naive_loss naive_smatch",
         "parser": "AMRParser",
         "rule_aligner": "RuleAligner",
         "scores": "PartScore SmatchScores compare_smatch score_smatch",

@@ -4,7 +4,7 @@ Both are about triples (:mod:`treewright.amr.packed`), of the graph that the par
 is concepts, attributes and the top, and edges between nodes. Labels and roles are *codes*, hashes of strings, in which
 upper and lower case are equal, and constants with and without quotes; ``:mod`` is the inverse of ``:domain``. The
 members of a list have one role, ``:op``, because their numbers are added after parsing. So the losses are those of
-:func:`~treewright.amr.naive_smatch.naive_loss`, and of Smatch for graphs without these numbers.
+:func:`~treewright.amr.naive_counts.naive_loss`, and of Smatch for graphs without these numbers.
 
 ``smatch`` finds a mapping of nodes by hill climbing from two initial mappings, which are the same for the same graphs.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from treewright.amr.concepts import clean_concept, is_constant
 from treewright.amr.graphs import listed
 from treewright.amr.hill_climbing import GREEDY, IMPROVED, Space, begin, climb, prepare
-from treewright.amr.naive_smatch import KINDS as NAIVE_KINDS
-from treewright.amr.naive_smatch import common_entries, smatch_loss, sort_entries
+from treewright.amr.naive_counts import KINDS as NAIVE_KINDS
+from treewright.amr.naive_counts import common_entries, smatch_loss, sort_entries
 from treewright.amr.packed import PackedGraphs, normal_label, normal_role
 from treewright.amr.transitions import ACTIONS, DELETED, EXTRA, LOSS, NODES
 from treewright.corpora.graphs import Graph

@@ -39,6 +39,8 @@ app = typer.Typer(
     cls=RunOrReport,
     help="""Compare learners and settings on corpora: run an experiment, and report on it.
 
+    The word run may be left out; `treewright experiment run --help` lists its options.
+
     Examples:
       treewright experiment comparison.toml
       treewright experiment comparison.toml --dry-run

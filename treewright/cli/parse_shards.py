@@ -85,7 +85,8 @@ def parse_shard(value: tuple[tuple[tuple[str, str, bytes], ...], str], name: str
     """Parse the contents of a file; a process loads the models once."""
     models, written = value
     how = json.loads(written)
-    task, estimator, prepare = _loaded(models, how["named"])
+    wanted = "ptb" if how["k_best"] is not None else how["named"] or "conllu"  # a pipeline's own format
+    task, estimator, prepare = _loaded(models, wanted)
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder, "in", name), Path(folder, "out")
         file.parent.mkdir()
@@ -95,7 +96,7 @@ def parse_shard(value: tuple[tuple[tuple[str, str, bytes], ...], str], name: str
 
 
 @cache
-def _loaded(models: tuple[tuple[str, str, bytes], ...], named: str | None) -> tuple[Any, Any, Any]:
+def _loaded(models: tuple[tuple[str, str, bytes], ...], wanted: str) -> tuple[Any, Any, Any]:
     """The task, the estimator and what prepares sentences for it."""
     folder = tempfile.TemporaryDirectory()
     _FOLDERS.append(folder)
@@ -105,5 +106,5 @@ def _loaded(models: tuple[tuple[str, str, bytes], ...], named: str | None) -> tu
         path.parent.mkdir()
         path.write_bytes(data)
         paths[option].append(path)
-    task, estimator = load_model(paths["model"][0], named or "conllu")
+    task, estimator = load_model(paths["model"][0], wanted)
     return task, estimator, preparation(task, estimator, paths["tagger"], next(iter(paths["parser"]), None))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,9 +13,18 @@ from typing import Any
 from treewright.errors import ConfigError, TreewrightError
 from treewright.experiments.jobs import code_version
 
-__all__ = ["ClusterError", "check_workers", "cluster_name", "connect", "lost_scheduler"]
+__all__ = ["LOST", "ClusterError", "check_workers", "cluster_name", "connect", "lost_scheduler"]
 
 _TIMEOUT = "10s"
+
+LOST: tuple[type[BaseException], ...] = (
+    OSError,
+    TimeoutError,
+    RuntimeError,
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+)
+"""What calls raise when the scheduler, or a worker that they need, is gone."""
 
 
 class ClusterError(TreewrightError):

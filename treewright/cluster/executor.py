@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from treewright.cluster.connecting import ClusterError, lost_scheduler
+from treewright.cluster.connecting import LOST, ClusterError, lost_scheduler
 from treewright.cluster.sharing import Shared, shared_value
 from treewright.corpora import Sentence
 from treewright.experiments.corpora import CorpusSource
@@ -47,12 +47,12 @@ class DaskExecutor:
                 yield waiting.pop(future), self._outcome(future)
         except ClusterError:
             raise
-        except (OSError, TimeoutError, RuntimeError) as error:
+        except LOST as error:
             raise lost_scheduler(error) from None
 
     def close(self) -> None:
         """Let the workers forget the corpora."""
-        with suppress(OSError, TimeoutError, RuntimeError):  # a scheduler that is gone has forgotten them
+        with suppress(*LOST):  # a scheduler that is gone has forgotten them
             self._shared.close()
 
     def _submit(self, job: Job) -> Any:

@@ -6,14 +6,16 @@ are missing. The files that are sent to workers at a time are a few, whatever th
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treewright.cluster.connecting import ClusterError, lost_scheduler
+from treewright.cluster.connecting import LOST, ClusterError, lost_scheduler
 from treewright.cluster.sharing import Shared, shared_value
 from treewright.experiments.jobs import code_version
 from treewright.files import atomic_write
@@ -71,10 +73,12 @@ def run_shards(shards: Sequence[Shard], work: Work, value: Any, client: Any | No
         if missing:
             shared.put(name, lambda: value)
         yield from _on_workers(missing, work, name, client)
-    except (OSError, TimeoutError, RuntimeError) as error:
+    except LOST as error:
+        if getattr(error, "errno", None) == errno.ENOSPC:  # the disk for results is full: it is not the cluster's fault
+            raise
         raise lost_scheduler(error) from None
     finally:
-        if client.status == "running":
+        with suppress(*LOST):  # a scheduler that is gone has forgotten the value
             shared.close()
 
 

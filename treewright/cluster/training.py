@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treewright.cluster.connecting import ClusterError, lost_scheduler
+from treewright.cluster.connecting import LOST, ClusterError, lost_scheduler
 from treewright.estimators.mixing import FileShard, Survey, advance_shard, survey_shard
 from treewright.experiments.jobs import code_version
 
@@ -73,7 +73,7 @@ class DaskShards:
         for _ in range(_ATTEMPTS):
             try:
                 self._attempt(function, shared, arguments, results)
-            except (OSError, TimeoutError, RuntimeError) as error:  # a worker that just died, or the scheduler
+            except LOST as error:  # a worker that just died, or the scheduler
                 time.sleep(_PAUSE)
                 if self.client.status != "running":
                     raise lost_scheduler(error) from None
@@ -90,7 +90,7 @@ class DaskShards:
         from distributed import KilledWorker
 
         self.client.wait_for_workers(1, timeout=60)
-        workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        workers = sorted(self.client.nthreads())
         given = None if shared is None else self.client.scatter([shared], broadcast=True, hash=False)[0]
         futures = {
             k: self.client.submit(

@@ -42,7 +42,7 @@ def trace_arcs(
     """The decisions behind the best tree of a sentence, or with ``follow="gold"`` behind its gold tree."""
     from treewright.dependency.eisner import _LONGEST, tree_graph
 
-    n, labels = len(sentence), parser._counts
+    n, labels = len(sentence), parser._label_counts
     if n > _LONGEST:
         raise CorpusError(
             f"a sentence of {n} words: what is longer than {_LONGEST} is parsed in parts, whose steps cannot be shown",
@@ -68,7 +68,7 @@ def _gold_parts(parser: EisnerParser, gold: Sentence, labelled: bool) -> Floats:
     heads, names = [token.head or 0 for token in gold.tokens], list(gold.column("deprel"))
     if not is_projective(heads):
         heads, names = projectivize(heads, names)
-    n, counts = len(heads), parser._counts
+    n, counts = len(heads), parser._label_counts
     right = np.zeros((n + 1) * n * counts.number + 1)
     for dependent, (head, name) in enumerate(zip(heads, names, strict=True)):
         first = (head * n + dependent) * counts.number

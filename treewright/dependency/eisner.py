@@ -245,7 +245,7 @@ class EisnerParser(DependencyEstimator):
         of_words = {name for name, head in zip(names, heads.tolist(), strict=True) if head != 0} or of_root
         # first those of the root only, then those of both, then those of other words only
         self.labels_ = sorted(of_root | of_words, key=lambda name: (name in of_words, name not in of_root, name))
-        self._counts = Labels(len(self.labels_), len(of_root), len(self.labels_) - len(of_words))
+        self._label_counts = Labels(len(self.labels_), len(of_root), len(self.labels_) - len(of_words))
         numbers = {label: number for number, label in enumerate(self.labels_)}
         tokens = [sentence.tokens for sentence in sentences]
         return self._planner(tokens, heads, np.array([numbers[name] for name in names], np.int32))
@@ -258,7 +258,7 @@ class EisnerParser(DependencyEstimator):
         at = offsets(tokens)
         rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
         words = framed(rows, at, ROOT_ROW, NOTHING_ROW)
-        return EisnerPlanner(np.diff(at), words, table, self._counts, heads, labels, bits=self.bits)
+        return EisnerPlanner(np.diff(at), words, table, self._label_counts, heads, labels, bits=self.bits)
 
     def _las_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
         """A function that parses with some weights and gives the LAS."""
@@ -273,12 +273,16 @@ class EisnerParser(DependencyEstimator):
         self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        settings = {"labels": self.labels_, "root_labels": self._counts.root, "first_word_label": self._counts.word}
+        settings = {
+            "labels": self.labels_,
+            "root_labels": self._label_counts.root,
+            "first_word_label": self._label_counts.word,
+        }
         return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.labels_ = list(settings["labels"])
-        self._counts = Labels(len(self.labels_), int(settings["root_labels"]), int(settings["first_word_label"]))
+        self._label_counts = Labels(len(self.labels_), int(settings["root_labels"]), int(settings["first_word_label"]))
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self._keep(LinearPolicy.from_arrays(arrays))
 

@@ -89,7 +89,7 @@ def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
     import numpy as np
 
     from treewright.amr import AMRParser, score_smatch
-    from treewright.amr.naive_smatch import naive_smatch as naive
+    from treewright.amr import naive_smatch as naive
 
     if not isinstance(parser, AMRParser):
         raise ConfigError("the probe naive-smatch is for the task amr")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.amr import naive
 from tests.examples import examples
 from treewright.amr import naive_loss, naive_smatch
-from treewright.amr.naive_smatch import ABSOLUTE, NAIVE, PENALTY, smatch_loss, sort_entries
+from treewright.amr.naive_counts import ABSOLUTE, NAIVE, PENALTY, smatch_loss, sort_entries
 from treewright.corpora import Graph
 from treewright.errors import ConfigError, CorpusError
 
