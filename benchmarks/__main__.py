@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ PARTS = (
     "learners",
     "dependency",
     "dependency_learners",
+    "encoders",
     "constituency",
     "constituency_learners",
     "latent",

@@ -10,6 +10,7 @@ from benchmarks.alignment import report as alignment
 from benchmarks.amr import report as amr
 from benchmarks.amr_learners import report as amr_learners
 from benchmarks.common import COLUMNS, RESULTS, ROOT, say
+from benchmarks.encoders import report as encoders
 from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
@@ -631,6 +632,7 @@ def main() -> None:
         "learners": learners,
         "dependency": dependency,
         "dependency_learners": dependency_learners,
+        "encoders": encoders,
         "constituency": constituency,
         "constituency_learners": constituency_learners,
         "latent": latent,

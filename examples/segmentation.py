@@ -26,6 +26,7 @@ class Segmentation(Task):
     n_actions = 2
     max_steps = "n"
     max_features = 24
+    max_positions = 6
 
     def is_final(x, state):
         return state.position[0] == x.n
@@ -53,6 +54,13 @@ class Segmentation(Task):
         out[n + 1] = cross2(4, word, letter(x, i))
         out[n + 2] = mix(cross2(5, word, letter(x, i)), letter(x, i + 1))
         return n + 3
+
+    def positions(x, state, out):  # for policies with an encoder: letters around, and where the word began
+        i = state.position[0]
+        for k in range(5):
+            out[k] = i + k - 2 if 0 <= i + k - 2 < x.n else -1
+        out[5] = state.began[0]
+        return 6
 
     def expert_costs(x, state, actions, n, out):
         for k in range(n):

@@ -30,4 +30,4 @@ def test_charts_are_imported_without_agenda_and_latent_grammars():
     code = "import sys, treewright.constituency.charts; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     rooms = {name.split(".")[2] for name in found if name.startswith("treewright.constituency.")}
-    assert "charts" in rooms <= {"grammar", "charts"}
+    assert {"charts"} <= rooms <= {"grammar", "charts"}

@@ -264,7 +264,7 @@ def test_memory_does_not_grow_with_the_file():
         assert words == 10 * sentences
         return peak
 
-    assert peak(2000) < peak(20) + 10_000
+    assert peak(2000) < peak(20) + 100_000  # all of it would be megabytes
 
 
 def test_a_zero_byte_in_a_form_is_named():

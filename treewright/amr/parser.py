@@ -23,22 +23,24 @@ from treewright.amr.rule_aligner import RuleAligner
 from treewright.amr.scores import SmatchScores, compare_smatch, count_triples, score_smatch
 from treewright.amr.trace import trace_expert, trace_graph
 from treewright.amr.unseen import UnseenScore, bins_of, unseen_share
-from treewright.corpora import corpus_hash
+from treewright.corpora import Token, corpus_hash
 from treewright.corpora.graphs import Graph
 from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Input, Running, batches, corpus_error, read_corpus
-from treewright.estimators.settings import BITS, SEED
+from treewright.estimators.encoded import DEVICE, INPUT_COLUMNS, MAX_VECTORS, POLICY, VECTORS, EncodedSettings
+from treewright.estimators.settings import BITS, MIN_COUNT, SEED
 from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
-from treewright.search import Decoded, decode, trajectory
+from treewright.search import Decoded, Packed, decode, trajectory
 from treewright.settings import Choice, File, Flag, Like, Setting, Whole, one_of
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
     from treewright.learners import Learner
+    from treewright.policies.encoders import Architecture
 
 __all__ = ["AMRParser"]
 
@@ -52,7 +54,7 @@ ALIGNERS = {"rules": RuleAligner, "improved": ImprovedAligner}
 
 _REACH, _RANGE = 6, 4  # §4.3.2 and §4.3.4
 _SWAP_RULES = {"node": 1, "thesis": 2, "strict": 3}  # bits of treewright.amr.transitions.SWAPS
-_COMPANION = "companion."
+_COMPANION, _POLICY = "companion.", "policy."
 _NO_WORDS = Graph("a", (("a", "amr-empty"),))
 
 ALIGNER = Setting(
@@ -138,7 +140,7 @@ DICTIONARIES = Setting(
 )
 
 
-class AMRParser(Estimator[SmatchScores]):
+class AMRParser(EncodedSettings, Estimator[SmatchScores]):
     """A parser from dependency trees to AMR graphs, by imitation learning (Goodman 2015).
 
     Args:
@@ -163,6 +165,13 @@ class AMRParser(Estimator[SmatchScores]):
             line a word and similar ones, the best first). A lemma that training has not seen is replaced by the most
             similar one that it has seen; concepts are still made from the word itself (§4.8).
         bits: the size of the table of hashed features, 2^bits.
+        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
+            an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words, not at features of states.
+        min_count: for encoders: rarer words have no vector of their own.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        input_columns: for encoders: the columns that are read besides words.
+        device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
     """
 
@@ -183,6 +192,12 @@ class AMRParser(Estimator[SmatchScores]):
         DICTIONARIES,
         SIMILAR,
         BITS,
+        POLICY,
+        MIN_COUNT,
+        VECTORS,
+        MAX_VECTORS,
+        INPUT_COLUMNS,
+        DEVICE,
         SEED,
     )
 
@@ -203,6 +218,12 @@ class AMRParser(Estimator[SmatchScores]):
         dictionaries: str | os.PathLike[str] | None = None,
         similar: str | os.PathLike[str] | None = None,
         bits: int = 20,
+        policy: str | Architecture | dict[str, Any] = "linear",
+        min_count: int = 2,
+        vectors: str | os.PathLike[str] | None = None,
+        max_vectors: int = 100_000,
+        input_columns: str | Sequence[str] = ("lemma", "upos", "xpos"),
+        device: str = "auto",
         seed: int = 0,
     ) -> None:
         self.learner = learner
@@ -219,6 +240,12 @@ class AMRParser(Estimator[SmatchScores]):
         self.dictionaries = dictionaries
         self.similar = similar
         self.bits = bits
+        self.policy = policy
+        self.min_count = min_count
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.input_columns = input_columns
+        self.device = device
         self.seed = seed
 
     encoder_: Encoder
@@ -227,7 +254,8 @@ class AMRParser(Estimator[SmatchScores]):
     companions_: list[ModelFile]
     """The models that tag words and make their trees, if this parser was trained with theirs: they are saved with it,
     and :class:`~treewright.pipeline.Pipeline` runs them."""
-    policy_: LinearPolicy
+    policy_: Any
+    """A :class:`~treewright.policies.LinearPolicy`, or one with an encoder."""
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
@@ -250,14 +278,19 @@ class AMRParser(Estimator[SmatchScores]):
         self._collect(examples)
         if self.shenanigans:
             examples = [example._replace(number=number) for number, example in enumerate(examples, 1)]
-        packed, _ = self.encoder_.pack(examples, self._options())
+        if self._is_encoded:
+            self._learn_inputs([_tokens(example) for example in examples])
+        packed, _ = self._pack(examples)
         evaluate = None
         if dev is not None:
             dev_sentences = _graphbank(dev)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._smatch_on(dev_sentences, running["jobs"]), corpora["dev"])
-        trained = train(learner, packed, bits=self.bits, seed=self.seed, evaluate=evaluate, **running)
+        untrained = self._untrained() if self._is_encoded else None
+        trained = train(learner, packed, policy=untrained, bits=self.bits, seed=self.seed, evaluate=evaluate, **running)
         self.policy_, self.history_ = trained.policy, trained.history
+        if self._is_encoded:
+            self.policy_ = trained.policy.compressed()
         self.card_ = self._make_card(corpora, self._dev_score("dev Smatch"))
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
@@ -303,6 +336,13 @@ class AMRParser(Estimator[SmatchScores]):
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
         self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
+    def _pack(self, examples: Sequence[Example]) -> tuple[Packed, list[list[str]]]:
+        """The arrays of sentences, with their words where there is an encoder, and the concepts that only they have."""
+        packed, own = self.encoder_.pack(examples, self._options())
+        if self.inputs_ is None:
+            return packed, own
+        return packed.with_words(self.inputs_.read([_tokens(example) for example in examples])), own
+
     def _options(self, *, open_to_gold: bool = False) -> list[int]:
         left_out = _group_list(self.without).split(",")
         return [
@@ -340,7 +380,7 @@ class AMRParser(Estimator[SmatchScores]):
     def _smatch_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives Smatch's F."""
         examples = self._unknown(sentences)
-        packed, own = self.encoder_.pack(examples, self._options())
+        packed, own = self._pack(examples)
 
         def smatch(policy: LinearPolicy) -> float:
             decoded = policy.decode(packed, seed=self.seed, jobs=jobs)
@@ -372,7 +412,7 @@ class AMRParser(Estimator[SmatchScores]):
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Graph]:
         examples = self._unknown(batch)
-        packed, own = self.encoder_.pack(examples, self._options())
+        packed, own = self._pack(examples)
         return self._graphs(self.policy_.decode(packed, seed=self.seed, jobs=jobs), examples, own)
 
     def _annotate(self, batch: list[Sentence], found: list[Graph]) -> Iterator[Sentence]:
@@ -410,6 +450,8 @@ class AMRParser(Estimator[SmatchScores]):
     # ---- settings
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self._is_encoded:
+            return self._usual_for_encoders(learner)
         return {} if learner["name"] in _OWN_UPDATE else USUAL
 
     def resolved_config(self) -> dict[str, Any]:
@@ -419,6 +461,7 @@ class AMRParser(Estimator[SmatchScores]):
         return {**super().resolved_config(), **names}
 
     def _check_together(self) -> None:
+        self._check_policy()
         if self.similar is not None and not Path(self.similar).is_file():
             similar = os.fspath(self.similar)
             raise ConfigError(f"cannot be read: there is no file {similar!r}", setting="similar", value=similar)
@@ -443,8 +486,12 @@ class AMRParser(Estimator[SmatchScores]):
         for number, model in enumerate(self.companions_):
             companions.append({"task": model.task, "config": model.config, "card": model.card})
             arrays |= {f"{_COMPANION}{number}.{name}": array for name, array in model.arrays.items()}
-        learned = {"companions": companions} if companions else {}
-        return learned, {**self.policy_.to_arrays(), **self.encoder_.to_arrays(), **arrays}
+        learned: dict[str, Any] = {"companions": companions} if companions else {}
+        policy = self.policy_.to_arrays()
+        if self._is_encoded:
+            about, stored = self._policy_arrays(self.policy_)
+            learned, policy = {**learned, **about}, {f"{_POLICY}{name}": array for name, array in stored.items()}
+        return learned, {**policy, **self.encoder_.to_arrays(), **arrays}
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:
@@ -456,7 +503,11 @@ class AMRParser(Estimator[SmatchScores]):
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.encoder_ = Encoder.from_arrays(arrays)
-        self.policy_ = LinearPolicy.from_arrays(arrays)
+        if self._is_encoded:
+            own = {name.removeprefix(_POLICY): a for name, a in arrays.items() if name.startswith(_POLICY)}
+            self.policy_ = self._restored_policy(own)
+        else:
+            self.policy_ = LinearPolicy.from_arrays(arrays)
         self.lemmas_ = dict(text.split("\t\t") for text in unpack_strings(arrays, "lemmas"))
         self.companions_ = []
         for number, about in enumerate(settings.get("companions", [])):
@@ -467,6 +518,13 @@ class AMRParser(Estimator[SmatchScores]):
         self.replacements_ = (
             dict(text.split("\t\t") for text in unpack_strings(arrays, "replacements")) if has_table else {}
         )
+
+
+def _tokens(example: Example) -> list[Token]:
+    """The nodes of the initial tree as an encoder reads them."""
+    return [
+        Token(word.form, lemma=word.stand_in or word.lemma, upos=word.upos, xpos=word.xpos) for word in example.words
+    ]
 
 
 def _check_sentence(sentence: Sentence | Sequence[str]) -> Sentence:

@@ -13,6 +13,7 @@ from treewright.amr.transitions import (
     ALIVE,
     BOUND,
     DELETE,
+    DEPTH,
     DONE,
     EXTRA,
     GIVEN,
@@ -213,6 +214,12 @@ def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
     return n
 
 
+@lean
+def _word_of(state: Any, node: int) -> int:
+    """The word that a node stands by; −1 for no node."""
+    return np.int64(state.anchor[node]) if node >= 0 else np.int64(-1)
+
+
 class GraphParsing(Task):
     """AMR parsing with a loss of Smatch or naive Smatch: 1 − F, mistakes, or mistakes and actions."""
 
@@ -267,7 +274,18 @@ class GraphParsing(Task):
     n_actions = MOST_ACTIONS
     max_steps = BOUND
     max_features = MOST_FEATURES
-    lean = ("initial", "is_final", "is_whole", "actions", "step", "features", "action_features", "expert_costs")
+    max_positions = 11
+    lean = (
+        "initial",
+        "is_final",
+        "is_whole",
+        "actions",
+        "step",
+        "features",
+        "positions",
+        "action_features",
+        "expert_costs",
+    )
     oracle = "static"
 
     def __init__(self, tables: dict[str, Any]) -> None:
@@ -311,6 +329,30 @@ class GraphParsing(Task):
     def action_features(x: Any, state: Any, action: int, out: Any) -> int:
         """The features of an action that its number does not determine."""
         return action_features(x, state, action, out)
+
+    @staticmethod
+    def positions(x: Any, state: Any, out: Any) -> int:
+        """The words of σ₀, β₀, κ, the parents of σ₀, its neighbours and what is below it on the stack.
+
+        A node that was inserted has the word that it was inserted for. The last three are the root, or −1, and say
+        whether σ₀ was inserted, whether it has a concept, and whether this is the second phase.
+        """
+        top = sigma(state)
+        parent = np.int64(state.parent[top]) if top >= 0 else np.int64(-1)
+        word, depth = _word_of(state, top), np.int64(state.registers[DEPTH])
+        in_phase_two = state.registers[PHASE] != 0
+        out[0] = word
+        out[1] = _word_of(state, beta(state))
+        out[2] = _word_of(state, parent) if parent >= 0 else x.n
+        out[3] = _word_of(state, np.int64(state.parent[parent])) if parent >= 0 else np.int64(-1)
+        out[4] = word - 1 if word > 0 else -1
+        out[5] = word + 1 if 0 <= word < x.n - 1 else -1
+        out[6] = _word_of(state, np.int64(state.registers[KAPPA])) if state.registers[PENDING] == LABELLING else -1
+        out[7] = _word_of(state, np.int64(state.stack[depth - 2])) if depth > 1 and not in_phase_two else -1
+        out[8] = x.n if top >= x.n else -1
+        out[9] = x.n if top >= 0 and state.concept[top] >= 0 else -1
+        out[10] = x.n if in_phase_two else -1
+        return 11
 
     @staticmethod
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:

@@ -64,7 +64,7 @@ def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, fo
         raise CorpusError("the gold sentence has no graph", path=gold.path, line=gold.line)
     asked = replace(with_lemmas(sentence, parser.lemmas_), graph=None if gold is None else gold.graph)
     example = parser._asked(asked)
-    packed, [own] = parser.encoder_.pack([example], parser._options())
+    packed, [own] = parser._pack([example])
     steps, state = episode_steps(
         packed,
         _Graphs(parser.encoder_, example.words, own, gold=gold is not None),

@@ -35,6 +35,7 @@ __all__ = [
     "BOUND",
     "DELETE",
     "DELETED",
+    "DEPTH",
     "DONE",
     "EXTRA",
     "FAMILY",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["info"]
 
-_COUNTED = ("bytes", "weights", "symbols", "binary_rules", "unary_rules", "words")
+_COUNTED = ("bytes", "weights", "parameters", "symbols", "binary_rules", "unary_rules", "words")
 
 
 def info(
@@ -50,12 +50,14 @@ def info(
     if print_config:
         print(params_toml(header.task, {"task": header.task}, plain))
         return
+    learned = header.config.get("learned", {})
     shapes = {name: shape for name, (_, shape) in header.layout.items()}
     file = {
         "task": header.task,
         "bytes": model.stat().st_size,
         "weights": math.prod(shapes["weights"]) if "weights" in shapes else None,
-        "labels": len(header.config.get("learned", {}).get("labels", [])) or None,
+        "labels": len(learned.get("labels", [])) or None,
+        **{name: learned[name] for name in ("encoder", "parameters") if name in learned},
         **({} if known is None else known.describe(shapes)),
         "treewright": header.treewright,
         "format_version": header.format_version,

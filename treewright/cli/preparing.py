@@ -65,7 +65,7 @@ def preparation(
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
-    expected = getattr(estimator, "card_", {}).get("columns", [])
+    expected = [column for column in getattr(estimator, "card_", {}).get("columns", []) if column in estimator.needs()]
     estimator.warns = False  # the command line warns here, and knows the options that help
     if hasattr(estimator, "lemmas_"):  # it can do without those of the words
         expected = [column for column in expected if column != "lemma"]

@@ -158,4 +158,5 @@ SYSTEM = TransitionSystem(
     least_loss=least_loss,
     arc=arc,
     is_late=is_late,
+    slots=("s1", "s0", "b0", "b1", "s0h", "s0l", "s0r", "b0l"),
 )

@@ -182,4 +182,5 @@ SYSTEM = TransitionSystem(
     static=static,
     costs=costs,
     least_loss=least_loss,
+    slots=("s2", "s1", "s0", "b0", "s1l", "s1r", "s0l", "s0r"),
 )

@@ -106,4 +106,5 @@ SYSTEM = TransitionSystem(
     costs=costs,
     least_loss=least_loss,
     is_final=is_final,
+    slots=("s1", "s0", "b0", "b1", "s0l", "s0r", "b0l", "b0r"),
 )

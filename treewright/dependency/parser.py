@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from treewright.dependency.base import DependencyEstimator
 from treewright.dependency.projective import LIFTED
 from treewright.dependency.systems import TransitionSystem, find_system, system_names
 from treewright.dependency.task import DependencyParsing, parsing_task
-from treewright.dependency.templates import FEATURE_SETS, Templates
+from treewright.dependency.templates import FEATURE_SETS, WORD_ATTRIBUTES, Templates
 from treewright.dependency.trace import trace_transitions
 from treewright.dependency.treebank import (
     Arcs,
@@ -35,6 +36,16 @@ from treewright.dependency.trees import check_trees
 from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
+from treewright.estimators.encoded import (
+    DEVICE,
+    INPUT_COLUMNS,
+    MAX_VECTORS,
+    POLICY,
+    TAG_LOSS,
+    TEACHER,
+    VECTORS,
+    EncodedSettings,
+)
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -47,6 +58,7 @@ if TYPE_CHECKING:
     from treewright.learners import Learner, Pass
     from treewright.learners.checkpoints import Judge
     from treewright.learners.rl import PolicyGradient
+    from treewright.policies.encoders import Architecture, Teaching
 
 __all__ = ["DependencyParser"]
 
@@ -118,7 +130,7 @@ LABEL_WEIGHT = Setting(
 )
 
 
-class DependencyParser(DependencyEstimator):
+class DependencyParser(EncodedSettings, DependencyEstimator):
     """Parses sentences into dependency trees, by transitions.
 
     Args:
@@ -137,6 +149,14 @@ class DependencyParser(DependencyEstimator):
         bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 20 (fast).
         min_count: words rarer than this in training look like new words.
         label_weight: what a wrong label costs where the head is right; a wrong head costs 1.
+        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
+            an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words and not at ``features``.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        input_columns: for encoders: the columns that are read besides words.
+        teacher: for encoders: a trained model to learn from besides the oracle.
+        tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict.
+        device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -158,6 +178,13 @@ class DependencyParser(DependencyEstimator):
         replace(BITS, none=f"{MODE_BITS['accurate']}, or {MODE_BITS['fast']} in the mode fast"),
         MIN_COUNT,
         LABEL_WEIGHT,
+        POLICY,
+        VECTORS,
+        MAX_VECTORS,
+        INPUT_COLUMNS,
+        TEACHER,
+        TAG_LOSS,
+        DEVICE,
         SEED,
     )
 
@@ -173,6 +200,13 @@ class DependencyParser(DependencyEstimator):
         bits: int | None = None,
         min_count: int = 2,
         label_weight: float = 1.0,
+        policy: str | Architecture | dict[str, Any] = "linear",
+        vectors: str | os.PathLike[str] | None = None,
+        max_vectors: int = 100_000,
+        input_columns: str | Sequence[str] = ("upos", "xpos"),
+        teacher: str | os.PathLike[str] | None = None,
+        tag_loss: float = 0.0,
+        device: str = "auto",
         seed: int = 0,
     ) -> None:
         self.system = system
@@ -184,12 +218,20 @@ class DependencyParser(DependencyEstimator):
         self.bits = bits
         self.min_count = min_count
         self.label_weight = label_weight
+        self.policy = policy
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.input_columns = input_columns
+        self.teacher = teacher
+        self.tag_loss = tag_loss
+        self.device = device
         self.seed = seed
 
     root_labels_: list[int]
     word_labels_: list[int]
     templates_: Templates
-    policy_: LinearPolicy
+    policy_: Any
+    """A :class:`~treewright.policies.LinearPolicy`, or one with an encoder."""
     _system: TransitionSystem
 
     @classmethod
@@ -198,6 +240,21 @@ class DependencyParser(DependencyEstimator):
         from treewright.learners import Imitation, PolicyGradient, Structured
 
         return (Imitation, Structured, PolicyGradient)
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the layers of annotation that it needs; with an encoder, of the columns only those that this reads."""
+        layers = super().needs()
+        if self.inputs_ is None:
+            return layers
+        read = {"words", *(column.name for column in self.inputs_.columns)}
+        return tuple(layer for layer in layers if layer in read)
+
+    def _check_together(self) -> None:
+        from treewright.learners import PolicyGradient
+
+        self._check_policy()
+        if self._is_encoded and isinstance(self._make_learner(), PolicyGradient):
+            raise ConfigError("must be 'linear' for learners by reinforcement", setting="policy", value=self.policy)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         from treewright.learners import PolicyGradient, train
@@ -211,15 +268,19 @@ class DependencyParser(DependencyEstimator):
         self._learn_words(sentences)
         self._warn_of_path(learner)
         packed = self._pack_gold(sentences, learn_labels=True)
+        untrained = self._untrained(self._teaching(sentences)) if self._is_encoded else None
         evaluate = None
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._las_on(dev_sentences, running["jobs"]), corpora["dev"])
         del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
         if isinstance(learner, PolicyGradient):
+            policy: Any
             policy, self.history_ = self._reinforced(learner, packed, evaluate, running)
         else:
-            trained = train(learner, packed, **self._training_settings(), evaluate=evaluate, **running)
+            trained = train(
+                learner, packed, policy=untrained, **self._training_settings(), evaluate=evaluate, **running
+            )
             policy, self.history_ = trained.policy, trained.history
         self._finish(policy, self.history_, corpora)
         self.card_["columns"] = columns
@@ -230,6 +291,27 @@ class DependencyParser(DependencyEstimator):
     def _finish(self, policy: LinearPolicy, history: list[Pass], corpora: Mapping[str, str]) -> None:
         self.policy_, self.history_ = policy.compressed(MOST_WEIGHTS[self.mode]), history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
+
+    def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:
+        """The teacher, with the words of the corpus as it reads them."""
+        if self.teacher is None:
+            return None
+        from treewright.policies.encoders import Teaching
+
+        teacher = type(self).load(self.teacher)
+        same = ("labels_", "root_labels_", "word_labels_")
+        if not teacher._is_encoded:
+            raise ConfigError("must be a model with an encoder; this one is linear", setting="teacher")
+        if find_system(teacher.system) is not self._system or teacher.mode != self.mode:
+            raise ConfigError(
+                f"must have the same system and mode; this one has {teacher.system!r} and {teacher.mode!r}",
+                setting="teacher",
+            )
+        if any(getattr(teacher, name) != getattr(self, name) for name in same):
+            raise ConfigError("must know the same relations: train it on the same corpus", setting="teacher")
+        words = teacher.inputs_.read([sentence.tokens for sentence in sentences])
+        policy: Any = teacher.policy_
+        return Teaching(policy, words)
 
     # ---- learning on shards (treewright.estimators.mixing)
 
@@ -324,6 +406,8 @@ class DependencyParser(DependencyEstimator):
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
         from treewright.learners import Imitation, learner_rows, make_learner
 
+        if self._is_encoded:
+            return self._usual_for_encoders(learner)
         if learner["name"] in REINFORCED:
             return REINFORCED[learner["name"]]
         if learner["name"] not in learner_rows(Imitation):  # the others have no such choices
@@ -347,6 +431,8 @@ class DependencyParser(DependencyEstimator):
         """The vocabulary, the templates, and the transition system that a name means."""
         self._system = find_system(self.system)
         self.vocabulary_ = words_of(sentences, self.min_count)
+        if self._is_encoded:
+            self._learn_inputs([sentence.tokens for sentence in sentences])
         self.templates_ = _make_templates(self.features, self.mode)
 
     def _set_labels(self, of_root: Collection[str], of_words: Collection[str]) -> None:
@@ -396,7 +482,11 @@ class DependencyParser(DependencyEstimator):
     ) -> Packed:
         """The words of sentences of some lengths, each by its first five columns, with gold trees if they are known."""
         at = np.cumsum([0, *lengths], dtype=np.int64)
-        rows, table = word_rows(words, self.vocabulary_)
+        tokens = None if self.inputs_ is None else list(words)
+        if tokens is not None and heads is None:  # an encoder looks at no features
+            rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
+        else:
+            rows, table = word_rows(words if tokens is None else tokens, self.vocabulary_)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -412,7 +502,11 @@ class DependencyParser(DependencyEstimator):
         if self._system.prepare is not None and heads is not None:
             prepared = [self._system.prepare(heads[a:b]) for a, b in pairwise(at.tolist())]
             flat |= {"prepared": np.concatenate(prepared), "prepared_at": offsets(prepared)}
-        return self._task().packed(np.array(lengths, np.int32), flat)
+        packed = self._task().packed(np.array(lengths, np.int32), flat)
+        if tokens is None:
+            return packed
+        sentences = [tokens[a:b] for a, b in pairwise(at.tolist())]
+        return packed.with_words(self.inputs_.read(sentences, targets=heads is not None))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and gives the LAS."""
@@ -430,6 +524,9 @@ class DependencyParser(DependencyEstimator):
             "moves": list(self.templates_.moves),
             "label_templates": list(self.templates_.labels),
         }
+        if self._is_encoded:
+            about, arrays = self._policy_arrays(self.policy_)
+            return {**settings, **about}, arrays
         return settings, {**self.policy_.to_arrays(), **pack_strings(sorted(self.vocabulary_), "words")}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -444,7 +541,7 @@ class DependencyParser(DependencyEstimator):
                 f"this model needs the transition system {self.system!r}: {error}. Install the package that has it"
             ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
-        self.policy_ = LinearPolicy.from_arrays(arrays)
+        self.policy_ = self._restored_policy(arrays) if self._is_encoded else LinearPolicy.from_arrays(arrays)
 
 
 def _make_templates(features: Features, mode: str) -> Templates:

@@ -10,7 +10,7 @@ from treewright.dependency.configuration import FAMILY
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.search.compiling import inlined
 
-__all__ = ["child", "distance", "hash1", "hash2", "hash3", "hash4", "seen"]
+__all__ = ["child", "distance", "hash1", "hash2", "hash3", "hash4", "position", "seen"]
 
 _ATTRIBUTES = len(WORD_ATTRIBUTES)
 
@@ -25,6 +25,12 @@ def seen(attributes: Any, node: int, which: int) -> int:
 def child(family: Any, node: int, which: int, nothing: int) -> int:
     """A child of a node, or ``nothing``."""
     return np.int64(family[node * FAMILY + which]) or nothing
+
+
+@inlined
+def position(node: int, n: int) -> int:
+    """The position of a node as :meth:`Task.positions` has it: words from 0, n for the root, −1 for nothing."""
+    return node - 1 if 0 < node <= n else n if node == 0 else np.int64(-1)
 
 
 @inlined

@@ -194,5 +194,6 @@ SYSTEM = TransitionSystem(
     estimate=estimate,
     state={"swaps": 1},
     projective=False,
+    slots=("s2", "s1", "s0", "b0", "b1", "s1l", "s1r", "s0l", "s0r"),
     prepare=prepare,
 )

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from treewright.dependency.configuration import PLACES, STATE
+from treewright.dependency.templates import PLACES as SEEN_PLACES
 from treewright.errors import ConfigError
 from treewright.plugins import load_plugin, plugins
 from treewright.settings import one_of
@@ -84,6 +85,7 @@ class TransitionSystem:
         max_steps: a bound on the number of moves and labels that a parse takes.
         projective: whether the system builds only trees without crossing arcs. Gold trees are then made projective
             before learning, and this is undone after parsing.
+        slots: the places whose words a policy with an encoder looks at, as in feature templates: ``s0``, ``b0l``.
         prepare: ``heads → array``: what the oracles need to know of a gold tree besides its heads, as ``x.prepared``.
             It is plain Python, and ``heads[i]`` is the head of word i + 1.
     """
@@ -103,6 +105,7 @@ class TransitionSystem:
     state: Mapping[str, int | str] = field(default_factory=dict)
     max_steps: int | str = "12*n + 2"
     projective: bool = True
+    slots: tuple[str, ...] = ("s2", "s1", "s0", "b0", "s1r", "s0l", "s0r", "b0l")
     prepare: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
@@ -138,6 +141,11 @@ class TransitionSystem:
             found.append("it needs at least one move that makes an arc and one that does not")
         if len(self.moves) > 62:
             found.append(f"it has {len(self.moves)} moves; there can be 62")
+        found += [
+            f"there is no place {slot!r} for its slots; there are: s0, b0, s0l, s0r and others of feature templates"
+            for slot in self.slots
+            if slot not in SEEN_PLACES or slot[0] in "hd"
+        ]
         found += [f"every state has a field {name!r} already" for name in self.state if name in STATE]
         return found
 

@@ -28,7 +28,7 @@ from treewright.dependency.configuration import (
     node_at,
 )
 from treewright.dependency.systems import TransitionSystem
-from treewright.dependency.templates import WORD_ATTRIBUTES, Templates
+from treewright.dependency.templates import WORD_ATTRIBUTES, Templates, positions_source
 from treewright.search import Task, compiled, inlined, interpreted
 
 __all__ = ["DependencyParsing", "Transitions", "parsing_task"]
@@ -83,7 +83,7 @@ class DependencyParsing(Task):
     name = "dependency"
     instance = ("attributes", "gold_heads", "gold_labels", "prepared")
     shared = ("options", "labels", "label_weight")
-    lean = ("initial", "is_final", "actions", "step", "features", "loss")
+    lean = ("initial", "is_final", "actions", "step", "features", "positions", "loss")
     oracle: str
 
     system: ClassVar[TransitionSystem]
@@ -111,6 +111,7 @@ class DependencyParsing(Task):
         self.oracle = "static" if static or self.system.costs is None else "exact"
         self.n_actions = self.first_label + n_labels if staged else self.first_arc + len(self.arc_moves) * n_labels
         self.width = self.first_label if staged else 0
+        self.max_positions = len(self.system.slots) + (2 if staged else 0)
         every = range(n_labels)
         root, word = every if root_labels is None else root_labels, every if word_labels is None else word_labels
         self._tables = {
@@ -172,10 +173,12 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
     names: dict[str, Any] = {"np": np, "arc_of": transitions.arc_of, "__name__": __name__}
     names |= {name: getattr(reading, name) for name in reading.__all__}
     names |= {name: value for name, value in vars(configuration).items() if name.isupper()}
-    exec(templates.source(), names)
+    names |= {"STAGED": STAGED}
+    exec(templates.source() + positions_source(system.slots), names)
     body = {
         **_protocol(system, transitions, plain_moves, arc_moves, first_arc, first_label),
         "features": names["features"],
+        "positions": names["positions"],
         "max_features": max(len(templates.moves), len(templates.labels)),
         "state": {**STATE, **system.state},
         "max_steps": system.max_steps,

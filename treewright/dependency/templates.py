@@ -36,7 +36,7 @@ import numpy as np
 
 from treewright.errors import ConfigError
 
-__all__ = ["BASIC", "FEATURE_SETS", "RICH", "Templates"]
+__all__ = ["BASIC", "FEATURE_SETS", "PLACES", "RICH", "Templates", "positions_source"]
 
 #: the places, each with how it is found; ``nothing`` is a node of its own
 PLACES = {
@@ -115,6 +115,29 @@ class Templates:
             *("    " + line for line in _statements(self.labels, random)),
         ]
         return "\n".join(lines) + "\n"
+
+
+def positions_source(places: Sequence[str]) -> str:
+    """The function ``positions`` of a task: the words at some places, and the ends of an arc that waits for its label.
+
+    >>> print(positions_source(["s0", "s0l"]).splitlines()[6].strip())
+    out[1] = position(s0l, n)
+    """
+    wanted = dict.fromkeys(filter(None, [*map(_parent, places), *places]))
+    lines = [
+        "n, nothing = np.int64(x.n), np.int64(x.n) + 1",
+        "depth, front = np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])",
+        *(f"{place} = {PLACES[place]}" for place in wanted),
+        *(f"out[{k}] = position({place}, n)" for k, place in enumerate(places)),
+        "if x.options[STAGED] == 0:",
+        f"    return {len(places)}",
+        "head, dependent = nothing, nothing",
+        "if state.registers[PENDING] != 0:",
+        "    head, dependent = arc_of(x, state, np.int64(state.registers[PENDING]) - 1)",
+        f"out[{len(places)}], out[{len(places) + 1}] = position(head, n), position(dependent, n)",
+        f"return {len(places) + 2}",
+    ]
+    return "\n".join(["def positions(x, state, out):", *("    " + line for line in lines)]) + "\n"
 
 
 def _statements(templates: Sequence[str], random: np.random.Generator) -> list[str]:

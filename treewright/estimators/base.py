@@ -253,7 +253,7 @@ class Estimator(Generic[ScoresT]):
 
     def _warn_of_missing(self, sentences: Sequence[Sentence]) -> None:
         """Warn once of all tags and lemmas that it was trained with and that no word has."""
-        expected = self.card_.get("columns", ())
+        expected = [name for name in self.card_.get("columns", ()) if name in self.needs()]
         missing = missing_columns(expected, sentences, own_lemmas=hasattr(self, "lemmas_")) if expected else []
         if missing and any(map(len, sentences)):
             self.warns = False

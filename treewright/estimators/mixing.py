@@ -204,6 +204,9 @@ def fit_mixed(
     learner = estimator._make_learner()
     if not hasattr(estimator, "_survey"):
         raise ConfigError(f"{estimator.task} cannot be trained on shards; tagging and dependency can")
+    policy = getattr(estimator, "policy", "linear")
+    if policy != "linear":
+        raise ConfigError("must be 'linear' for training on shards", setting="policy", value=policy)
     check_online(learner)
     mixable: Any = estimator
     task, params = estimator.task, estimator.resolved_config()

@@ -6,7 +6,6 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -150,6 +149,7 @@ def make_training(
     if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
         packed = weaken_expert(packed, learner.expert_accuracy, systematic=learner.expert_errors == "systematic")
     trainer = (UntrainedLinear(bits) if policy is None else policy).trainer(packed, learner.update)
+    trainer.plan(_planned(learner))
     if isinstance(learner, Structured):
         return _Searching(learner, beam, trainer, packed, seed, jobs, progress)
     return _Imitating(learner, trainer, packed, seed, jobs, progress)
@@ -205,11 +205,6 @@ def _named(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any
 
 def _of(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any]]:
     return {name.removeprefix(f"{prefix}_"): a for name, a in arrays.items() if name.startswith(f"{prefix}_")}
-
-
-def _ranges(n: int, size: int | None) -> list[tuple[int, int]]:
-    """Consecutive ranges of at most ``size`` from 0 to ``n``; None: one range."""
-    return list(pairwise([*range(0, n, size or max(n, 1)), n]))
 
 
 class _Imitating(Training):
@@ -314,17 +309,23 @@ class _Imitating(Training):
         outcome = Outcome(np.zeros(len(packed)), np.zeros(len(packed)), np.zeros(len(packed), np.int64))
         run, cells = kernel_for(packed, imitate_pass), self.cells(order)
 
-        def work(first: int, last: int, control: Longs, slot: int) -> Examples:
-            log = new_log(1024 if online is None else 1)
-            for start, end in blocks(policy, first, last):
-                scorer = prepare(policy, packed, order[start:end], mixture)
-                space = new_space(scorer, task, cells)
-                shard = Shard(start, end, control, slot)
-                log = run(task, self.sentences, order, shard, scorer, choices, rolling, online, space, log, outcome)
-            return log.written(task.structured)
+        def visit(start: int, end: int) -> list[Examples]:
+            """Visit some sentences that are prepared together: so the result does not depend on the threads."""
+            scorer = prepare(policy, packed, order[start:end], mixture)
 
-        jobs = self.jobs if online is None else 1
-        parts = run_shards(work, len(order), packed=packed, jobs=jobs, progress=tell)
+            def work(first: int, last: int, control: Longs, slot: int) -> Examples:
+                space, log = new_space(scorer, task, cells), new_log(1024 if online is None else 1)
+                shard = Shard(start + first, start + last, control, slot)
+                log = run(task, self.sentences, order, shard, scorer, choices, rolling, online, space, log, outcome)
+                examples: Examples = log.written(task.structured)
+                return examples
+
+            progress = None if tell is None else lambda count: tell(start + count)
+            jobs = self.jobs if online is None else 1
+            return run_shards(work, end - start, packed=packed, jobs=jobs, progress=progress)
+
+        ranges = blocks(policy, packed.lengths[order], 0, len(order))
+        parts = [part for start, end in ranges for part in visit(start, end)]
         check_steps(packed, outcome.trouble)
         return join_examples(parts), int(outcome.decisions.sum()), float(outcome.costs.sum())
 
@@ -336,12 +337,11 @@ class _Imitating(Training):
         trainer, order = self.trainer, self._order()
         share = 1.0 if self._expert_alone else β
         np.random.default_rng([self.seed, self.iteration]).shuffle(order)
-        decisions, costs = 0, 0.0
-        for start, end in _ranges(len(order), trainer.batch):
-            tell = self.tell("learning", len(order), done=start)
-            examples, visited, cost = self._visit(
-                trainer.acting(), [share, 1.0], order[start:end], trainer.online, tell
-            )
+        decisions, costs, done = 0, 0.0, 0
+        for batch in trainer.batches(order):
+            tell = self.tell("learning", len(order), done=done)
+            examples, visited, cost = self._visit(trainer.acting(), [share, 1.0], batch, trainer.online, tell)
+            done += len(batch)
             if trainer.online is None:
                 cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)
             decisions, costs = decisions + visited, costs + cost
@@ -397,8 +397,10 @@ class _Searching(Training):
         order = np.arange(len(self.packed), dtype=np.int64)
         np.random.default_rng([self.seed, iteration]).shuffle(order)
         outcome = new_outcome(len(order))
-        for start, end in _ranges(len(order), self.trainer.batch):
-            self._search(order[start:end], outcome, self.tell("learning", len(order), start))
+        done = 0
+        for batch in self.trainer.batches(order):
+            self._search(batch, outcome, self.tell("learning", len(order), done))
+            done += len(batch)
         self.policy = self.trainer.policy()
         decisions = float(outcome.steps.sum())
         return {
@@ -427,6 +429,13 @@ class _Searching(Training):
         check_steps(packed, outcome.trouble)
         if online is None:
             self.trainer.credit(credits)
+
+
+def _planned(learner: Learner) -> int:
+    """The number of epochs that a trainer learns for."""
+    if isinstance(learner, Imitation) and learner.data != "online":
+        return learner.epochs if learner.interpolation else learner.passes * learner.epochs
+    return learner.passes
 
 
 def _fingerprint(learner: Learner, packed: Packed, trainer: Trainer, beam: int, seed: int) -> checkpoints.Fingerprint:

@@ -73,6 +73,15 @@ class Trainer(Protocol):
         """What a pass needs in order to learn on the way; None: examples are collected and given to :meth:`learn`."""
         return None
 
+    def batches(self, order: Longs) -> list[Longs]:
+        """The sentences of a pass in groups, one for each update of an online learner; here: in order."""
+        size = self.batch or max(len(order), 1)
+        return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
+
+    def plan(self, epochs: int) -> None:
+        """Take note of how many epochs of learning there will be, for step sizes that fall; here: ignored."""
+        return None
+
     def acting(self) -> Policy:
         """The policy that visits states while an online learner learns."""
         return self.policy()

@@ -120,7 +120,7 @@ class Policy(Protocol):
 
     @property
     def block(self) -> int | None:
-        """The most sentences that are prepared at a time; None: there is no bound."""
+        """The most words that are prepared at a time, in one sentence at least; None: there is no bound."""
         return None
 
     @property

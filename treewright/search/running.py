@@ -188,11 +188,23 @@ def scratch_for(scorer: Scorer | None, task: Task) -> Scratch:
     return scratch
 
 
-def blocks(policy: Policy | None, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges from ``first`` to ``last``, none longer than what the policy prepares at a time."""
-    size = (None if policy is None else policy.block) or max(last - first, 1)
-    for start in range(first, last, size):
-        yield start, min(start + size, last)
+def blocks(policy: Policy | None, lengths: npt.NDArray[Any], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges from ``first`` to ``last``, none with more words than the policy prepares at a time.
+
+    ``lengths`` are those of all sentences; one that is too long for a block is a range of its own.
+    """
+    most = None if policy is None else policy.block
+    if most is None:
+        yield from [(first, last)] * (first < last)
+        return
+    words = 0
+    for place in range(first, last):
+        words += int(lengths[place])
+        if words > most and place > first:
+            yield first, place
+            first, words = place, int(lengths[place])
+    if first < last:
+        yield first, last
 
 
 def as_policy(policy: Policy | Weights | None) -> Policy | None:
@@ -224,7 +236,7 @@ def decode(
     longest = int(np.diff(sentences.state_at).max(initial=1))
 
     def work(first: int, last: int, control: Longs, slot: int) -> None:
-        for start, end in blocks(policy, first, last):
+        for start, end in blocks(policy, packed.lengths, first, last):
             shard = Shard(start, end, control, slot)
             scorer = None if policy is None else prepare(policy, packed, np.arange(start, end), mixture)
             scratch = scratch_for(scorer, task)

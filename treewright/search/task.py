@@ -304,11 +304,15 @@ def _check_spelling(cls: type[Task]) -> None:
 
 @dataclass(frozen=True)
 class Packed:
-    """Sentences as flat arrays: ``arrays`` is the record that kernels take."""
+    """Sentences as flat arrays: ``arrays`` is the record that kernels take.
+
+    ``words`` is what a policy with an encoder reads of the words, if there is one; only such policies look at it.
+    """
 
     task: Task
     arrays: Any
     lengths: npt.NDArray[np.int32]
+    words: Any = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -321,6 +325,10 @@ class Packed:
     def instance(self, i: int) -> Any:
         """The instance of sentence ``i``, as the functions of the task see it."""
         return self.task.instance_view(self.arrays, i)
+
+    def with_words(self, words: Any) -> Packed:
+        """The same sentences, with what a policy with an encoder reads of their words."""
+        return replace(self, words=words)
 
     def plain(self) -> Packed:
         """The same sentences with every function of the task interpreted; passes over them are interpreted, too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
@@ -11,6 +12,7 @@ import numpy as np
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.estimators import Corpus, Running
+from treewright.estimators.encoded import DEVICE, MAX_VECTORS, POLICY, VECTORS, EncodedSettings
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
 from treewright.policies import LinearPolicy
 from treewright.search import Packed
@@ -19,17 +21,18 @@ from treewright.tagging.base import COLUMN, TaggingEstimator
 from treewright.tagging.corpus import collect_labels, count_words, labelled_corpus, words_from_arrays, words_to_arrays
 from treewright.tagging.task import SequenceLabelling
 from treewright.tagging.trace import trace_tags
-from treewright.tagging.words import word_rows
+from treewright.tagging.words import ATTRIBUTES, word_rows
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
     from treewright.estimators.mixing import Survey
     from treewright.learners import Learner, Pass
+    from treewright.policies.encoders import Architecture
 
 __all__ = ["Tagger"]
 
 
-class Tagger(TaggingEstimator):
+class Tagger(EncodedSettings, TaggingEstimator):
     """Labels every word of a sentence, from left to right.
 
     Args:
@@ -38,6 +41,11 @@ class Tagger(TaggingEstimator):
         bits: the size of the table of hashed features, 2^bits rows.
         beam: how many hypotheses to keep while tagging; 1 is greedy.
         min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
+        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
+            an :class:`~treewright.policies.encoders.Architecture`.
+        vectors: for encoders: a file of fixed word vectors.
+        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -49,7 +57,17 @@ class Tagger(TaggingEstimator):
     """
 
     task: ClassVar[str] = "tagging"
-    settings: ClassVar[tuple[Setting, ...]] = (COLUMN, BITS, BEAM, MIN_COUNT, SEED)
+    settings: ClassVar[tuple[Setting, ...]] = (
+        COLUMN,
+        BITS,
+        BEAM,
+        MIN_COUNT,
+        POLICY,
+        VECTORS,
+        MAX_VECTORS,
+        DEVICE,
+        SEED,
+    )
 
     def __init__(
         self,
@@ -59,6 +77,10 @@ class Tagger(TaggingEstimator):
         bits: int = 18,
         beam: int = 1,
         min_count: int = 1,
+        policy: str | Architecture | dict[str, Any] = "linear",
+        vectors: str | os.PathLike[str] | None = None,
+        max_vectors: int = 100_000,
+        device: str = "auto",
         seed: int = 0,
     ) -> None:
         self.column = column
@@ -66,9 +88,14 @@ class Tagger(TaggingEstimator):
         self.bits = bits
         self.beam = beam
         self.min_count = min_count
+        self.policy = policy
+        self.vectors = vectors
+        self.max_vectors = max_vectors
+        self.device = device
         self.seed = seed
 
-    policy_: LinearPolicy
+    policy_: Any
+    """A :class:`~treewright.policies.LinearPolicy`, or one with an encoder."""
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
@@ -76,6 +103,12 @@ class Tagger(TaggingEstimator):
         from treewright.learners import Imitation, Structured
 
         return (Imitation, Structured)
+
+    def _check_together(self) -> None:
+        self._check_policy()
+
+    def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._usual_for_encoders(learner) if self._is_encoded else {}
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
         from treewright.learners import train
@@ -85,20 +118,23 @@ class Tagger(TaggingEstimator):
         sentences = labelled_corpus(corpus, self.column)
         self.labels_ = collect_labels(sentences, self.column)
         self.vocabulary_ = count_words(sentences, self.min_count)
+        if self._is_encoded:
+            self._learn_inputs([sentence.forms for sentence in sentences])
         packed = self._pack_gold(sentences)
+        untrained = self._untrained() if self._is_encoded else None
         corpora, evaluate = {"train": corpus_hash(sentences)}, None
         if dev is not None:
             dev_sentences = labelled_corpus(dev, self.column)
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._accuracy_on(self._pack_gold(dev_sentences), running["jobs"]), corpora["dev"])
-        trained = train(learner, packed, **self._training_settings(), evaluate=evaluate, **running)
+        trained = train(learner, packed, policy=untrained, **self._training_settings(), evaluate=evaluate, **running)
         self._finish(trained.policy, trained.history, corpora)
 
     def _training_settings(self) -> dict[str, Any]:
         return {"bits": self.bits, "beam": self.beam, "seed": self.seed}
 
     def _finish(self, policy: LinearPolicy, history: list[Pass], corpora: Mapping[str, str]) -> None:
-        self.policy_, self.history_ = policy, history
+        self.policy_, self.history_ = policy.compressed() if self._is_encoded else policy, history
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
     # ---- learning on shards (treewright.estimators.mixing)
@@ -147,21 +183,32 @@ class Tagger(TaggingEstimator):
         """Words as rows of the table and gold labels as numbers, −1 for one that is not known."""
         lengths = np.array([len(words) for words in forms], np.int32)
         at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-        words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
+        if self.inputs_ is not None and labels is None:  # an encoder looks at no features
+            words, table = np.zeros(int(at[-1]), np.int32), np.zeros((1, len(ATTRIBUTES)), np.int32)
+        else:
+            words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
         gold = np.full(len(words), -1, np.int32)
         if labels is not None:
             numbers = {label: number for number, label in enumerate(self.labels_)}
             gold[:] = [numbers.get(label, -1) for label in labels]
         task = SequenceLabelling(len(self.labels_), table)
-        return task.packed(lengths, {"words": words, "words_at": at, "gold": gold, "gold_at": at})
+        packed = task.packed(lengths, {"words": words, "words_at": at, "gold": gold, "gold_at": at})
+        return packed if self.inputs_ is None else packed.with_words(self.inputs_.read(forms))
 
     def _pack_gold(self, sentences: Sequence[Sentence]) -> Packed:
         labels = [label for sentence in sentences for label in sentence.column(self.column)]
         return self._pack([sentence.forms for sentence in sentences], labels)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self._is_encoded:
+            about, arrays = self._policy_arrays(self.policy_)
+            return {"labels": self.labels_, **about}, arrays
         return {"labels": self.labels_}, {**self.policy_.to_arrays(), **words_to_arrays(self.vocabulary_)}
 
     def _restore(self, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-        self.labels_, self.vocabulary_ = list(settings["labels"]), words_from_arrays(arrays)
-        self.policy_ = LinearPolicy.from_arrays(arrays)
+        self.labels_ = list(settings["labels"])
+        if self._is_encoded:
+            self.policy_ = self._restored_policy(arrays)
+            self.vocabulary_ = dict(zip(self.inputs_.words, self.inputs_.counts.tolist(), strict=True))
+        else:
+            self.policy_, self.vocabulary_ = LinearPolicy.from_arrays(arrays), words_from_arrays(arrays)

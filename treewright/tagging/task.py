@@ -36,8 +36,9 @@ class SequenceLabelling(Task):
     instance = ("words", "gold")
     shared = ("table",)
     max_steps = "n"
-    lean = ("is_final", "actions", "step", "features", "expert_costs", "loss", "partial_loss")
+    lean = ("is_final", "actions", "step", "features", "positions", "expert_costs", "loss", "partial_loss")
     max_features = 36
+    max_positions = 3
 
     def __init__(self, n_labels: int, table: Any) -> None:
         self.n_actions = n_labels
@@ -122,6 +123,15 @@ class SequenceLabelling(Task):
         out[34] = mix(mix(35, t1), of[w, SHAPE])
         out[35] = mix(mix(36, t1), of[after, LOWER])
         return 36
+
+    @staticmethod
+    def positions(x: Any, state: Any, out: Any) -> int:
+        """The word to label, the one before it and the one after it."""
+        i = state.position[0]
+        out[0] = i
+        out[1] = i - 1
+        out[2] = i + 1 if i + 1 < x.n else -1
+        return 3
 
     def shared_arrays(self) -> dict[str, Any]:
         """The table of word attributes."""

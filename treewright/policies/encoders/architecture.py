@@ -1,0 +1,99 @@
+"""Architectures: what an encoder consists of, and the sizes that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from treewright.errors import ConfigError, ModelError
+from treewright.settings import one_of
+
+__all__ = ["ENCODERS", "NEWEST", "SIZES", "Architecture", "find_architecture"]
+
+#: the version of the computation that is written to model files, and the newest one that can be read
+NEWEST = 1
+
+ENCODERS = ("convolution", "lstm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """An encoder: which vectors make up a word, how words are encoded in context, and how actions are scored.
+
+    Args:
+        encoder: ``convolution``: residual convolutions over three words with gated linear units and layer
+            normalisation; or ``lstm``: bidirectional long short-term memories.
+        layers: the number of layers.
+        width: the size of the vector of a word in context: the channels of a convolution, or the units of both
+            directions of an LSTM together.
+        hidden: the hidden units of the layer that scores actions.
+        word: the size of the embeddings of words; fixed vectors are projected to it.
+        letters: the number of filters over the characters of a word; 0: characters are not read.
+        letter: the size of the embeddings of characters.
+        column: the size of the embeddings of the values of each column.
+        dropout: the share of units that are left out while learning.
+        channel_dropout: how often a whole part of a word (its embedding, its characters, a column) is left out.
+        word_dropout: a known word that occurs c times is treated as unknown with the probability
+            ``word_dropout / (word_dropout + c)``.
+    """
+
+    encoder: str = "convolution"
+    layers: int = 3
+    width: int = 64
+    hidden: int = 128
+    word: int = 64
+    letters: int = 64
+    letter: int = 32
+    column: int = 32
+    dropout: float = 0.15
+    channel_dropout: float = 0.15
+    word_dropout: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.encoder not in ENCODERS:
+            raise ConfigError(one_of(self.encoder, ENCODERS), setting="encoder", value=self.encoder)
+        if self.encoder == "lstm" and self.width % 2:
+            raise ConfigError("must be even: it is shared by two directions", setting="width", value=self.width)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The architecture as plain values, with the version of the computation."""
+        return {"version": NEWEST, **asdict(self)}
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Architecture:
+        """The architecture that :meth:`to_plain` described.
+
+        Raises:
+            ModelError: if a newer version of Treewright wrote it.
+        """
+        version = values.get("version", 0)
+        known = {each.name for each in fields(cls)}
+        unknown = [name for name in values if name not in known and name != "version"]
+        if version > NEWEST or unknown or values.get("encoder") not in ENCODERS:
+            what = ", ".join(filter(None, [f"encoder {values.get('encoder')!r}", *unknown]))
+            raise ModelError(
+                f"the model has an encoder of version {version} ({what}); this version of Treewright computes encoders "
+                f"up to version {NEWEST}: upgrade Treewright"
+            )
+        return cls(**{name: value for name, value in values.items() if name in known})
+
+
+SIZES: dict[str, Architecture] = {
+    "small": Architecture(layers=3, width=64, hidden=128),
+    "medium": Architecture(layers=4, width=96, hidden=160, dropout=0.2),
+    "large": Architecture(encoder="lstm", layers=2, width=512, hidden=256, word=100, dropout=0.33),
+}
+
+
+def find_architecture(size: str | Architecture) -> Architecture:
+    """Return the architecture of a size; an architecture is returned as it is.
+
+    >>> find_architecture("small").width
+    64
+    """
+    if isinstance(size, Architecture):
+        return size
+    if size not in SIZES:
+        raise ConfigError(one_of(size, SIZES), setting="policy", value=size)
+    return SIZES[size]

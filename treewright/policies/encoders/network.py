@@ -1,0 +1,185 @@
+"""The forward pass of an encoder in PyTorch, with what is left out while learning.
+
+It computes what :mod:`~treewright.policies.encoders.inference` computes with NumPy. The parameters are a dictionary of
+tensors with the names and shapes of :mod:`~treewright.policies.encoders.parameters`. All random numbers come from one
+generator, so that a step can be repeated.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional
+
+from treewright.policies.encoders.architecture import Architecture
+from treewright.policies.encoders.inference import Layout, layout_of
+from treewright.policies.encoders.inputs import Inputs, Words
+from treewright.policies.encoders.parameters import WINDOW
+
+__all__ = ["CorpusOnDevice", "Encoding", "encode"]
+
+Tensors = dict[str, torch.Tensor]
+
+_LOW = -1e4
+
+
+class CorpusOnDevice:
+    """The words of a corpus as tensors."""
+
+    def __init__(self, inputs: Inputs, words: Words, device: str) -> None:
+        self.inputs, self.words, self.device = inputs, words, device
+        forms = inputs.looked_up(words.forms)
+        self.word, self.letters = self.tensor(forms.word), self.tensor(forms.letters)
+        self.vectors = None
+        if inputs.vectors is not None:
+            self.vectors = torch.as_tensor(inputs.vectors.rows(forms.vector), device=device)
+        self.counts = torch.as_tensor(np.concatenate([[0, 0], inputs.counts]).astype(np.float32), device=device)
+        self.form = self.tensor(words.form)
+        self.columns = [self.tensor(each) for each in words.columns]
+        self.targets = [self.tensor(each) for each in words.targets]
+
+    def tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        """An array of whole numbers on the device."""
+        return torch.as_tensor(array.astype(np.int64), device=self.device)
+
+
+@dataclass
+class Encoding:
+    """What the encoder makes of some sentences: the table of their words, and the scores of the targets' values."""
+
+    table: torch.Tensor
+    """Rows × positions × hidden units."""
+    targets: list[torch.Tensor]
+    layout: Layout
+    rows: torch.Tensor
+
+
+def encode(
+    architecture: Architecture,
+    p: Tensors,
+    corpus: CorpusOnDevice,
+    which: npt.NDArray[np.int64],
+    random: torch.Generator | None = None,
+) -> Encoding:
+    """Encode the sentences ``which``; with ``random``, parts are left out as they are while learning."""
+    layout = layout_of(corpus.words, which)
+    rows = corpus.tensor(layout.rows)
+    lengths = np.diff(layout.at)
+    sentence = corpus.tensor(np.repeat(np.arange(len(which)), lengths))
+    x = _words(architecture, p, corpus, rows, random)
+    x = _left_out(x, architecture.dropout, random, sentence, len(which))
+    first = None
+    if architecture.encoder == "convolution":
+        inner = corpus.tensor(np.arange(len(layout.rows)) + np.repeat(np.arange(1, len(which) + 1), lengths))
+        x = x @ p["input"] + p["input_bias"]
+        size = len(layout.rows) + len(which) + 1
+        for layer in range(architecture.layers):
+            x = _convolved(p, layer, x, inner, size)
+            x = _left_out(x, architecture.dropout, random, sentence, len(which))
+            first = x if first is None else first
+    else:
+        order, active = _steps(layout)
+        steps, sizes = corpus.tensor(order), torch.as_tensor(active)
+        for layer in range(architecture.layers):
+            x = _recurrent(p, layer, x, steps, sizes)
+            x = _left_out(x, architecture.dropout, random, sentence, len(which))
+            first = x if first is None else first
+    assert first is not None
+    names = [target.name for target in corpus.inputs.targets]
+    targets = [first @ p[f"target_{name}"] + p[f"target_bias_{name}"] for name in names]
+    table = (x @ p["slots"] + p["slot_bias"]).view(len(x), -1, architecture.hidden)
+    return Encoding(table, targets, layout, rows)
+
+
+def dropped(x: torch.Tensor, share: float, random: torch.Generator | None) -> torch.Tensor:
+    """The values with a share of them left out."""
+    if random is None or share == 0.0:
+        return x
+    kept = torch.rand(x.shape, device=x.device, generator=random) >= share
+    return x * kept / (1.0 - share)
+
+
+def _left_out(
+    x: torch.Tensor, share: float, random: torch.Generator | None, sentence: torch.Tensor, n: int
+) -> torch.Tensor:
+    """The vectors with a share of their units left out, the same ones in all words of a sentence."""
+    if random is None or share == 0.0:
+        return x
+    kept = (torch.rand((n, x.shape[1]), device=x.device, generator=random) >= share).float() / (1.0 - share)
+    return x * kept[sentence]
+
+
+def _words(
+    a: Architecture, p: Tensors, corpus: CorpusOnDevice, rows: torch.Tensor, random: torch.Generator | None
+) -> torch.Tensor:
+    """The vectors of words: embedding and fixed vector, characters, and columns, side by side."""
+    form = corpus.form[rows]
+    word = corpus.word[form]
+    if random is not None:
+        share = a.word_dropout / (a.word_dropout + corpus.counts[word])
+        unknown = (torch.rand(share.shape, device=share.device, generator=random) < share) & (word > 1)
+        word = torch.where(unknown, torch.zeros_like(word), word)
+    embedded = functional.embedding(word, p["word"])
+    if corpus.vectors is not None:
+        embedded = embedded + corpus.vectors[form] @ p["vector"]
+    parts = [embedded]
+    if a.letters:
+        distinct, inverse = torch.unique(form, return_inverse=True)
+        parts.append(functional.embedding(inverse, _spelled(p, corpus.letters[distinct])))
+    for column, values in zip(corpus.inputs.columns, corpus.columns, strict=True):
+        parts.append(functional.embedding(values[rows], p[f"column_{column.name}"]))
+    if random is not None and a.channel_dropout:
+        kept = (torch.rand((len(rows), len(parts)), device=rows.device, generator=random) >= a.channel_dropout).float()
+        kept = kept * (len(parts) / kept.sum(1, keepdim=True).clamp(min=1.0))
+        parts = [part * kept[:, k : k + 1] for k, part in enumerate(parts)]
+    return torch.cat(parts, 1)
+
+
+def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
+    """The characters of words: for each filter its highest value anywhere in the word, at least 0."""
+    empty = letters == 0
+    embedded = functional.embedding(letters, p["letter"]).masked_fill(empty[:, :, None], 0.0)
+    framed = functional.pad(embedded, (0, 0, 1, 1))
+    windows = torch.cat([framed[:, k : k + letters.shape[1]] for k in range(WINDOW)], 2)
+    values = (windows @ p["letter_filters"] + p["letter_bias"]).masked_fill(empty[:, :, None], _LOW)
+    return torch.relu(values.max(1).values)
+
+
+def _convolved(p: Tensors, layer: int, x: torch.Tensor, inner: torch.Tensor, size: int) -> torch.Tensor:
+    """One residual convolution with a gate; a row of zeros stands before and behind each sentence."""
+    framed = torch.zeros((size, x.shape[1]), device=x.device).index_copy(0, inner, x)
+    windows = torch.cat([framed[inner - 1], x, framed[inner + 1]], 1)
+    gated = functional.glu(windows @ p[f"filters{layer}"] + p[f"filter_bias{layer}"], 1)
+    return functional.layer_norm(x + gated, x.shape[1:], p[f"norm{layer}"], p[f"norm_bias{layer}"])
+
+
+def _steps(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The rows in the order of the steps of an LSTM over all sentences at once, and how many take each step."""
+    lengths = np.diff(layout.at)
+    order = np.argsort(-lengths, kind="stable")
+    starts, sizes = layout.at[:-1][order], lengths[order]
+    active = np.searchsorted(-sizes, -np.arange(int(sizes.max(initial=0))), side="left")
+    steps = np.repeat(np.arange(len(active)), active)
+    edges = np.cumsum(active) - active
+    places = np.arange(int(active.sum())) - np.repeat(edges, active)
+    return starts[places] + steps, active
+
+
+def _recurrent(p: Tensors, layer: int, x: torch.Tensor, steps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """One layer of LSTMs in both directions."""
+    units = p[f"lstm{layer}_forward_recurrent"].shape[0]
+    weights = []
+    for direction in ("forward", "backward"):
+        name = f"lstm{layer}_{direction}"
+        matrices = [p[f"{name}_{part}"].t().contiguous() for part in ("input", "recurrent")]
+        weights += [*matrices, p[f"{name}_bias"], torch.zeros_like(p[f"{name}_bias"])]
+    nothing = torch.zeros((2, int(sizes[0]), units), device=x.device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the weights lie in several places of memory, which is as it should be
+        out = torch.lstm(x[steps], sizes, (nothing, nothing), weights, True, 1, 0.0, torch.is_grad_enabled(), True)[0]
+    return torch.zeros_like(out).index_copy(0, steps, out)

@@ -1,0 +1,202 @@
+"""Encoded policies: an encoder that makes a table once for a sentence, and a layer that scores actions from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treewright.errors import ConfigError, TaskError
+from treewright.models import pack_strings, unpack_strings
+from treewright.policies.encoders.architecture import Architecture
+from treewright.policies.encoders.inference import Encoder
+from treewright.policies.encoders.inputs import Inputs, Words
+from treewright.policies.encoders.parameters import Parameters
+from treewright.policies.encoders.scoring import Encoded, EncodedScoring, StructuredScoring
+from treewright.policies.learning import LearnablePolicy, Trainer
+from treewright.search.policy import Scorer
+from treewright.search.task import Packed
+
+__all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "output_names", "scoring_of", "words_of"]
+
+Longs = npt.NDArray[np.int64]
+
+_BLOCK = 1000  # words that are encoded at a time
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPolicy(LearnablePolicy):
+    """A policy with an encoder: score = W·relu(Σₖ Pₖ[positionₖ]), where P is made once for a sentence.
+
+    With several ``members`` (SEARN), one of them makes each decision, drawn with the ``probabilities`` given. All have
+    the same architecture and the same inputs.
+    """
+
+    architecture: Architecture
+    inputs: Inputs
+    members: tuple[Parameters, ...]
+    probabilities: Sequence[float] = (1.0,)
+
+    @property
+    def block(self) -> int:
+        """The most words that are encoded at a time."""
+        return _BLOCK
+
+    @property
+    def mixture(self) -> npt.NDArray[np.float64]:
+        """Cumulative probabilities of the expert (here: none) and of the members, as the engine takes them."""
+        cumulative = np.cumsum([0.0, *self.probabilities])
+        cumulative[-1] = 1.0
+        return cumulative
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of parameters of a member."""
+        return sum(int(np.prod(array.shape)) for array in self.members[0].values())
+
+    @cached_property
+    def _encoders(self) -> list[Encoder]:
+        return [Encoder(self.architecture, self.inputs, each) for each in self.members]
+
+    @cached_property
+    def _outputs(self) -> tuple[npt.NDArray[np.float32], ...]:
+        """What scores actions, of all members in one array each."""
+        missing, output, bias = (
+            np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders]))
+            for name in output_names(self.members[0])
+        )
+        return missing, output, bias
+
+    def prepare(self, packed: Packed, which: Longs) -> Scorer:
+        """Encode the sentences ``which``."""
+        words = words_of(packed)
+        tables = [encoder.table(words, which) for encoder in self._encoders]
+        missing, output, bias = self._outputs
+        start = np.full(len(packed), -1, np.int64)
+        start[which] = tables[0][1][:-1]
+        table = tables[0][0][None] if len(tables) == 1 else np.stack([each for each, _ in tables])
+        arrays = Encoded(table, missing, start, output, bias)
+        return Scorer(scoring_of(self.members[0], self.architecture.hidden), arrays, self.mixture)
+
+    def trainer(self, packed: Packed, update: Any) -> Trainer:
+        """A trainer that goes on from this policy, which must have one member."""
+        if len(self.members) != 1:
+            raise ConfigError("training goes on from a single encoded policy")
+        return UntrainedEncoder(self.architecture, self.inputs, start=self.members[0]).trainer(packed, update)
+
+    def compressed(self, most: int | None = None) -> EncodedPolicy:
+        """The same policy with parameters that 16 bits can store; ``most`` is of linear policies, and is not used."""
+
+        def narrow(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+            return array.astype(np.float16).astype(np.float32)
+
+        return replace(self, members=tuple({name: narrow(a) for name, a in each.items()} for each in self.members))
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The policy as arrays."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            **pack_strings([json.dumps(self.architecture.to_plain())], "architecture"),
+            "probabilities": np.asarray(self.probabilities, np.float64),
+            **self.inputs.to_arrays(),
+        }
+        for k, member in enumerate(self.members):
+            arrays |= {f"parameters{k}.{name}": array for name, array in member.items()}
+        return arrays
+
+    def stored(self) -> dict[str, npt.NDArray[Any]]:
+        """The policy as arrays for a model file, with parameters in 16 bits."""
+        return {
+            name: array.astype(np.float16) if name.startswith("parameters") else array
+            for name, array in self.to_arrays().items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EncodedPolicy:
+        """The policy that :meth:`to_arrays` or :meth:`stored` took apart."""
+        [written] = unpack_strings(arrays, "architecture")
+        probabilities = tuple(float(p) for p in arrays["probabilities"])
+        members = []
+        for k in range(len(probabilities)):
+            prefix = f"parameters{k}."
+            found = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            members.append({name: a.astype(np.float32) for name, a in found.items()})
+        architecture = Architecture.from_plain(json.loads(written))
+        return cls(architecture, Inputs.from_arrays(arrays), tuple(members), probabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class Teaching:
+    """A larger policy to learn from, the words of the corpus as it reads them, and the share of its voice."""
+
+    policy: EncodedPolicy
+    words: Words
+    share: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class UntrainedEncoder:
+    """A policy with an encoder that has learned nothing yet.
+
+    Args:
+        architecture: what it consists of.
+        inputs: the vocabularies of the corpus.
+        seed: the seed of the first parameters and of what is left out while learning.
+        step_size: the step size of AdamW, from which it falls linearly to 0.
+        batch: the number of words in a step.
+        target_weight: the weight of the loss of the inputs' targets, which are predicted from the first layer.
+        device: ``cuda``, ``cpu``, or ``auto``: CUDA where there is a GPU.
+        teacher: a policy to learn from besides the oracle (distillation).
+        start: parameters to go on from, in place of random ones.
+    """
+
+    architecture: Architecture
+    inputs: Inputs
+    seed: int = 0
+    step_size: float = 2e-3
+    batch: int = 2500
+    target_weight: float = 0.0
+    device: str = "auto"
+    teacher: Teaching | None = None
+    start: Parameters | None = field(default=None, repr=False)
+
+    def trainer(self, packed: Packed, update: Any) -> Trainer:
+        """A trainer that learns with PyTorch; ``update`` is of linear policies, and is not used."""
+        words_of(packed)
+        if packed.task.max_positions < 1:
+            raise TaskError(
+                f"task {packed.task.name!r} does not say which words matter in a state: a policy with an encoder needs "
+                "its function `positions` and `max_positions`"
+            )
+        from treewright.policies.encoders.torch_import import checked_torch
+
+        checked_torch()
+        from treewright.policies.encoders.training import EncoderTrainer
+
+        return EncoderTrainer(self, packed)
+
+
+def output_names(parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The names of the parameters that score actions."""
+    if "actions" in parameters:
+        return "missing", "actions", "action_bias"
+    return "missing", "output", "output_bias"
+
+
+def scoring_of(parameters: Mapping[str, Any], hidden: int) -> EncodedScoring:
+    """How the policy with these parameters scores actions."""
+    return StructuredScoring(hidden) if "actions" in parameters else EncodedScoring(hidden)
+
+
+def words_of(packed: Packed) -> Words:
+    """The words of packed sentences, as an encoder reads them."""
+    if not isinstance(packed.words, Words):
+        raise TaskError(
+            f"task {packed.task.name!r}: the sentences were packed without their words; use "
+            "packed.with_words(inputs.read(sentences))"
+        )
+    return packed.words

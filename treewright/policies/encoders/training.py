@@ -1,0 +1,506 @@
+"""Training an encoder with PyTorch: AdamW on −log Σ{p(a) : a has the least cost}, with averaged parameters.
+
+While an online learner visits sentences, the policy acts with the tables of the same forward pass that the following
+step differentiates: sentences are encoded once. Learners that collect examples have them grouped by sentence here, so
+that a sentence is encoded once in an epoch, however many states were visited in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn import functional
+
+from treewright.errors import ConfigError
+from treewright.policies.encoders.batches import chosen, grouped, in_parts
+from treewright.policies.encoders.network import CorpusOnDevice, Encoding, dropped, encode
+from treewright.policies.encoders.parameters import initial_parameters, parameter_shapes
+from treewright.policies.encoders.policy import (
+    EncodedPolicy,
+    UntrainedEncoder,
+    output_names,
+    scoring_of,
+    words_of,
+)
+from treewright.policies.encoders.scoring import ROWS, Encoded, rows_of
+from treewright.policies.encoders.torch_import import find_device
+from treewright.policies.learning import LearnablePolicy, Tell, Trainer
+from treewright.search.examples import Examples
+from treewright.search.policy import Policy, Scorer
+from treewright.search.task import Packed
+
+__all__ = ["EncoderTrainer"]
+
+Longs = npt.NDArray[np.int64]
+Tensors = dict[str, torch.Tensor]
+
+_AVERAGE = 0.995
+_BETAS, _DECAY, _EPSILON = (0.9, 0.95), 1e-5, 1e-8
+_STEPS, _FEWEST = 50, 50  # small corpora: this number of steps in an epoch, but of no fewer words
+_WARM_UP = 200  # steps, or a twentieth of all if that is less
+_LONGEST_GRADIENT = 5.0
+_MOST_STATES = 24_000  # in a step
+_EVALUATED = 6000  # words that are encoded at a time where nothing is learned
+_IMPOSSIBLE = -1e9
+
+
+class EncoderTrainer(Trainer):
+    """Learns an encoded policy."""
+
+    policy_class = EncodedPolicy
+
+    def __init__(self, untrained: UntrainedEncoder, packed: Packed) -> None:
+        self.untrained, self.packed = untrained, packed
+        self.device = find_device(untrained.device)
+        if self.device == "cpu":
+            torch.set_num_threads(1)  # several threads wait for each other longer than they compute
+        else:
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        task, self.architecture = packed.task, untrained.architecture
+        columns = ROWS if task.structured else task.n_actions
+        shapes = parameter_shapes(
+            self.architecture, untrained.inputs, task.max_positions, columns, structured=task.structured
+        )
+        first = initial_parameters(shapes, untrained.seed) if untrained.start is None else untrained.start
+        self.parameters = {name: torch.tensor(first[name], device=self.device, requires_grad=True) for name in shapes}
+        self.average = {name: value.detach().clone() for name, value in self.parameters.items()}
+        self.optimiser = self._new_optimiser()
+        self.corpora: dict[int, CorpusOnDevice] = {}
+        self.corpus = self._on_device(packed)
+        self.random = torch.Generator(device=self.device)
+        self.epochs, self.steps, self.seen = 10, 0, 0
+        self.batch_words = min(untrained.batch, max(_FEWEST, int(packed.lengths.sum()) // _STEPS))
+        self.visited: tuple[Longs, Encoding] | None = None
+        self.teacher: tuple[Tensors, CorpusOnDevice] | None = None
+        if untrained.teacher is not None:
+            teacher = untrained.teacher.policy
+            weights = {name: torch.tensor(a, device=self.device) for name, a in teacher.members[0].items()}
+            self.teacher = weights, CorpusOnDevice(teacher.inputs, untrained.teacher.words, self.device)
+
+    def _new_optimiser(self) -> Any:
+        return torch.optim.AdamW(
+            list(self.parameters.values()),
+            lr=self.untrained.step_size,
+            betas=_BETAS,
+            weight_decay=_DECAY,
+            eps=_EPSILON,
+            fused=self.device != "cpu",
+        )
+
+    def _on_device(self, packed: Packed) -> CorpusOnDevice:
+        """The words of a packed corpus as tensors: of the one that is learned from, and of the last other one."""
+        words = words_of(packed)
+        if id(words) not in self.corpora:
+            self.corpora = {key: each for key, each in self.corpora.items() if each is self.corpus}
+            self.corpora[id(words)] = CorpusOnDevice(self.untrained.inputs, words, self.device)
+        return self.corpora[id(words)]
+
+    # ---- what learners ask
+
+    def plan(self, epochs: int) -> None:
+        """The step size falls to zero within this number of epochs."""
+        self.epochs = epochs
+
+    def batches(self, order: Longs) -> list[Longs]:
+        """Sentences of similar lengths together, with about the same number of words in each group."""
+        lengths = self.packed.lengths[order]
+        random = np.random.default_rng([self.untrained.seed, self.steps])
+        groups = grouped(lengths, self.batch_words, random)
+        return [np.sort(order[group]) for group in groups]
+
+    def acting(self) -> Policy:
+        """The parameters as they are, with units left out as in the step that follows."""
+        return _Acting(self)
+
+    def policy(self) -> LearnablePolicy:
+        """The averaged parameters."""
+        return _Averaged(self)
+
+    def kept(self, policy: LearnablePolicy, previous: LearnablePolicy | None) -> EncodedPolicy:
+        """A copy of the parameters."""
+        return policy.copied() if isinstance(policy, _Averaged) else policy  # type: ignore[return-value]
+
+    def learn(self, examples: Examples, order: Longs, mistakes: npt.NDArray[np.int32], tell: Tell | None) -> float:
+        """Learn from the examples, all of a sentence in one step."""
+        if not len(order):
+            return 0.0
+        sentences = examples.observed[examples.observed_at[:-1]][order]
+        total, done = 0.0, 0
+        for which in self._groups(sentences, order):
+            total += self._step_or_halves(examples, which, mistakes)
+            done += len(which)
+            if tell is not None:
+                tell(done)
+        return total
+
+    def credit(self, examples: Examples) -> None:
+        """Raise the scores of actions with negative costs, and lower those of the others."""
+        if examples.size:
+            self._step(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), credit=True)
+
+    def fresh(self) -> EncoderTrainer:
+        """A trainer that has learned nothing yet."""
+        trainer = EncoderTrainer(self.untrained, self.packed)
+        trainer.epochs = self.epochs
+        return trainer
+
+    def mixed(self, policies: Sequence[LearnablePolicy], probabilities: Sequence[float]) -> EncodedPolicy:
+        """The members of all policies together."""
+        copies = [self.kept(policy, None) for policy in policies]
+        members = tuple(member for each in copies for member in each.members)
+        return replace(copies[0], members=members, probabilities=tuple(probabilities))
+
+    # ---- steps
+
+    def _groups(self, sentences: npt.NDArray[np.int32], order: Longs) -> Iterator[Longs]:
+        """The examples ``order`` in groups, all examples of a sentence in the same one."""
+        visited = set() if self.visited is None else set(self.visited[0].tolist())
+        distinct, inverse, counts = np.unique(sentences, return_inverse=True, return_counts=True)
+        if visited.issuperset(distinct.tolist()):
+            yield order
+            return
+        self.visited = None
+        by_sentence = np.split(order[np.argsort(inverse, kind="stable")], np.cumsum(counts)[:-1])
+        random = np.random.default_rng([self.untrained.seed, self.steps])
+        share = max(1.0, counts.sum() / len(distinct) / max(2.0 * self.packed.lengths[distinct].mean(), 1.0))
+        most = min(self.batch_words, max(1, int(_MOST_STATES / (2.0 * share))))
+        for group in grouped(self.packed.lengths[distinct], most, random):
+            yield np.concatenate([by_sentence[k] for k in group])
+
+    def _step_or_halves(self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32]) -> float:
+        """One step, or where the memory of the GPU does not suffice two steps with half of the sentences each."""
+        try:
+            return self._step(examples, which, mistakes)
+        except torch.OutOfMemoryError:
+            pass
+        self.visited = None
+        self.optimiser.zero_grad(set_to_none=True)
+        self._free()
+        sentences = examples.observed[examples.observed_at[:-1][which]]
+        middle = np.unique(sentences)
+        if len(middle) < 2:
+            raise ConfigError(
+                f"the memory of the GPU does not suffice for a sentence of {self.packed.lengths[middle[0]]} words: "
+                "use --device cpu, or a smaller policy"
+            )
+        self.batch_words = max(1, self.batch_words // 2)
+        left = sentences < middle[len(middle) // 2]
+        return sum(self._step_or_halves(examples, part, mistakes) for part in (which[left], which[~left]))
+
+    def _free(self) -> None:
+        """Return memory that is not used to the GPU."""
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+
+    def _step(
+        self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32], *, credit: bool = False
+    ) -> float:
+        """One step along the gradient; return the cost of what was preferred."""
+        part = examples if len(which) == examples.size else chosen(examples, which)
+        size = int(part.observed_at[1])
+        observed = part.observed.reshape(-1, size)
+        sentences = np.unique(observed[:, 0]).astype(np.int64)
+        encoding = self._encoding(sentences)
+        states = self._states(self.parameters, encoding, part, self.random)
+        structured = self.packed.task.structured
+        costs = (
+            _listed_costs(part, self.device) if structured else _costs(part, self.packed.task.n_actions, self.device)
+        )
+        if credit:
+            loss = (states * torch.where(costs.admissible, costs.costs, 0.0)).sum() / max(len(observed), 1)
+        else:
+            loss = self._loss(states, costs, part, encoding)
+        preferred = states.detach().masked_fill(~costs.admissible, _IMPOSSIBLE).argmax(1, keepdim=True)
+        regret = (costs.costs.gather(1, preferred)[:, 0] - costs.least).clamp(min=0.0)
+        self._descend(loss, int(self.packed.lengths[sentences].sum()))
+        paid = regret.cpu().numpy()
+        if len(which) == examples.size:
+            mistakes += paid > 0.0
+        else:
+            mistakes[which] += paid > 0.0
+        return float(paid.sum())
+
+    def _encoding(self, sentences: Longs) -> Encoding:
+        """What the encoder makes of the sentences: in the pass in which they were visited, or in a new one."""
+        if self.visited is not None:
+            which, encoding = self.visited
+            self.visited = None
+            if np.array_equal(np.intersect1d(which, sentences), sentences):
+                self._order = which
+                return encoding
+        self._order = sentences
+        return encode(self.architecture, self.parameters, self.corpus, sentences, self._seeded())
+
+    def _seeded(self) -> torch.Generator:
+        """The generator of this step."""
+        self.random.manual_seed((self.untrained.seed << 32) + self.steps)
+        return self.random
+
+    def _states(self, p: Tensors, encoding: Encoding, part: Examples, random: torch.Generator | None) -> torch.Tensor:
+        """The scores of all actions in the states of some examples."""
+        observed = part.observed.reshape(part.size, -1)
+        rows, positions, hidden = encoding.table.shape
+        start = np.full(int(self._order.max()) + 1, -1, np.int64)
+        start[self._order] = encoding.layout.at[:-1]
+        places = observed[:, 1:]
+        found = np.where(places >= 0, start[observed[:, :1]] + places, rows)
+        index = torch.as_tensor(found * positions + np.arange(positions), device=self.device)
+        table = torch.cat([encoding.table.reshape(rows * positions, hidden), p["missing"]])
+        units = torch.relu(functional.embedding_bag(index, table, mode="sum"))
+        share = 0.0 if random is None else self.architecture.dropout
+        units = dropped(units, share, random)
+        return _structured_scores(units, p, part) if "actions" in p else units @ p["output"] + p["output_bias"]
+
+    def _loss(
+        self,
+        states: torch.Tensor,
+        costs: _Costs,
+        part: Examples,
+        encoding: Encoding,
+    ) -> torch.Tensor:
+        """−log of the probability of the actions of least cost; with a teacher, also its opinion; and the targets'."""
+        scores = states.masked_fill(~costs.admissible, _IMPOSSIBLE)
+        right = scores.masked_fill(~costs.best, _IMPOSSIBLE)
+        loss = (torch.logsumexp(scores, 1) - torch.logsumexp(right, 1)).mean()
+        if self.teacher is not None:
+            assert self.untrained.teacher is not None
+            opinion = self._opinion(part).masked_fill(~costs.admissible, _IMPOSSIBLE)
+            certain, own = torch.log_softmax(opinion, 1), torch.log_softmax(scores, 1)
+            apart = (certain.exp() * (certain - own)).sum(1).mean()
+            share = self.untrained.teacher.share
+            loss = share * apart + (1.0 - share) * loss
+        if self.untrained.target_weight:
+            for guessed, target in zip(encoding.targets, self.corpus.targets, strict=True):
+                values = target[encoding.rows]
+                is_word = values != 1
+                loss = loss + self.untrained.target_weight * functional.cross_entropy(guessed[is_word], values[is_word])
+        return loss
+
+    def _opinion(self, part: Examples) -> torch.Tensor:
+        """The scores that the teacher gives."""
+        assert self.teacher is not None
+        assert self.untrained.teacher is not None
+        p, corpus = self.teacher
+        policy = self.untrained.teacher.policy
+        with torch.no_grad():
+            encoding = encode(policy.architecture, p, corpus, self._order)
+            return self._states(p, encoding, part, None)
+
+    def _descend(self, loss: torch.Tensor, words: int) -> None:
+        """Change the parameters along the gradient, and their average."""
+        total = max(self.epochs * int(self.packed.lengths.sum()), 1)
+        steps = max(total / self.batch_words, 1.0)
+        warm = min(1.0, (self.steps + 1) / max(1.0, min(_WARM_UP, steps / 20)))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.untrained.step_size * warm * max(1.0 - self.seen / total, 0.01)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        parameters = list(self.parameters.values())
+        torch.nn.utils.clip_grad_norm_(parameters, _LONGEST_GRADIENT)
+        self.optimiser.step()
+        self.steps, self.seen = self.steps + 1, self.seen + words
+        share = min(_AVERAGE, (1 + self.steps) / (10 + self.steps))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.average.values()), parameters, 1.0 - share)
+
+    # ---- checkpoints
+
+    def settings(self) -> dict[str, Any]:
+        """The architecture and all that the steps depend on."""
+        untrained = self.untrained
+        digest = hashlib.sha256()
+        for name, array in sorted(untrained.inputs.to_arrays().items()):
+            digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
+        return {
+            "policy": untrained.architecture.to_plain(),
+            "inputs": digest.hexdigest(),
+            "step_size": untrained.step_size,
+            "batch": untrained.batch,
+            "target_weight": untrained.target_weight,
+            "policy_seed": untrained.seed,
+            "epochs_planned": self.epochs,
+            "teacher": untrained.teacher is not None and untrained.teacher.share,
+        }
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Parameters, their averages, and what AdamW remembers of them."""
+        arrays = {
+            "steps": np.array([self.steps, self.seen, self.batch_words], np.int64),
+        }
+        for name, value in self.parameters.items():
+            memory = self.optimiser.state.get(value, {})
+            for part, tensor in (("parameters", value), ("average", self.average[name]), *memory.items()):
+                arrays[f"{part}.{name}"] = tensor.detach().cpu().numpy().copy()
+        return arrays
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what :meth:`to_arrays` gave."""
+        self.steps, self.seen, self.batch_words = (int(each) for each in arrays["steps"])
+        self.optimiser = self._new_optimiser()
+        with torch.no_grad():
+            for name, value in self.parameters.items():
+                value.copy_(torch.tensor(arrays[f"parameters.{name}"]))
+                self.average[name].copy_(torch.tensor(arrays[f"average.{name}"]))
+                if f"step.{name}" in arrays:
+                    parts = ("step", "exp_avg", "exp_avg_sq")
+                    memory = {part: torch.tensor(arrays[f"{part}.{name}"]) for part in parts}
+                    self.optimiser.state[value] = {
+                        part: each if part == "step" and self.device == "cpu" else each.to(self.device)
+                        for part, each in memory.items()
+                    }
+
+
+# ---- the policies that act
+
+
+class _Acting(Policy):
+    """The parameters as they are. The sentences that it prepares are those of the step that follows."""
+
+    def __init__(self, trainer: EncoderTrainer) -> None:
+        self.trainer = trainer
+
+    def prepare(self, packed: Packed, which: Longs) -> Scorer:
+        """Encode the sentences, and remember what the next step differentiates."""
+        trainer = self.trainer
+        trainer.visited = None
+        try:
+            with torch.enable_grad():
+                encoding = encode(trainer.architecture, trainer.parameters, trainer.corpus, which, trainer._seeded())
+        except torch.OutOfMemoryError:
+            trainer._free()
+            return trainer.policy().prepare(packed, which)
+        trainer.visited = which, encoding
+        return _scorer(trainer.parameters, len(packed), which, encoding.table, encoding.layout.at)
+
+
+class _Averaged(LearnablePolicy):
+    """The averaged parameters, which go on changing."""
+
+    def __init__(self, trainer: EncoderTrainer) -> None:
+        self.owner = trainer
+
+    @property
+    def block(self) -> int:
+        """The most words that are encoded at a time."""
+        return _EVALUATED
+
+    def prepare(self, packed: Packed, which: Longs) -> Scorer:
+        """Encode the sentences, with nothing left out."""
+        owner = self.owner
+        corpus = owner._on_device(packed)
+        tables, at, first = [], [0], 0
+        with torch.no_grad():
+            for part in in_parts(packed.lengths[which], _EVALUATED):
+                encoding = encode(owner.architecture, owner.average, corpus, which[part])
+                tables.append(encoding.table.cpu())
+                at += (encoding.layout.at[1:] + first).tolist()
+                first = at[-1]
+        table = tables[0] if len(tables) == 1 else torch.cat(tables)
+        return _scorer(owner.average, len(packed), which, table, np.array(at))
+
+    def copied(self) -> EncodedPolicy:
+        """A policy that does not change any more, and needs no PyTorch."""
+        parameters = {name: value.cpu().numpy().copy() for name, value in self.owner.average.items()}
+        return EncodedPolicy(self.owner.architecture, self.owner.untrained.inputs, (parameters,))
+
+    def trainer(self, packed: Packed, update: Any) -> Trainer:
+        """A trainer that goes on from this policy."""
+        return self.copied().trainer(packed, update)
+
+    def to_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The policy as arrays."""
+        return self.copied().to_arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """A policy that needs no PyTorch."""
+        return EncodedPolicy.from_arrays(arrays)
+
+
+def _scorer(p: Tensors, n: int, which: Longs, table: torch.Tensor, at: Longs) -> Scorer:
+    """A table as the engine takes it."""
+    start = np.full(n, -1, np.int64)
+    start[which] = at[:-1]
+
+    def plain(tensor: torch.Tensor) -> npt.NDArray[np.float32]:
+        return np.ascontiguousarray(tensor.detach().cpu().numpy())[None]
+
+    missing, output, bias = (plain(p[name]) for name in output_names(p))
+    return Scorer(
+        scoring_of(p, missing.shape[2]), Encoded(plain(table), missing, start, output, bias), np.array([0.0, 1.0])
+    )
+
+
+# ---- examples
+
+
+class _Costs(NamedTuple):
+    """Matrices of examples × actions: which actions are admissible, what they cost, and which cost least."""
+
+    admissible: torch.Tensor
+    costs: torch.Tensor
+    best: torch.Tensor
+    least: torch.Tensor
+
+
+def _costs(examples: Examples, n_actions: int, device: str) -> _Costs:
+    """The costs of all actions of some examples."""
+
+    def on_device(array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.as_tensor(np.ascontiguousarray(array), device=device)
+
+    n = examples.size
+    written = np.diff(examples.action_at)
+    every = torch.arange(n, device=device)
+    of_action = torch.repeat_interleave(every, on_device(written))
+    actions = on_device(examples.actions[: examples.action_at[-1]]).long()
+    admissible = on_device(written == 0)[:, None].repeat(1, n_actions)
+    admissible[of_action, actions] = True
+    unusual = on_device(examples.unusual[: examples.unusual_at[-1]]).long()
+    of_unusual = torch.repeat_interleave(every, on_device(np.diff(examples.unusual_at)))
+    if len(actions):
+        place = (on_device(examples.action_at[:-1])[of_unusual] + unusual).clamp(max=len(actions) - 1)
+        unusual = torch.where(on_device(written == 0)[of_unusual], unusual, actions[place])
+    costs = on_device(examples.usual_cost)[:, None].repeat(1, n_actions)
+    costs[of_unusual, unusual] = on_device(examples.unusual_cost[: examples.unusual_at[-1]])
+    least = costs.masked_fill(~admissible, torch.inf).amin(1)
+    return _Costs(admissible, costs, admissible & (costs <= least[:, None]), least)
+
+
+def _listed_costs(examples: Examples, device: str) -> _Costs:
+    """The costs of the actions that examples list, in the order of the lists: examples × the longest list."""
+    counts, usual = np.diff(examples.action_at), examples.usual_cost
+    listed = np.arange(int(counts.max(initial=1)))[None] < counts[:, None]
+    values = np.repeat(usual[:, None], listed.shape[1], axis=1)
+    values[np.repeat(np.arange(len(counts)), np.diff(examples.unusual_at)), examples.unusual] = examples.unusual_cost
+    admissible = torch.as_tensor(listed, device=device)
+    costs = torch.as_tensor(values.astype(np.float32), device=device)
+    least = costs.masked_fill(~admissible, torch.inf).amin(1)
+    return _Costs(admissible, costs, admissible & (costs <= least[:, None]), least)
+
+
+def _structured_scores(units: torch.Tensor, p: Tensors, examples: Examples) -> torch.Tensor:
+    """The scores of the actions that examples list: each is a sum of rows, of its number and of its features."""
+    counts, further = np.diff(examples.action_at), np.diff(examples.extra_at)
+    starts = np.arange(len(further)) + examples.extra_at[:-1]
+    numbers = np.insert(
+        examples.extra, examples.extra_at[:-1], examples.actions
+    )  # a number, and its features behind it
+    of_example = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(of_example)) - np.repeat(examples.action_at[:-1], counts)
+
+    def on_device(array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.as_tensor(array, device=units.device)
+
+    rows, at, owner = on_device(rows_of(numbers)), on_device(starts), on_device(of_example)
+    vectors = functional.embedding_bag(rows, p["actions"], at, mode="sum")
+    bias = functional.embedding_bag(rows, p["action_bias"][:, None], at, mode="sum")[:, 0]
+    scores = (units[owner] * vectors).sum(1) + bias
+    empty = torch.full((len(counts), int(counts.max(initial=1))), _IMPOSSIBLE, device=units.device)
+    return empty.index_put((owner, on_device(place)), scores)
