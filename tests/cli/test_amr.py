@@ -292,7 +292,8 @@ def test_missing_tags(run, amr, taggers, tree_parser):
 
 def test_missing_features(taggers):
     """Words that get tags, but not the features that a model was trained with."""
-    trained = SimpleNamespace(card_={"columns": ["upos", "xpos", "feats"]})
+    columns = ["upos", "xpos", "feats"]
+    trained = SimpleNamespace(card_={"columns": columns}, needs=lambda: columns)
     models = [taggers / "xpos.tw", taggers / "upos.tw"]
     prepare = preparation(TASKS["dependency"], trained, models, None)
     with pytest.warns(UserWarning, match=r"no tags \(feats\).*--tagger feats.tw"):
@@ -302,8 +303,9 @@ def test_missing_features(taggers):
 def test_missing_lemmas():
     """A model that has a table of lemmas does not need them."""
     words = [Sentence.from_words(["Two", "dogs"]).with_column("upos", ["NUM", "NOUN"])]
+    columns = ["upos", "feats", "lemma"]
     for table, warned in (({}, True), ({"lemmas_": {}}, False)):
-        trained = SimpleNamespace(card_={"columns": ["upos", "feats", "lemma"]}, **table)
+        trained = SimpleNamespace(card_={"columns": columns}, needs=lambda: columns, **table)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             preparation(TASKS["dependency"], trained, None, None)(words, 1)

@@ -407,9 +407,15 @@ class TestParse:
         [sentence] = load_corpus(out)
         assert sentence.forms == ("She", "-LRB-really-RRB-", "sees", "-LRB-", "it", "-RRB-", ".")
 
-    @pytest.mark.parametrize("format", ["ptb", "text", "svg", "html", "json"])
+    @pytest.mark.parametrize("format", ["ptb", "text", "svg", "json"])
     def test_nothing_in_nothing_out(self, run, model, format):
         assert run("parse", model, "-f", format, input="").output == ""
+
+    def test_nothing_in_is_an_empty_page(self, run, model):
+        page = run("parse", model, "-f", "html", input="").stdout
+        assert page.startswith("<!DOCTYPE html>")
+        assert page.endswith("</html>\n")
+        assert "<svg" not in page
 
     @pytest.mark.parametrize("words", ["Stop", "x y z", ". . . ."])
     def test_every_sentence_has_a_tree(self, run, model, words):
@@ -704,7 +710,9 @@ class TestTrace:
             (k, wrong) for k, line in enumerate(lines, 1) if (wrong := Trace.from_json(json.loads(line)).first_error)
         )
         assert wrong.expert != (wrong.action,)
-        assert wrong.expert[0] in run("trace", "--model", model, data / "train.ptb", "-n", number).stdout
+        command = ("trace", "--model", model, data / "train.ptb", "-n", number)
+        assert wrong.expert[0] in run(*command, "--full-symbols").stdout
+        assert wrong.expert[0] not in run(*command).stdout  # symbols are shown plainly
 
     def test_columns_and_tsv(self, run, model):
         command = ("trace", "--model", model, "--text", "She sleeps .", "-f", "tsv", "--columns")

@@ -208,9 +208,15 @@ class TestParse:
         assert page.startswith("<!DOCTYPE html>")
         assert page.endswith("</html>\n")
 
-    @pytest.mark.parametrize("format", ["conllu", "text", "svg", "html", "json"])
+    @pytest.mark.parametrize("format", ["conllu", "text", "svg", "json"])
     def test_nothing_in_nothing_out(self, run, model, format):
         assert run("parse", model, "-f", format, input="").output == ""
+
+    def test_nothing_in_is_an_empty_page(self, run, model):
+        page = run("parse", model, "-f", "html", input="").stdout
+        assert page.startswith("<!DOCTYPE html>")
+        assert page.endswith("</html>\n")
+        assert "<svg" not in page
 
     def test_a_sentence_of_one_word(self, run, model):
         assert run("parse", model, "-f", "conllu", input="Stop\n").stdout.split("\t")[6:8] == ["0", "root"]
