@@ -16,6 +16,7 @@ from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
 from benchmarks.rawtext import report as rawtext
 from benchmarks.smatch import report as smatch
+from benchmarks.turns import report as turns
 
 
 def percent(value: float | None) -> str:
@@ -643,6 +644,7 @@ def main() -> None:
         "amr": amr,
         "amr_learners": amr_learners,
         "latency": latency,
+        "turns": turns,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"
