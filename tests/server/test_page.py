@@ -131,7 +131,7 @@ def test_steps_by_slider_keys_and_play(page, served):
     assert _at(page) == 1
     page.keyboard.press("End")
     end = _at(page)
-    assert end == 16
+    assert end == 24  # two moves and a label for each word
     page.keyboard.press("Home")
     assert _at(page) == 0
     page.locator("#viewer input[type=range]").fill("5")
@@ -143,7 +143,7 @@ def test_steps_by_slider_keys_and_play(page, served):
 
 
 def test_transitions_show_stack_buffer_arcs_and_bars(page, served):
-    _steps(page, served, "dependency", step=7)
+    _steps(page, served, "dependency", step=10)
     assert page.locator("#viewer .tw-stack li").all_inner_texts() == ["root", "saw"]
     assert page.locator("#viewer .tw-buffer li").all_inner_texts() == ["dog", "with", "the", "telescope"]
     assert page.locator("#viewer .tw-state svg path").count() == 3
@@ -151,8 +151,9 @@ def test_transitions_show_stack_buffer_arcs_and_bars(page, served):
     assert "SHIFT" in chosen.inner_text()
     assert "%" in chosen.inner_text()
     assert chosen.locator(".tw-bar i").count() == 2
+    page.keyboard.press("ArrowLeft")  # a label
     page.click("#viewer .tw-more")
-    assert page.locator("#viewer .tw-action").count() > 60
+    assert page.locator("#viewer .tw-action").count() > 30
 
 
 def test_gold_gives_costs_and_the_first_error_is_a_key_away(page, served):
@@ -237,7 +238,7 @@ def test_other_layers_have_steps_too(page, served):
 
 @pytest.mark.parametrize(
     ("layer", "step", "action"),
-    [("dependency", 8, "RIGHTARC_obj"), ("constituency", 8, None), ("amr", 2, None), ("upos", 2, None)],
+    [("dependency", 11, "RIGHTARC"), ("constituency", 8, None), ("amr", 2, None), ("upos", 2, None)],
 )
 def test_what_if_another_action_were_taken(page, served, layer, step, action):
     _steps(page, served, layer, step=step)
@@ -323,8 +324,8 @@ def test_a_grammar_by_hand(page, served, search):
     _until(page, "document.querySelectorAll('#grammar-trees figure').length === 2")
     scores = page.locator("#grammar-trees p").all_inner_texts()
     assert all("score" in each for each in scores)
+    _until(page, "document.querySelectorAll('#grammar-viewer .cell').length === 15")
     page.keyboard.press("End")
-    assert page.locator("#grammar-viewer .cell").count() == 15
     if search == "agenda":
         assert page.locator("#grammar-viewer .tw-pops li").count() > 1
     page.fill("#rules", "S -> NP")
@@ -447,7 +448,7 @@ def test_files_of_a_trace_open_without_a_server(page, served, tmp_path):
     other.goto(file.as_uri())
     other.wait_for_selector(".tw-where")
     other.keyboard.press("End")
-    assert "step 16 of 16" in other.locator(".tw-where").first.inner_text()
+    assert "step 24 of 24" in other.locator(".tw-where").first.inner_text()
     assert other.evaluate("window.hacked") is None
     assert requests == [file.as_uri()]
     other.close()
