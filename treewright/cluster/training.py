@@ -91,13 +91,12 @@ class DaskShards:
 
         self.client.wait_for_workers(1, timeout=60)
         workers = sorted(self.client.nthreads())
-        given = None if shared is None else self.client.scatter([shared], broadcast=True, hash=False)[0]
         futures = {
             k: self.client.submit(
                 function,
                 code_version(),
                 tuple(shard),
-                given,
+                shared,  # not scattered: that waits for ever for a worker that was just killed
                 *arguments,
                 pure=False,
                 workers=[workers[k % len(workers)]],
