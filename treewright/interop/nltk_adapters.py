@@ -7,6 +7,7 @@ file, or the name of a bundled model.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -42,11 +43,7 @@ class _Adapter:
         return found
 
 
-class _Parser(_Adapter, ParserI):
-    def grammar(self) -> Any:
-        """Raise an error: the models of Treewright have no grammar of NLTK."""
-        raise NotImplementedError("a model of Treewright has no grammar of NLTK")
-
+class _Parser(_Adapter, ParserI, ABC):
     def parse(self, sent: Sequence[str], *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Yield the tree of a sentence, a list of words."""
         return next(self.parse_sents([sent]))
@@ -56,8 +53,9 @@ class _Parser(_Adapter, ParserI):
         for sentence in self._annotated(sents):
             yield iter([self._tree(sentence)])
 
+    @abstractmethod
     def _tree(self, sentence: Sentence) -> Any:
-        raise NotImplementedError
+        """Return the tree of an annotated sentence as NLTK has it."""
 
 
 class TreewrightParser(_Parser):

@@ -47,7 +47,7 @@ def derivations(grammar: WrittenGrammar, symbol: str, words: tuple[str, ...], ab
 
 
 def cuts(n: int, parts: int):
-    """All ways to cut a sequence of ``n`` into so many pieces that are not empty."""
+    """Yield every way to cut ``n`` items into ``parts`` pieces, none of them empty."""
     if parts == 1:
         yield [(0, n)] if n else []
         return
