@@ -25,11 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.errors import ConfigError
-from treewright.learners import checkpoints, loop
+from treewright.learners import loop
 from treewright.learners.loop import Pass
 from treewright.learners.registry import Learner
-from treewright.learners.training import Trained, make_training
-from treewright.policies.learning import LearnablePolicy, Trainer
+from treewright.learners.training import Iterations, Trained, make_training
+from treewright.policies.learning import Trainer
 from treewright.search.task import Packed
 
 __all__ = ["ShardLearner", "Shards", "State", "check_online", "mix", "train_mixed"]
@@ -92,13 +92,12 @@ class ShardLearner:
         return dict(self.trainer.to_arrays()), done
 
 
-class _Mixing:
-    """Passes over all shards, as the loop of training runs them."""
+class _Mixing(Iterations):
+    """Passes over all shards."""
 
     def __init__(self, shards: Shards, trainer: Trainer) -> None:
-        self.shards, self.trainer = shards, trainer
-        self.policy: LearnablePolicy | None = None
-        self.best: LearnablePolicy | None = None
+        super().__init__(trainer)
+        self.shards = shards
 
     def advance(self, iteration: int) -> dict[str, Any]:
         """One pass over each shard, and the mixture."""
@@ -116,31 +115,6 @@ class _Mixing:
             "loss": loss if len(done) > 1 else done[0]["loss"],
             "decisions": decisions,
         }
-
-    def current(self) -> LearnablePolicy:
-        """The policy of the mixture."""
-        assert self.policy is not None
-        return self.policy
-
-    def keep(self, score: float | None, best: bool) -> None:
-        """Keep the best policy."""
-        if best:
-            self.best = self.trainer.kept(self.current(), self.best)
-
-    def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """What the trainer remembers, and the best policy."""
-        assert self.best is not None
-        best = {f"best_{name}": array for name, array in self.best.to_arrays().items()}
-        return {**{f"trainer_{name}": array for name, array in self.trainer.to_arrays().items()}, **best}
-
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"trainer": {}, "best": {}}
-        for name, array in arrays.items():
-            part, _, rest = name.partition("_")
-            parts[part][rest] = array
-        self.trainer.restore(parts["trainer"])
-        self.best = self.trainer.policy_class.from_arrays(parts["best"])
 
 
 def train_mixed(

@@ -155,12 +155,11 @@ def make_training(
     return _Imitating(learner, trainer, packed, seed, jobs, progress)
 
 
-class Training(ABC):
-    """Iterations of a learner, as the loop runs them."""
+class Iterations(ABC):
+    """Iterations that end with a policy each, of which the best is kept, as the loop runs them."""
 
-    def __init__(self, trainer: Trainer, packed: Packed, seed: int, jobs: int, progress: Progress | None) -> None:
-        self.trainer, self.packed, self.seed, self.jobs, self.progress = trainer, packed, seed, jobs, progress
-        self.sentences = sentences_of(packed)
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
         self.policy: LearnablePolicy | None = None
         self.best: LearnablePolicy | None = None
 
@@ -187,6 +186,15 @@ class Training(ABC):
         """Go back to the state of a checkpoint."""
         self.trainer.restore(_of("trainer", arrays))
         self.best = self.trainer.policy_class.from_arrays(_of("best", arrays))
+
+
+class Training(Iterations):
+    """Iterations of a learner over a corpus."""
+
+    def __init__(self, trainer: Trainer, packed: Packed, seed: int, jobs: int, progress: Progress | None) -> None:
+        super().__init__(trainer)
+        self.packed, self.seed, self.jobs, self.progress = packed, seed, jobs, progress
+        self.sentences = sentences_of(packed)
 
     def cells(self, which: Longs) -> int:
         """The number of cells of the largest state among some sentences."""
