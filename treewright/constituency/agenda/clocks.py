@@ -104,7 +104,7 @@ def features_of(sampler: Sampler, item: int) -> None:
 
 @lean
 def trust_sums(agenda: Agenda, sampler: Sampler) -> None:
-    """Make sure, before an action is chosen, that sums and clocks can be trusted. Where they cannot, Z is no number."""
+    """Make sure, before an action is chosen, that sums and clocks are accurate. If they cannot be, Z becomes NaN."""
     if not sampler.numbers[TOTAL] > _SHRUNK * sampler.numbers[PEAK]:
         _restart(agenda, sampler)
 

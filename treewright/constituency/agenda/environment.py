@@ -211,7 +211,7 @@ class AgendaEnvironment:
         return Results(accuracy - self.tradeoff * time, accuracy, time)
 
     def parse(self, θ: Floats, which: Longs, *, growth: float = 0.0, jobs: int = 1) -> Parses:
-        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it where there is no parse: IDA*₀."""
+        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it until there is a parse: IDA*₀."""
         return self._search(θ, np.asarray(which, np.int64), np.zeros((0, 3)), growth, jobs)
 
     def pops(self, θ: Floats, i: int, most: int = 1_000_000) -> list[Pop]:
@@ -244,7 +244,7 @@ class AgendaEnvironment:
         seed: int = 0,
         most: int = 1_000_000,
     ) -> tuple[Rollouts, list[list[Pop]]]:
-        """:meth:`rollouts` of one sentence, and what each trajectory popped first, ``most`` constituents at most."""
+        """:meth:`rollouts` of one sentence, and the first ``most`` constituents that each trajectory popped."""
         order = np.full((trajectories, min(most, self.bound(i)), 3), -1.0)
         settings = temperature, infusion, discount, credit, baseline, seed
         rollouts = self._explore(θ, np.array([i]), order, 1, *settings)

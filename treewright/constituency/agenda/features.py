@@ -165,7 +165,7 @@ def look(tables: Tables, lexical: Lexical, of: Any, packed: Packed, i: int, view
 
 @lean
 def _matches(patterns: Any, first: int, last: int, marks: Any, start: int, end: int) -> bool:
-    """Has the span this pattern? Words other than punctuation have the mark 0, and a run of them counts once."""
+    """Whether the span has this pattern. Words that are not punctuation have the mark 0; a run of them counts once."""
     k = first
     for i in range(start, end):
         if marks[i] == 0 and i > start and marks[i - 1] == 0:

@@ -157,7 +157,7 @@ def context_pass(grammar: Weighted, tags: Any, n: int) -> Any:
 
 @compiled
 def outside_of_chart(grammar: Weighted, agenda: Agenda, n: int, out: Any) -> int:
-    """The outside scores of the chart's constituents, spans × symbols; returns how many are in a complete parse."""
+    """The outside scores of constituents, spans × symbols; returns the number of those in a complete parse."""
     rules, symbols = grammar.rules, grammar.rules.is_top.shape[0]
     for k in range(n * (n + 1) // 2 * symbols):
         out[k] = NEVER

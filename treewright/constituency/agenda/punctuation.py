@@ -47,7 +47,7 @@ def pattern_of(marks: Sequence[str]) -> str:
 
 
 def punctuation_patterns(sentences: Iterable[Sequence[str]], spans: Iterable[set[tuple[int, int]]]) -> list[str]:
-    """The patterns that tell constituents from other spans: the five most positive ones and the five most negative."""
+    """The patterns that best distinguish constituents from other spans: five positive and five negative ones."""
     counts: defaultdict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     often: Counter[str] = Counter()
     for words, constituents in zip(sentences, spans, strict=True):

@@ -1,4 +1,4 @@
-"""Words under substates of tags: how a latent-variable grammar emits them.
+"""The lexicon of a latent-variable grammar: the probabilities of words given substates of tags.
 
 The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) knows P(row, tag), a row being
 a word or a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each
@@ -8,13 +8,14 @@ substate, c(w, t, a), in expectation, and with κ and λ as numbers of occurrenc
     P(a | t, row)   = (c(w, t, a) + κ P(a | t, class of the row)) / (c(w, t) + κ)
     P(row | t, a)   = P(row, t) P(a | t, row) / Σ over rows of P(row, t) P(a | t, row)
 
-where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So a
-frequent word has substates of its own, a rare one mostly those of words that look like it, and a new one just these.
-A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally P(row | t, a) is smoothed
-towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it is 1 for every substate.
+where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So the
+substates of a frequent word are its own, those of a rare word are mostly those of similar words, and those of an
+unknown word are only these. A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally
+P(row | t, a) is smoothed towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it
+is 1 for every substate.
 
-In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is what EM's
-maximisation asks for.
+In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is the M-step of
+EM.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Outside values over substates, and the posterior probabilities of anchored rules.
 
 Outside values come from the same products X as inside values (:mod:`treewright.constituency.latent.inside`), and from
-both come the posteriors of rules of the base over spans, which is all that max-rule decoding asks for.
+both come the posteriors of rules of the base over spans, which max-rule decoding needs.
 """
 
 from __future__ import annotations
