@@ -1,6 +1,6 @@
 """The expert: the action that leads closest to the gold graph, in any state (Goodman 2015, §4.6 and §5.1.3).
 
-It knows which node of the gold graph each node of the state stands for (``state.gold``, from an alignment). The gold
+It knows the node of the gold graph for each node of the state (``state.gold``, from an alignment). The gold
 graph is a tree plus some edges. Rules are tried in the order of the thesis, with three changes: leaves of any concept
 are inserted, not only ``-``; insertion waits until the edges of a node are done; and if two nodes have no edge in the
 gold tree but one outside it, that edge is used. If the policy chose another action than the expert, the expert still
