@@ -1,4 +1,4 @@
-"""What a tokenizer sees of characters and of the chunks between white space.
+"""The attributes of characters and of the chunks between white space, for tokenizers.
 
 A paragraph is encoded as arrays for :class:`~treewright.text.tokenization.Tokenization`: of each character its code
 point, in lower case too, and its class; of each chunk a few hashes, and what the word list knows of it.
