@@ -59,7 +59,7 @@ class Dependency(Task):
 
         match format:
             case "conllu":
-                # what was read can be written: no need to check every value once more
+                # values that were read can be written, so they are not checked again
                 return lambda sentence: "\n".join(conllu_lines(sentence)) + "\n\n"
             case "text":
                 return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
@@ -74,7 +74,7 @@ class Dependency(Task):
         return page("Dependency trees") if format == "html" else ("", "")
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
-        """Constituency trees have no heads."""
+        """Raise an error for constituency trees, which have no heads."""
         if corpus[0].tree is not None and all(token.head is None for sentence in corpus for token in sentence):
             raise CorpusError(
                 "these are constituency trees, which have no heads: give CoNLL-U, or train a parser of such trees with "
@@ -83,7 +83,7 @@ class Dependency(Task):
             )
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Every sentence must have a tree."""
+        """Raise an error if a sentence has no tree."""
         from treewright.dependency import check_trees
 
         if all(token.head is None for sentence in gold for token in sentence):

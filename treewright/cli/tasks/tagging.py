@@ -53,7 +53,7 @@ class Tagging(Task):
         return partial(sentence_json, columns=(estimator.column,))
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """There must be a label somewhere."""
+        """Raise an error if there are no labels."""
         if all(label == "_" for sentence in gold for label in sentence.column(column)):
             raise CorpusError(
                 f"the column {column} is empty (_) everywhere: there is nothing to compare with",
@@ -95,7 +95,7 @@ class Viterbi(Tagging):
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
-    """Say where two annotations that should be of the same sentences are not."""
+    """Raise an error if two annotations are not of the same sentences."""
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=False), 1):
         if right.forms != guess.forms:
             word = next((k for k, (a, b) in enumerate(zip(right.forms, guess.forms, strict=False)) if a != b), None)
@@ -129,7 +129,7 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
         ),
         ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
     ]
-    if "unseen_labels" not in scores:  # nobody knows what training saw
+    if "unseen_labels" not in scores:  # the training data are not known
         del rows[1]
     parts: list[RenderableType] = [make_table(None, ("score", "%", ""), rows)]
     if scores.get("unseen_label_tokens"):
