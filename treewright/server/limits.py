@@ -1,4 +1,4 @@
-"""What a request may cost, and the middleware that keeps to it: sizes, times, headers."""
+"""The limits of requests, and the middleware that enforces them: sizes, times, headers."""
 
 from __future__ import annotations
 
