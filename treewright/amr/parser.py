@@ -148,11 +148,12 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         aligner: how gold graphs are aligned with words for the expert: ``rules``, ``improved``, or ``given``, the
             alignments that the graphs have.
         loss: the loss that learners with roll-outs minimise. Of naive Smatch: ``naive`` (1 − F), ``absolute``
-        (mistakes) or ``penalty`` (mistakes, and a fifth of the actions); or of Smatch itself, by hill climbing:
-        ``smatch``, ``smatch-absolute``, ``smatch-penalty``. reentrance: add edges to the tree in a second phase. reach:
-        the maximum distance of reattachment, in edges; 0 for any distance. joint: choose an action together with its
-        parameter, as in the thesis; otherwise first the action. swap: ``strict``: an edge is swapped once, and a node
-        is moved down once; ``thesis``: only the first of these
+            (mistakes) or ``penalty`` (mistakes, and a fifth of the actions); or of Smatch itself, by hill climbing:
+            ``smatch``, ``smatch-absolute``, ``smatch-penalty``.
+        reentrance: add edges to the tree in a second phase.
+        reach: the maximum distance of reattachment, in edges; 0 for any distance.
+        joint: choose an action together with its parameter, as in the thesis; otherwise first the action.
+        swap: ``strict``: an edge is swapped once, and a node is moved down once; ``thesis``: only the first of these
             (§4.3.6); ``node``: only the second.
         insert: ``word``: a concept is inserted once for a word; ``thesis``: no concept that a parent, child,
             grandparent or grandchild of the node has (§4.3.6).

@@ -61,16 +61,17 @@ class LatentParser(ConstituencyEstimator):
 
     Args:
         grammar: how the base grammar is read off the treebank. Its symbols should have a short memory, because
-        splitting finds the relevant distinctions. learner: ``split-merge``, or its settings, above all ``cycles`` and
-        ``starts``
+            splitting finds the relevant distinctions.
+        learner: ``split-merge``, or its settings, above all ``cycles`` and ``starts``
             (:class:`~treewright.constituency.latent.training.SplitMerge`).
         decoder: ``max-rule-product``, the tree whose rules are together the most probable (Petrov & Klein 2007),
             ``max-rule-sum``, or ``viterbi``, the tree of the best derivation.
         prune: coarse-to-fine: constituents that are less probable than this under the grammar of an earlier cycle are
-        not built; 0 builds everything. If this leaves no tree, more is built. products: the number of learned grammars
-        that parse together: the best ones on development data, as a product (Petrov 2010). Two are a point of F1 better
-        than one on the WSJ sample, and take twice as long. tradeoff: λ of learned pruning
-        (:mod:`treewright.constituency.latent.pruning`): a policy, learned from the treebank,
+            not built; 0 builds everything. If this leaves no tree, more is built.
+        products: the number of learned grammars that parse together: the best ones on development data, as a product
+            (Petrov 2010). Two are a point of F1 better than one on the WSJ sample, and take twice as long.
+        tradeoff: λ of learned pruning (:mod:`treewright.constituency.latent.pruning`): a policy, learned from the
+        treebank,
             chooses what is built; the larger λ is, the less. None is without it.
         max_length: longer sentences are excluded from training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.

@@ -113,7 +113,7 @@ SHRINK = Setting("shrink", Flag(), "Choose on development data how far to move f
 LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
-    "The errors that the margin counts",
+    "The loss in training",
     old_flags="--loss-on",
 )
 MAX_GAP = Setting(
@@ -158,29 +158,33 @@ class ConstituencyParser(ConstituencyEstimator):
 
     Args:
         grammar: how the grammar is read off the treebank: the symbols of ``v2h1`` remember the parent of a constituent
-        and one sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are used
-        unchanged. Then trees that it cannot derive are skipped in training, and words whose tags it lacks may have any
-        tag. learner: ``maximum-likelihood`` (relative frequencies), or a method of inverse reinforcement learning, by
-        name, as settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
+            and one sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are used
+            unchanged. Then trees that it cannot derive are skipped in training, and words whose tags it lacks may have
+            any tag.
+        learner: ``maximum-likelihood`` (relative frequencies), or a method of inverse reinforcement learning, by name,
+            as settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
             ``policy-matching``, ``maxent``. They begin with relative frequencies.
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
         trained: the rules whose weights are learned: ``binary`` rules, as in the paper, or ``all`` rules.
         shrink: with development data, whether to choose an interpolation between relative frequencies and the weights
-        of the best pass: 1, ¾, ½, ¼ or 0 of the learned weights. So the result is not worse on these data than relative
-        frequencies. loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``. decoder:
-        ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable. prune:
-        constituents less probable than this under a coarser grammar are not built; 0 is exact. max_gap: Δ: constituents
-        worse than the best one of their span by more than this (in logarithms) are dropped; None is exact. With learned
-        priorities, None chooses Δ together with them. search: ``cky``, which builds everything; ``agenda``, which
-        builds constituents of the highest priority first and stops with the first complete tree
-        (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an agenda with inside scores that is repeated with
-        a larger Δ until there is a tree; ``ha-star``, A* with the outside scores of a coarser grammar as a heuristic
-        (:mod:`treewright.constituency.agenda.heuristics`). tradeoff: with an agenda, the price λ of a unit of time:
-        priorities are learned to maximise the number of correct constituents minus λ for each pop, on a hundred
-        sentences of the development data; without such data, on every tenth sentence of the treebank, which is then not
-        used for the grammar. None: priorities are inside scores, without learning. time: the unit of time: ``pops``,
-        ``pushes`` or ``seconds``. priority_learner: how priorities are learned, one of
+            of the best pass: 1, ¾, ½, ¼ or 0 of the learned weights. So the result is not worse on these data than
+            relative frequencies.
+        loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``.
+        decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
+        prune: constituents less probable than this under a coarser grammar are not built; 0 is exact.
+        max_gap: Δ: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
+            None is exact. With learned priorities, None chooses Δ together with them.
+        search: ``cky``, which builds everything; ``agenda``, which builds constituents of the highest priority first
+            and stops with the first complete tree (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an
+            agenda with inside scores that is repeated with a larger Δ until there is a tree; ``ha-star``, A* with the
+            outside scores of a coarser grammar as a heuristic (:mod:`treewright.constituency.agenda.heuristics`).
+        tradeoff: with an agenda, the price λ of a unit of
+        time: priorities are learned to maximise the number of correct constituents minus λ for each pop, on a hundred
+            sentences of the development data; without such data, on every tenth sentence of the treebank, which is then
+            not used for the grammar. None: priorities are inside scores, without learning. time: the unit of time:
+            ``pops``, ``pushes`` or ``seconds``.
+        priority_learner: how priorities are learned, one of
             :data:`~treewright.constituency.agenda.policy.LEARNERS`, by name or as settings with its name.
         max_length: longer sentences are excluded from training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.

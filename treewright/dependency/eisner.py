@@ -307,8 +307,8 @@ class EisnerPlanner(HypergraphPlanner):
             attributes of each (:func:`~treewright.dependency.words.word_rows`).
         labels: the number of labels, and which of them the root may have.
         heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees. Without
-        them the planner cannot be used for training, only for :meth:`best_trees`. bits: the size of the table of hashed
-        features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
+            them the planner cannot be used for training, only for :meth:`best_trees`.
+        bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
     """
 
     def __init__(

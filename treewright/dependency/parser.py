@@ -139,8 +139,8 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             projective trees; crossing arcs are lifted before learning and put back after parsing
             (:mod:`treewright.dependency.projective`).
         learner: a learner by name, as settings, or as an object. By default it uses the averaged perceptron with a
-        margin of 30 (accurate) or 50 (fast). features: ``rich``, ``full`` (more templates), ``basic`` (the lecture's
-        Fig. 14.9), a list of templates such as
+            margin of 30 (accurate) or 50 (fast).
+        features: ``rich``, ``full`` (more templates), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
             ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
             :mod:`treewright.dependency.templates`.
         mode: ``accurate`` chooses a move and its label together; ``fast`` first the move and then the label.

@@ -63,18 +63,19 @@ class TransitionSystem:
         name: the name by which users choose the system.
         moves: the moves; a move's number is its position here.
         admissible: ``(x, state) → bits``: the admissible moves, bit k for move k. It must not read the gold tree, and
-        unless the state is final it must return at least one move. move: ``(x, state, move)``: changes stack and
-        buffer. The arc of the move, if it makes one, was made before. static: ``(x, state) → move``: the next move on
-        one path to the gold tree, for states on that path. costs: ``(x, state, out)``: the dynamic oracle. For each
-        admissible move m it writes to ``out[m]`` the number of gold arcs that the move loses, up to a constant that is
-        the same for all moves. None: there is no exact oracle. estimate: ``(x, state, out)``: replaces ``costs`` if
-        there is no exact oracle, so that learners may leave the path of ``static``. It writes a cost for each
-        admissible move, which need not be exact; on that path the
+            unless the state is final it must return at least one move.
+        move: ``(x, state, move)``: changes stack and buffer. The arc of the move, if it makes one, was made before.
+        static: ``(x, state) → move``: the next move on one path to the gold tree, for states on that path.
+        costs: ``(x, state, out)``: the dynamic oracle. For each admissible move m it writes to ``out[m]`` the number of
+            gold arcs that the move loses, up to a constant that is the same for all moves. None: there is no exact
+            oracle.
+        estimate: ``(x, state, out)``: replaces ``costs`` if there is no exact oracle, so that learners may leave the
+            path of ``static``. It writes a cost for each admissible move, which need not be exact; on that path the
             move of ``static`` costs least. None: there is only ``static``.
         least_loss: ``(x, state) → count``: the number of words without a head that must get a wrong one. None: unknown.
         arc: ``(x, state, move) → (head, dependent)``, if the ends of an arc are not always at the places that ``moves``
-        declares. is_late: ``(x, state) → bool``: whether arcs made in this state only complete the tree. The oracle and
-        the loss
+            declares.
+        is_late: ``(x, state) → bool``: whether arcs made in this state only complete the tree. The oracle and the loss
             count them as errors. None: there are no such arcs.
         initial: ``(x, state)``: changes the first state, in which the root is on the stack and all words are in the
             buffer.
@@ -85,8 +86,8 @@ class TransitionSystem:
         projective: whether the system builds only trees without crossing arcs. Gold trees are then made projective
             before learning, and this is undone after parsing.
         slots: the places whose words a policy with an encoder reads, as in feature templates: ``s0``, ``b0l``.
-        prepare: ``heads → array``: further information on a gold tree that the oracles need, as ``x.prepared``.
-            It is plain Python, and ``heads[i]`` is the head of word i + 1.
+        prepare: ``heads → array``: further information on a gold tree that the oracles need, as ``x.prepared``. It is
+            plain Python, and ``heads[i]`` is the head of word i + 1.
     """
 
     name: str

@@ -317,9 +317,10 @@ class Estimator(Generic[ScoresT]):
             sentence: a sentence, or a list of words.
             gold: the same sentence with gold annotation, so that decisions have costs. It may be the same object.
             follow: ``model`` shows the decisions of the model; ``gold`` shows the decisions that lead to the gold
-            annotation, with the model's scores. prefix: the names of actions that are taken first; the model continues
-            from there. explain: whether the candidates have their features, with the weights of a linear policy. beam:
-            another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
+                annotation, with the model's scores.
+            prefix: the names of actions that are taken first; the model continues from there.
+            explain: whether the candidates have their features, with the weights of a linear policy.
+            beam: another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
                 each step.
             options: options of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost
                 nothing; ``kind`` for constituency parsers, ``derivation`` or ``pops``.

@@ -161,8 +161,11 @@ def train_mixed(
         shards: the shards of the corpus.
         trainer: an untrained trainer, which receives the mixture.
         about: everything besides the learner and the trainer that the result depends on: the data, the number of
-        shards, the seed. evaluate: scores the mixture after each pass, and the best is returned. report: receives each
-        pass. checkpoint: a folder for the state after each pass. resume: whether to continue from it.
+            shards, the seed.
+        evaluate: scores the mixture after each pass, and the best is returned.
+        report: receives each pass.
+        checkpoint: a folder for the state after each pass.
+        resume: whether to continue from it.
     """
     check_online(learner)
     mixing = _Mixing(shards, trainer)

@@ -100,14 +100,14 @@ class CoarseToFine(_Search):
     Args:
         grammars: the hierarchy: first the treebank grammar, with one substate per symbol, then increasingly fine ones.
         levels: the numbers of one or two of them that are used after the treebank grammar; the last one chooses the
-        tree. By default, the last level and the one two levels before it: on the Wall Street Journal more levels save
-        nothing. threshold: substates whose posterior at one level is below this are not built at the next: one number,
-        or one
+            tree. By default, the last level and the one two levels before it: on the Wall Street Journal more levels
+            save nothing.
+        threshold: substates whose posterior at one level is below this are not built at the next: one number, or one
             for the treebank grammar and for each level but the last. 0 for the first one is exact, without any pruning.
         decoder: ``viterbi``, ``max-rule-product`` or ``max-rule-sum``.
         least_share: at the last level, substates below this part of the best one in their span are dropped.
         policy: selects the constituents to build, instead of the treebank grammar: an object with a method
-        ``masks(rows, at)``, see :mod:`treewright.constituency.latent.pruning`.
+            ``masks(rows, at)``, see :mod:`treewright.constituency.latent.pruning`.
 
     If pruning leaves no tree, thresholds are divided by a thousand and by a million, and finally nothing is pruned. If
     the latent grammar has no tree, the result is the treebank grammar's best tree, or the fewest constituents that

@@ -34,7 +34,8 @@ class Architecture:
         column: the size of the embeddings of the values of each column.
         dropout: the share of units that are dropped in training.
         channel_dropout: the probability that a whole part of a word (its embedding, its characters, a column) is
-        dropped. word_dropout: a known word that occurs c times is treated as unknown with the probability
+            dropped.
+        word_dropout: a known word that occurs c times is treated as unknown with the probability
             ``word_dropout / (word_dropout + c)``.
     """
 
