@@ -137,7 +137,7 @@ STATE: dict[str, int | str] = {
     "concept": "3*n + 4",  # −1: none yet
     "flags": "3*n + 4",
     "anchor": "3*n + 4",  # the word of a node: itself, or the word that it was inserted for
-    "gold": "3*n + 4",  # the node of the gold graph that a node stands for; −1: none
+    "gold": "3*n + 4",  # the node of the gold graph to which a node is mapped; −1: none
     "extra": "3*n + 12",  # the edges of the second phase: source, role, target
 }
 BOUND = "96*n + 140"  # 32·(3n + 4), and a few
@@ -433,7 +433,7 @@ def _pass_on(state: Any, top: int, node: int) -> None:
 
 @lean
 def standing_for(state: Any, gold: int) -> int:
-    """The node that stands for a gold node; −1: none does."""
+    """The node that is mapped to a gold node; −1: there is none."""
     for node in range(state.registers[NODES]):
         if state.gold[node] == gold and not state.flags[node] & DELETED:
             return np.int64(node)

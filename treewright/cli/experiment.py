@@ -104,7 +104,7 @@ def run(
     """Run the jobs of an experiment whose results are not there yet, and show a table.
 
     Results go to one file as they come. After Ctrl-C, or if the process is killed, the same
-    command goes on where it was. A job that fails is reported, and the others go on.
+    command continues. A job that fails is reported, and the others continue.
 
     Examples:
       treewright experiment comparison.toml

@@ -84,7 +84,7 @@ def parse(
         typer.Option(
             "--out",
             "-o",
-            help="Write to this file, whole or not at all; with svg, to this folder, a file a sentence.",
+            help="Write to this file, completely or not at all; with svg, to this folder, one file per sentence.",
             metavar="FILE",
         ),
     ] = None,
@@ -119,7 +119,7 @@ def parse(
     --format or the name of the output file says otherwise; other columns are kept.
 
     Text is word/LABEL from a tagger and a drawing from a parser. Constituency parsers
-    write brackets, and AMR parsers graphs, whatever the input. An SVG file holds one drawing: several sentences
+    write brackets, and AMR parsers graphs, for any input. An SVG file contains one drawing: several sentences
     go to a folder, or to one page with html.
 
     Examples:
@@ -143,7 +143,7 @@ def parse(
         from treewright.cli.written import parse_written
 
         if model is not None and file != "-":
-            raise ConfigError("--grammar stands for a model: leave the model out")
+            raise ConfigError("--grammar replaces the model: leave the model out")
         parse_written(grammar, model or file, format, out, k_best or 1, search or "cky")
         return
     if model is None:

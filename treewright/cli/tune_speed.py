@@ -147,7 +147,7 @@ def _trials(
     learner: str,
     time: str,
 ) -> list[tuple[str, float | None, dict[str, Any]]]:
-    """What is tried: a name, λ, and the options of ``tune_speed``."""
+    """A trial: a name, λ, and the options of ``tune_speed``."""
     if search not in _SEARCHES:
         raise ConfigError(f"--search {one_of(search, _SEARCHES)}")
     if task != "constituency":

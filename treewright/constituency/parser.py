@@ -191,7 +191,7 @@ class ConstituencyParser(ConstituencyEstimator):
         seed: the same seed gives the same model.
 
     A sentence that the grammar cannot derive gets the fewest constituents that cover it, below the most frequent label
-    of whole sentences (:meth:`analyse` tells of them). So every sentence that has words has a tree.
+    of whole sentences (:meth:`analyse` reports them). So every sentence that has words has a tree.
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=100, dev=20, test=20)

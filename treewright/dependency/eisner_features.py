@@ -25,8 +25,8 @@ from treewright.search.forests import Sums, add
 
 __all__ = ["SIGHT", "Labels", "Sight", "collect_pass", "score_pass", "trees_pass"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Ints = npt.NDArray[np.int64]
 
 #: the templates of an arc, with its direction, or with direction and length where there is ``len``: the head ``h``, the
@@ -129,7 +129,7 @@ class Labels(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What is known of the words of a sentence: the sums of each as a head and as a dependent (word × template), the
+    """The tables of the words of a sentence: the sums of each as a head and as a dependent (word × template), the
     scores of labels that it sees alone (direction × word × label), its tag, and the last word before it that has the
     same; and, of an arc, the tags between its ends."""
 

@@ -35,7 +35,7 @@ class Job:
     max_length: int | None
     fold: tuple[int, int, int] | None
     parts: tuple[str, ...]
-    """What is scored."""
+    """The parts that are scored."""
     best_pass: bool
     """Whether the pass that is best on development data is kept."""
     scoring: dict[str, Any]

@@ -328,7 +328,7 @@ class _Reader:
         value = [0 if each == "all" else each for each in value]
         if not value or any(isinstance(v, bool) or not isinstance(v, int) or v < 0 for v in value):
             raise self._error(
-                f'{name} must be a list of numbers of sentences, where "all" stands for all of them, not {value!r}',
+                f'{name} must be a list of numbers of sentences, where "all" means all of them, not {value!r}',
                 *(where or (name,)),
             )
         return tuple(each or None for each in value)

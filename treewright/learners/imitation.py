@@ -190,8 +190,8 @@ class Supervised(Imitation):
 class Exploration(Imitation):
     """Online training with a dynamic oracle (lecture, Algorithm 3; Goldberg & Nivre 2012).
 
-    All actions of zero cost are right; after pass ``k`` the parser's own prediction is followed, whatever it costs,
-    unless a random number is at most ``p``.
+    All actions of zero cost are correct; after pass ``k`` the parser's own prediction is followed, at any cost, unless
+    a random number is at most ``p``.
     """
 
     name: ClassVar[str] = "exploration"

@@ -174,7 +174,7 @@ class Apprenticeship(PolicyGradient):
 
     name: ClassVar[str] = "apprenticeship"
     source: ClassVar[str] = "§4.2, eq. 10"
-    about: ClassVar[str] = "make the oracle's actions probable, whatever they earn"
+    about: ClassVar[str] = "make the oracle's actions probable, regardless of rewards"
     credit: Credit = "unit"
     discount: float = 0.0
     infusion: Schedule = field(default_factory=lambda: Constant(1.0))

@@ -184,7 +184,7 @@ class Training(ABC):
         return {**_named("trainer", self.trainer.to_arrays()), **_named("best", self.best.to_arrays())}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.trainer.restore(_of("trainer", arrays))
         self.best = self.trainer.policy_class.from_arrays(_of("best", arrays))
 
@@ -371,7 +371,7 @@ class _Imitating(Training):
         return {**super().arrays(folder), **own, **{name: a for arrays in policies for name, a in arrays.items()}}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         super().restore(arrays, folder)
         self.iteration, self.mistakes = int(arrays["iteration"]), arrays["mistakes"]
         read = self.trainer.policy_class.from_arrays

@@ -60,7 +60,7 @@ class LinearPolicy(LearnablePolicy):
     def trainer(self, packed: Packed, update: Any) -> LinearTrainer:
         """A trainer that continues from these weights: a single policy in 32 bits, as after training."""
         if len(self.weights) != 1 or self.weights.dtype != np.float32:
-            raise ConfigError("training goes on from a single linear policy with weights in 32 bits")
+            raise ConfigError("training can continue only from a single linear policy with weights in 32 bits")
         return LinearTrainer(packed.task, make_update(update), self.weights.shape[1], self.weights[0])
 
     def save(self, path: str | os.PathLike[str], task: Task, *, card: Mapping[str, Any] | None = None) -> None:
@@ -183,7 +183,7 @@ class LinearTrainer(Trainer):
         if start is not None:
             if start.shape != self.model.weights.shape:
                 raise ConfigError(
-                    f"the weights to go on from are a table of {start.shape[0]} × {start.shape[1]}, and task "
+                    f"the initial weights are a table of {start.shape[0]} × {start.shape[1]}, but task "
                     f"{task.name!r} has a width of {task.table_width}"
                 )
             self.model.weights[:] = start

@@ -95,7 +95,7 @@ class Update:
         raise NotImplementedError
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(MARGIN_UPDATING, self.rule(), model)
 
     def params(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class LogLinear(Update):
         return Rule(self.code, self.step_size, self.margin, self.averaged)
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(SOFTMAX_UPDATING, self.rule(), model)
 
 
@@ -215,7 +215,7 @@ class Regression(Update):
         return Rule(self.code, self.step_size, self.cap, self.averaged)
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(REGRESSION_UPDATING, self.rule(), model)
 
 

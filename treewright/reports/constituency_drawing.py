@@ -158,7 +158,7 @@ def _numbers(places: range) -> str:
 
 
 class Part(NamedTuple):
-    """A part of a tree, and the words (from 0) below each of its leaves; a number stands for what is drawn apart."""
+    """A part of a tree, and the words (from 0) below each of its leaves; numbers mark separately drawn parts."""
 
     tree: Tree
     places: tuple[range, ...]

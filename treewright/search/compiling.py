@@ -298,7 +298,7 @@ def _register_overloads() -> None:
 @cache
 def numba_internals() -> Any:
     """Our subclasses of Numba's classes, or None for an unknown version of Numba."""
-    from treewright.search import intrinsics  # noqa: F401 # what stands for some functions in compiled code
+    from treewright.search import intrinsics  # noqa: F401 # registers replacements of functions in compiled code
 
     _register_overloads()
     try:

@@ -55,7 +55,7 @@ THE_EXPERT = -1
 
 
 class Sentences(NamedTuple):
-    """Packed sentences as kernels take them; the state of sentence i has the cells ``state_at[i]:state_at[i + 1]``."""
+    """Packed sentences for kernels; the state of sentence i has the cells ``state_at[i]:state_at[i + 1]``."""
 
     arrays: Any
     state_at: npt.NDArray[np.int64]

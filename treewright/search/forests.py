@@ -22,8 +22,8 @@ from treewright.search.running import run_shards
 
 __all__ = ["Batch", "Forests", "HypergraphPlanner", "Sums", "add", "best_pass", "pack_graphs"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
@@ -44,7 +44,7 @@ class Forests(NamedTuple):
 
 
 def pack_graphs(graphs: Sequence[Hypergraph]) -> Forests:
-    """One flat array for each field, as kernels take them."""
+    """One flat array for each field, for kernels."""
     widest = [int(np.add.reduceat(g.fans[:, COUNT], g.fans_at[:-1]).max()) for g in graphs]
     none = np.zeros(0, np.int32)
     return Forests(

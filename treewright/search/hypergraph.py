@@ -38,8 +38,8 @@ from treewright.search.compiling import compiled
 
 __all__ = ["Hypergraph", "fan"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Shorts = npt.NDArray[np.int32]
 
 #: the columns of a fan: the left tail of its first edge, and the stride to the left tail of the next edge; the same for

@@ -24,8 +24,8 @@ from treewright.search.hypergraph import COUNT, LEFT, LEFT_STEP, PART, PART_STEP
 
 __all__ = ["FULL", "Derivations", "follow_derivation", "n_best", "new_derivations"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]

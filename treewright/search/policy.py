@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
 
 
 class Scorer(NamedTuple):
-    """A policy as kernels take it, ready for some sentences.
+    """A policy in the form for kernels, prepared for some sentences.
 
     The functions of ``kind`` read ``arrays``: an array, or a named tuple of arrays. ``mixture`` holds the
     cumulative probabilities of the expert and of the members of the policy, in this order: for one policy and the share

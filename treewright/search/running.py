@@ -163,7 +163,7 @@ def raise_trouble(packed: Packed, i: int, code: int) -> NoReturn:
 
 
 def sentences_of(packed: Packed) -> Sentences:
-    """Packed sentences as kernels take them."""
+    """Packed sentences in the form for kernels."""
     return Sentences(packed.arrays, packed.state_at, packed.bounds)
 
 

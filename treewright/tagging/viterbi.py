@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]

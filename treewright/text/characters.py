@@ -150,7 +150,7 @@ def core_of(chunk: str) -> str:
 def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str, int]:
     """What is known of words: how often they are capitalised within sentences, how often they begin one, how frequent.
 
-    Each is a small number, made of three classes; 0 stands for words that are not known.
+    Each is a small number, made of three classes; 0 means an unknown word.
     """
     lower: Counter[str] = Counter()
     upper: Counter[str] = Counter()

@@ -44,7 +44,7 @@ class AMR(Task):
       treewright train amr train.amr --trees train.conllu -l v-dagger --loss penalty -o amr.tw
       treewright train amr train.amr --trees train.conllu --dictionaries amr-dictionaries -o amr.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     files: ClassVar[tuple[Setting, ...]] = (
         Setting("trees", File(), "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U", metavar="FILE"),
         Setting("dev_trees", File(), "Those of the development corpus", metavar="FILE"),

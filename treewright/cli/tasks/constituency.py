@@ -47,7 +47,7 @@ class Constituency(Task):
       treewright train constituency train.ptb --grammar rules.txt --out model.tw
       treewright train constituency train.ptb --search agenda --tradeoff 1e-5 -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     notes: ClassVar[Mapping[str, str]] = {
         "grammar": "Or a file with rules: text (.txt), or another model; see `treewright grammar`"
     }
@@ -221,7 +221,7 @@ class Latent(Constituency):
       treewright train latent train.ptb --dev dev.ptb --max-length 40 -j 2 --out model.tw
       treewright train latent train.ptb --dev dev.ptb --cycles 4 --tradeoff 0.01 -o fast.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     notes: ClassVar[Mapping[str, str]] = {}
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:

@@ -37,7 +37,7 @@ class Dependency(Task):
     Trees with crossing arcs are learned too: --system swap builds them, the other
     systems learn a tree without crossings and how to undo that.
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     variants: ClassVar[Sequence[Mapping[str, str]]] = ({"mode": "fast"},)
     score_name = "LAS"
     formats = ("conllu", "text", "svg", "html", "json")
@@ -127,7 +127,7 @@ class Eisner(Dependency):
       treewright train eisner train.conllu -l maxent --n-best 50 -o model.tw
       treewright train eisner train.conllu -l irl-perceptron --passes 10 -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     variants = ()
 
 
@@ -172,7 +172,7 @@ def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
         low, high = scores[f"{name}_interval"]
         rows.append((name.upper(), percent(scores[name]), f"95% interval {percent(low)} to {percent(high)}"))
     rows += [
-        ("label accuracy", percent(scores["label_accuracy"]), "whatever the head"),
+        ("label accuracy", percent(scores["label_accuracy"]), "for any head"),
         ("CLAS", percent(scores["content"]), "F1 of content words"),
         ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
         ("exact match, heads only", percent(scores["exact_unlabelled"]), ""),

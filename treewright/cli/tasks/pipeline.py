@@ -79,7 +79,7 @@ class PipelineTask(Task):
         estimator(" ".join(words) if estimator.tokenizer is not None else [words])
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
-        """Annotate the words of sentences, whatever annotation they have: a pipeline would keep it."""
+        """Annotate the words of sentences without their annotation, because a pipeline would keep it."""
         from treewright.corpora import Sentence
 
         bare = [Sentence.from_words(sentence.forms) for sentence in sentences]

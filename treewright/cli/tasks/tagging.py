@@ -33,7 +33,7 @@ class Tagging(Task):
       treewright train tagging --config tagger.toml --seed 2 --out second.tw
       treewright train tagging train.tsv -l lols --print-config > lols.toml
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
@@ -91,7 +91,7 @@ class Viterbi(Tagging):
       treewright train viterbi train.tsv -l maxent --n-best 0 --passes 10 -o model.tw
       treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:

@@ -129,7 +129,7 @@ class Priorities:
 
     @cached_property
     def tables(self) -> Tables:
-        """What kernels need."""
+        """The arrays for kernels."""
         tag = np.full(len(self.classes), -1, np.int32)
         for k, name in enumerate(self.tags):
             tag[self.classes.index(name)] = k

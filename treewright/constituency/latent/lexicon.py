@@ -187,7 +187,7 @@ class LatentLexicon:
         arrays: Mapping[str, npt.NDArray[Any]],
         coarser: LatentLexicon | None = None,
     ) -> LatentLexicon:
-        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit.
+        """The lexicon from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent.
 
         ``coarser`` is another lexicon of the same hierarchy, which may have the same words.
         """
@@ -306,7 +306,7 @@ def _shares(
         rare = (rare + coarser * everything) / (totals + coarser)
 
     def mix(which: Any, seen: Floats, weight: float) -> Floats:
-        """What was seen of some entries, mixed with the shares of their classes."""
+        """The counts of some entries, interpolated with the shares of their classes."""
         entry, b = cells.entry[which], backoff[cells.entry[which]]
         of_class = shares[at[np.maximum(b, 0)] + cells.substate[which]]
         general = np.where(b >= 0, of_class, rare.reshape(-1)[cells.tag[which]])

@@ -151,7 +151,7 @@ class PruningPolicy:
         return replace(self, threshold=float(threshold))
 
     def masks(self, rows: Ints, at: Longs, jobs: int = 1) -> Masks:
-        """What is built in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """The items to build in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
         sentences, masks = Sentences(rows, at), new_masks(at, self.symbols)
         table = self._table(np.zeros(1, np.float32))
 

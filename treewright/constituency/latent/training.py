@@ -155,7 +155,7 @@ class Vectors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What the trees look like to a grammar: their log-likelihood, and expected counts in the grammar's layout."""
+    """The log-likelihood of the trees under a grammar, and expected counts in the grammar's layout."""
 
     log_likelihood: float
     binary: Floats
@@ -670,7 +670,7 @@ class _Cycles:
         return arrays
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.levels, self.best = hierarchy_from_arrays(arrays), float(arrays["best"])
         starts = range(int(arrays["starts"]))
         self.kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or self.levels for k in starts]
@@ -714,7 +714,7 @@ def _cycle(
 def _fingerprint(
     grammar: LatentGrammar, treebank: Treebank, learner: SplitMerge, starts: int, seed: int
 ) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: the settings, the seed, the trees, and what was read off them.
+    """The identity of a training run: the settings, the seed, the trees, and the grammar and lexicon read off them.
 
     More starts may be added to those that are there, or more cycles to a single one.
     """

@@ -86,7 +86,7 @@ class EncodedPolicy(LearnablePolicy):
     def trainer(self, packed: Packed, update: Any) -> Trainer:
         """A trainer that continues from this policy, which must have one member."""
         if len(self.members) != 1:
-            raise ConfigError("training goes on from a single encoded policy")
+            raise ConfigError("training can continue only from a single encoded policy")
         return UntrainedEncoder(self.architecture, self.inputs, start=self.members[0]).trainer(packed, update)
 
     def compressed(self, most: int | None = None) -> EncodedPolicy:
@@ -117,7 +117,7 @@ class EncodedPolicy(LearnablePolicy):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EncodedPolicy:
-        """The policy that :meth:`to_arrays` or :meth:`stored` took apart."""
+        """The policy from the result of :meth:`to_arrays` or :meth:`stored`."""
         [written] = unpack_strings(arrays, "architecture")
         probabilities = tuple(float(p) for p in arrays["probabilities"])
         members = []

@@ -177,7 +177,7 @@ class StructuredScoring(EncodedScoring):
 
 
 def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, units: int) -> Any:
-    """What :func:`_add_up` writes."""
+    """The same result as :func:`_add_up`."""
     table, missing = arrays.table[member], arrays.missing[member]
     first, hidden = arrays.start[scratch.observed[0]], np.zeros(units, np.float32)
     for k, position in enumerate(scratch.observed[1:size].tolist()):
@@ -186,7 +186,7 @@ def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, u
 
 
 def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """What :meth:`EncodedScoring.score` computes: the same additions and products in the same order."""
+    """The same result as :meth:`EncodedScoring.score`: the same additions and products in the same order."""
     weights = arrays.weights[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, len(weights))
     out = arrays.bias[member].copy()
@@ -201,7 +201,7 @@ def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scr
 
 
 def _score_structure_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """What :meth:`StructuredScoring.score` computes: the same additions and products in the same order."""
+    """The same result as :meth:`StructuredScoring.score`: the same additions and products in the same order."""
     weights, bias = arrays.weights[member], arrays.bias[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, weights.shape[1])
     rows = rows_of(scratch.actions[:n])
