@@ -34,7 +34,7 @@ __all__ = [
     "wide_stdout",
 ]
 
-_PATIENCE = 2.0  # seconds before a progress bar appears, or somebody asks why nothing happens
+_PATIENCE = 2.0  # seconds before a progress bar appears
 _TICK = 0.25
 COMPILING = "compiling: this takes some seconds, and the result is kept on disk for the next time"
 

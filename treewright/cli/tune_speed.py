@@ -58,7 +58,7 @@ def tune_speed(
         list[float] | None,
         typer.Option(
             "--lambda",
-            help="latent: the price of a constituent built in vain, as a share of that of one missed; constituency: "
+            help="latent: the price of an unnecessary constituent, relative to a missing one; constituency: "
             "the price of a pop, in constituents. May be repeated.",
             show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
         ),

@@ -5,7 +5,7 @@ dependent. :func:`projectivize` lifts words to the heads of their heads until th
 their labels: ``label↑headlabel``, with the label of the original head (the paper's scheme Head). A parser learns such
 labels like any other, and :func:`deprojectivize` moves the words in its output back down.
 
-In "What do you wait for", the arc from the last word to the first crosses over the root:
+In "What do you wait for", the arc from the last word to the first passes over *wait*, which is not below *for*:
 
 >>> heads, labels = [5, 4, 4, 0, 4], ["obj", "aux", "nsubj", "root", "prep"]
 >>> lifted = projectivize(heads, labels)

@@ -1,6 +1,6 @@
 """Treewright in spaCy: a component that annotates documents, and a tokenizer.
 
-Both are found by entry points, so that nothing has to be imported::
+Both are found by entry points, without an import::
 
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1"}}})
     nlp.add_pipe("treewright", config={"model": "english"})

@@ -128,13 +128,13 @@ class _Mixing:
             self.best = self.trainer.kept(self.current(), self.best)
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """The state of the trainer, and the best policy."""
+        """What the trainer remembers, and the best policy."""
         assert self.best is not None
         best = {f"best_{name}": array for name, array in self.best.to_arrays().items()}
         return {**{f"trainer_{name}": array for name, array in self.trainer.to_arrays().items()}, **best}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Restore the state of a checkpoint."""
+        """Go back to the state of a checkpoint."""
         parts: dict[str, dict[str, npt.NDArray[Any]]] = {"trainer": {}, "best": {}}
         for name, array in arrays.items():
             part, _, rest = name.partition("_")

@@ -114,7 +114,7 @@ def run_shards(
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     if shards == 1 and progress is None and current_thread() is not main_thread():
-        try:  # a server's thread: nobody interrupts it, and starting another one would cost more than a short sentence
+        try:  # a server's thread cannot be interrupted, and starting another one would cost more than a short sentence
             return [work(0, n, control, 1)]
         except Exception as error:
             _explain(packed, error)

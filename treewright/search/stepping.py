@@ -156,7 +156,7 @@ def episode_steps(
             action = actions[find_action(wished.prefix[len(steps)], names, len(steps))]
         else:
             if choose is None:
-                assert policy is not None, "somebody has to choose"
+                assert policy is not None, "there must be a policy or a function that chooses"
                 choose = _highest
                 if width > 1:  # from the state that the prefix has led to
                     onwards = _Episode(packed, policy, seed)

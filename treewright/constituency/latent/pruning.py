@@ -88,7 +88,7 @@ class PruningPolicy:
         deviations: int = 8,
         seed: int = 0,
     ) -> PruningPolicy:
-        """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an item built in vain.
+        """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an unnecessary item.
 
         A needed item that is skipped costs 1. ``on-policy`` and ``roll-outs`` begin with two passes of classification.
         Every tenth tree is held out: the threshold is chosen with which its items cost the least, since a policy is too

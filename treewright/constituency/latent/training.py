@@ -142,7 +142,7 @@ class Rows(NamedTuple):
 class Vectors(NamedTuple):
     """For all nodes numbers of substates, of the bottom and then, where there is a unary rule, of the top.
 
-    Inside values have the sum 1, ``scale`` being what they were divided by; outside values are such that inside times
+    Inside values are divided by ``scale``, so that their sum is 1; outside values are scaled so that inside times
     outside is the probability of a substate.
     """
 
