@@ -37,14 +37,15 @@ class TaskError(TreewrightError):
 
 
 class TraceError(TreewrightError):
-    """A trace holds a value that is not plain, or JSON that should be a trace is none."""
+    """A trace has a value that is not plain, or the given JSON is not a trace."""
 
 
 class ConfigError(TreewrightError):
     """A setting has a name or a value that cannot be used.
 
-    Where one setting is to blame, ``setting`` is its name and ``value`` its value, and the message is the name followed
-    by the ``problem``. So a caller that has another name for the setting, such as an option, can tell the same problem:
+    If one setting causes the error, ``setting`` is its name and ``value`` its value, and the message is the name
+    followed by the ``problem``. So a caller that uses another name for the setting, such as an option, can report the
+    same problem:
 
     >>> error = ConfigError("must be at least 1, not 0", setting="passes", value=0)
     >>> str(error)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def atomic_write(
 def atomic_write(
     path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w", *, error: type[TreewrightError] = TreewrightError
 ) -> Iterator[IO[Any]]:
-    r"""Write a file whole or not at all: ``"w"`` for text (UTF-8, ``\n``), ``"wb"`` for bytes.
+    r"""Write a file completely or not at all: ``"w"`` for text (UTF-8, ``\n``), ``"wb"`` for bytes.
 
     The block writes to a temporary file in the same folder, which replaces ``path`` when the block ends. After an
     exception in the block, ``path`` is as it was and the temporary file is gone. A reader sees the old file or the

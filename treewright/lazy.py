@@ -11,10 +11,10 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package that imports each of its names from a module of it.
+    """Return a ``__getattr__`` for a package, which imports each name from one of the package's modules.
 
-    ``modules`` maps the name of each module, relative to the package, to the names that it gives, between spaces. A
-    name must not be that of a module of the package: importing the module would replace it.
+    ``modules`` maps the name of each module, relative to the package, to the names that it defines, separated by
+    spaces. No name may be equal to the name of a module of the package, because importing the module would replace it.
 
     >>> found = lazy_names("collections", {"abc": "Mapping Set"})
     >>> found("Mapping")

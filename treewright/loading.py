@@ -17,7 +17,7 @@ __all__ = ["bundled_models", "load"]
 def load(path: str | os.PathLike[str], *, without: Iterable[str] = ()) -> Any:
     """Return the estimator or the pipeline in a model file, ready to use. No code in the file is executed.
 
-    The name of a bundled model, such as ``english``, may stand for its file (:func:`bundled_models` lists them).
+    The path may also be the name of a bundled model, such as ``english`` (:func:`bundled_models` lists them).
     Components of a pipeline that make one of the layers in ``without`` (``dependency``, ``constituency``, ``amr``) are
     not loaded, which saves time and memory: ``load("english", without=["amr"])``.
     """

@@ -97,7 +97,7 @@ class ModelFile:
     treewright: str
     """The version of Treewright that wrote the file."""
     sha256: str
-    """The checksum of the header, which contains that of the arrays: it identifies the whole file."""
+    """The checksum of the header. The header contains the checksum of the arrays, so this identifies the whole file."""
     layout: dict[str, tuple[str, tuple[int, ...]]] = field(repr=False)
     """Data type and shape of every array, even if only the header was read."""
 
@@ -117,7 +117,7 @@ def write_model(
     arrays: Mapping[str, npt.ArrayLike],
     card: Mapping[str, Any],
 ) -> None:
-    """Write a model file, whole or not at all: an existing file is replaced only by a complete new one.
+    """Write a model file completely or not at all: an existing file is replaced only by a complete new one.
 
     ``config`` and ``card`` may contain JSON values: dictionaries with string keys, lists, strings, finite
     numbers, true, false, None. Tuples are written as lists, NumPy's scalars as numbers. Write long lists of
@@ -166,14 +166,14 @@ def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task
     """Read a model file and verify its checksums. Nothing in it is executed.
 
     With ``arrays=False`` only the header is read and checked, which is quick for a file of any size. The arrays are
-    writable and have one buffer each.
+    writable, and each has its own buffer.
 
     Raises :class:`~treewright.errors.ModelError` if the file does not exist, if it is not a model, truncated,
     damaged or of a newer format, or if it is a model for another task than ``expect_task``.
     """
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):  # asked before opening: opening a pipe would wait
+        if not stat.S_ISREG(mode):  # checked before opening, because opening a pipe would block
             what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise ModelError(f"{path}: this is {what}; a model file is needed")
         with open(path, "rb") as file:
@@ -207,7 +207,7 @@ def library_versions() -> dict[str, str]:
 
 
 def pack_strings(strings: Iterable[str], name: str = "strings") -> dict[str, Array]:
-    """A list of strings as two arrays: their UTF-8 bytes, and the offsets of their beginnings (and of the end).
+    """A list of strings as two arrays: their UTF-8 bytes, and the offset of each string and of the end.
 
     Use it for vocabularies, which would bloat the JSON document. :func:`unpack_strings` is the inverse.
 
@@ -315,7 +315,7 @@ def _dump(value: Any) -> str:
 
 
 def _sign(header: str) -> bytes:
-    """Everything before the data: the length, and the header, padded to whole words and with its checksum."""
+    """All bytes before the data: the length and the header, padded to whole words, with its checksum."""
     raw = header.encode("ascii")
     raw += b" " * (-len(raw) % 8)
     if len(raw) > _MAX_HEADER:

@@ -1,4 +1,4 @@
-"""Plug-ins: what installed packages add to Treewright.
+"""Plug-ins: transition systems, learners, tasks and commands of other installed packages.
 
 A package declares entry points in its ``pyproject.toml``, and Treewright finds them by the name of their group::
 
@@ -7,8 +7,8 @@ A package declares entry points in its ``pyproject.toml``, and Treewright finds 
 
 The groups are ``treewright.systems`` (transition systems of dependency parsing), ``treewright.learners`` (rows of the
 table of learners), ``treewright.tasks`` (estimators, which :func:`treewright.load` then knows) and
-``treewright.commands`` (what the command line must know to train the estimator of that name and to show its results).
-Nothing is imported until its name is asked for.
+``treewright.commands`` (how the command line trains the estimator of that name and shows its results). A plug-in is
+imported when its name is first used.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
     >>> plugins("no such group")
     {}
     """
-    from importlib.metadata import entry_points  # it takes longer to import than all of this
+    from importlib.metadata import entry_points  # slow to import, so only when needed
 
     return {point.name: point for point in entry_points(group=f"treewright.{group}")}
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """Import and return what the entry point ``name`` of a group refers to.
+    """Import and return the object of the entry point ``name`` of a group.
 
     Raises:
         ConfigError: if there is no such entry point, or if it cannot be imported.

@@ -1,10 +1,10 @@
-"""Settings: what estimators, learners and updates can be told, each declared once.
+"""Settings of estimators, learners and updates, each declared once.
 
-A :class:`Setting` says what a setting is called, which values it takes (:class:`Values`) and what it means. An owner,
+A :class:`Setting` has the name of a setting, the values that it accepts (:class:`Values`) and its meaning. An owner,
 which is an estimator or a frozen dataclass such as a learner, lists its declarations as ``settings``. The check of a
 value and its error, the option of the command line, the key of a configuration file and the table in the documentation
-all come from the declaration. The default stands in the signature of the owner's constructor, where
-:func:`settings_of` finds it.
+all come from the declaration. The default is in the signature of the owner's constructor, where :func:`settings_of`
+finds it.
 
 >>> class Sorter:
 ...     settings = (Setting("width", Whole(1, 9), "How many sort at once"), Setting("order", Choice("up", "down"), "…"))
@@ -57,7 +57,7 @@ __all__ = [
 
 _MOST = 2**31 - 1
 
-#: the default of a setting that has none
+#: marks a setting without a default
 NO_DEFAULT: Any = inspect.Parameter.empty
 
 Row = TypeVar("Row")
@@ -78,7 +78,7 @@ def whole_number(name: str, value: Any, low: int, high: int = _MOST) -> int:
 
 
 class Values:
-    """A set of values: the base class of the kinds of values that settings take.
+    """A set of values that a setting accepts: the base class of all kinds of values.
 
     ``str()`` of it completes the sentence "it must be …".
     """
@@ -90,7 +90,7 @@ class Values:
         """Return the value in its normal form, e.g. a NumPy integer as an ``int``.
 
         Raises:
-            ValueError: if it is not one of these values. A ConfigError says more, and is passed on.
+            ValueError: if it is not one of these values. A :class:`ConfigError` with more detail is passed on.
         """
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class Whole(Values):
 
 @dataclass(frozen=True)
 class Real(Values):
-    """Finite numbers within bounds, which belong to them (``low``, ``high``) or not (``above``, ``below``)."""
+    """Finite numbers within bounds; ``low`` and ``high`` are inclusive, ``above`` and ``below`` exclusive."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -170,7 +170,7 @@ class Flag(Values):
 
 
 class Choice(Values):
-    """Some names: one after the other, or a mapping from names to what they mean, or a function that returns either.
+    """A choice of names, given as arguments, as a mapping to their meanings, or as a function that returns either.
 
     A function is called whenever the names are needed, so that plug-ins can add some.
     """
@@ -180,7 +180,7 @@ class Choice(Values):
 
     @property
     def names(self) -> dict[str, str]:
-        """The names, and what they mean, as far as that is said."""
+        """The names and their meanings, which may be empty."""
         found: dict[str, str] = {}
         for each in self._names:
             some = [each] if isinstance(each, str) else each() if callable(each) else each
@@ -189,7 +189,7 @@ class Choice(Values):
 
     @property
     def listed(self) -> str:
-        """The names, with what they mean."""
+        """The names, with their meanings."""
         return ", ".join(f"{name} ({meaning})" if meaning else name for name, meaning in self.names.items())
 
     def __str__(self) -> str:
@@ -222,7 +222,7 @@ class Text(Values):
 
 @dataclass(frozen=True)
 class File(Values):
-    """Paths of files and folders; whether there is one is found out where it is read."""
+    """Paths of files and folders. Whether the file exists is checked when it is read."""
 
     written: ClassVar[type] = Path
 
@@ -242,9 +242,9 @@ class File(Values):
 
 @dataclass(frozen=True)
 class Like(Values):
-    """Whatever a function takes, which returns the normal form or raises :class:`~treewright.errors.ConfigError`.
+    """The values that a function accepts; it returns the normal form or raises :class:`~treewright.errors.ConfigError`.
 
-    ``text`` describes the values, and ``to_plain`` returns one in normal form as JSON and TOML have it.
+    ``text`` describes the values, and ``to_plain`` converts one in normal form to a value of JSON and TOML.
     """
 
     make: Callable[[Any], Any]
@@ -255,7 +255,7 @@ class Like(Values):
         return self.text
 
     def normal(self, value: Any) -> Any:
-        """Return what the function returns."""
+        """Return the result of the function."""
         return self.make(value)
 
     def plain(self, value: Any) -> Any:
@@ -264,7 +264,7 @@ class Like(Values):
 
 
 def one_of(value: Any, names: Iterable[str]) -> str:
-    """Return what is wrong with a value that should be one of some names, as a sentence without its subject."""
+    """Return the problem of a value that is not one of the names, as a sentence without its subject."""
     return f"cannot be {value!r}; it is one of: {', '.join(names)}"
 
 
@@ -276,17 +276,17 @@ class Setting:
     """The declaration of a setting.
 
     Args:
-        name: what it is called in Python and in configuration files.
+        name: the name in Python and in configuration files.
         values: the values that it takes.
-        help: what it means, as a sentence without a full stop. The names of a choice are added to it.
-        note: what else there is to know of it where it is used; the meaning is the same everywhere.
-        none: what None means; empty where None is not a value.
-        none_written: the number that stands for None where None cannot be written: in options and in files.
-        why: what the error adds to what the value must be.
+        help: its meaning, as a sentence without a full stop. The names of a choice are added to it.
+        note: a remark that is specific to the owner; the meaning itself is the same for all owners.
+        none: the meaning of None; empty if None is not allowed.
+        none_written: the number that means None in options and in files, where None cannot be written.
+        why: the reason for the allowed values, which the error message adds.
         flags: the flags of its option, if they are not made from the name: ``--bits -b``.
         old_flags: flags that the option had before, which still work.
-        metavar: what the help writes for the value of the option.
-        annotates: whether it is about annotating, so that a fitted estimator can take another value at once.
+        metavar: the placeholder of the value in the help of the option.
+        annotates: whether it concerns prediction only, so that it can be changed on a fitted estimator.
         default: the default of its owner, which :func:`settings_of` fills in.
     """
 
@@ -304,10 +304,10 @@ class Setting:
     default: Any = NO_DEFAULT
 
     def check(self, value: Any, *, written: bool = False) -> Any:
-        """Return a value in its normal form; a ``written`` one may be the number that stands for None.
+        """Return a value in its normal form; a ``written`` value may be the number that means None.
 
         Raises:
-            ConfigError: if the value is not one of those that the setting takes; it has the name and the value.
+            ConfigError: if the setting does not accept the value; the error has the name and the value.
         """
         if self.none and (value is None or (written and _is_number(value) and value == self.none_written)):
             return None
@@ -339,7 +339,7 @@ class Setting:
 
     @property
     def text(self) -> str:
-        """What the setting means and which names it takes, and what else there is to know of it."""
+        """The meaning of the setting, the names of a choice, and the note."""
         listed = self.values.listed
         parts = [f"{self.help}: {listed}" if listed else self.help]
         if self.none and self.none_written is not None:
@@ -348,7 +348,7 @@ class Setting:
 
 
 def settings_of(owner: type) -> tuple[Setting, ...]:
-    """Return the settings that a class declares, each with the default that its constructor has for it."""
+    """Return the settings that a class declares, each with its default from the constructor."""
     return _settings_of(owner, owner.settings)  # type: ignore[attr-defined]
 
 
@@ -370,7 +370,7 @@ def _settings_of(owner: type, settings: tuple[Setting, ...]) -> tuple[Setting, .
 
 
 def checked(owner: Any) -> dict[str, Any]:
-    """Return the values of an owner's settings in their normal form, by name; the owner stays as it is.
+    """Return the values of an owner's settings in their normal form, by name; the owner is not changed.
 
     Raises:
         ConfigError: for the first value that its setting does not take.
@@ -386,8 +386,8 @@ def check_fields(owner: Any) -> None:
 
 # ---- old names
 
-#: Names that changed, old to new: those of ``learners``, of learners of ``priorities`` and of ``pruning``; and those of
-#: the settings of everything else, by what has them. Files that were written with the old names are still read.
+#: Renamed learners (of ``learners``, ``priorities`` and ``pruning``) and settings, from old names to new. The keys say
+#: what is renamed. Files that were written with the old names are still read.
 RENAMED: dict[str, dict[str, str]] = {
     "learners": {"ml": "maximum-likelihood", "perceptron": "irl-perceptron"},
     "priorities": {"dagger": "on-policy"},
@@ -401,7 +401,7 @@ RENAMED: dict[str, dict[str, str]] = {
 
 
 def current_name(owner: str, name: str) -> str:
-    """Return the name that something has today, given an old or the present one.
+    """Return the present name, given an old name or the present one.
 
     >>> current_name("learner", "iterations"), current_name("learner", "passes")
     ('passes', 'passes')
@@ -410,10 +410,10 @@ def current_name(owner: str, name: str) -> str:
 
 
 def current_names(values: Mapping[str, Any], known: Iterable[str], *owners: str) -> dict[str, Any]:
-    """Return settings by the names that they have today, as far as these are ``known``.
+    """Return settings by their present names; only old names of ``known`` settings are replaced.
 
     Raises:
-        ConfigError: if a setting is there twice, by its old name and by the new one.
+        ConfigError: if a setting is given twice, by its old name and by the new one.
     """
     kept, found = {*known}, dict[str, Any]()
     for name, value in values.items():
@@ -425,9 +425,9 @@ def current_names(values: Mapping[str, Any], known: Iterable[str], *owners: str)
 
 
 def construct(kind: str, row: type[Row], settings: Mapping[str, Any]) -> Row:
-    """Make an object of a dataclass that has a ``name``, such as a learner, from its settings, by old names or new.
+    """Make an instance of a dataclass that has a ``name``, such as a learner, from its settings, by old or new names.
 
-    ``kind`` is what it is: ``learner``, ``update``.
+    ``kind`` is the kind of the object: ``learner`` or ``update``.
 
     Raises:
         ConfigError: for a setting that it does not have, or a value that the setting does not take.

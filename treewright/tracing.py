@@ -1,4 +1,4 @@
-"""What a model did, decision by decision, as plain data: the trace that every estimator returns.
+"""Traces: the decisions of a model, as plain data. Every estimator can return one.
 
 A :class:`Trace` is a sequence of :class:`Step` values. A step has the state before a decision, the actions that were
 possible (:class:`Candidate`), which one was taken, and, where a gold answer was given, what each of them costs. The
@@ -41,7 +41,8 @@ _SCALARS = (str, int, float, bool, type(None))
 class Record(Mapping[str, Any]):
     """An immutable mapping from names to plain values; equal to every mapping with the same items.
 
-    Mappings and lists inside it are made immutable too. What is not plain, such as a number of NumPy, is refused:
+    Mappings and lists inside it are made immutable too. Values that are not plain, such as NumPy's numbers, raise an
+    error.
 
     >>> Record({"stack": [0, 1]})
     Record({'stack': (0, 1)})
@@ -80,7 +81,7 @@ def _key(name: object) -> str:
 
 
 def _frozen(value: Any, name: str) -> Any:
-    """A plain value that nobody can change."""
+    """A plain value, made immutable."""
     if isinstance(value, Mapping):
         return value if isinstance(value, Record) else Record(value)
     if type(value) in (list, tuple):
@@ -107,7 +108,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _written(value: float | None) -> float | str | None:
-    """A number in JSON, which knows no infinite ones: these are the strings ``Infinity`` and ``-Infinity``."""
+    """A number in JSON. Infinite numbers become the strings ``Infinity`` and ``-Infinity``, because JSON has none."""
     if value is None or math.isfinite(value):
         return value
     return "Infinity" if value > 0 else "-Infinity"
@@ -132,7 +133,7 @@ class Feature:
 
     @property
     def share(self) -> float | None:
-        """What the feature adds to the score: its value times its weight."""
+        """The contribution to the score: the value times the weight."""
         return None if self.weight is None else self.value * self.weight
 
 
@@ -140,9 +141,9 @@ class Feature:
 class Candidate:
     """An action that was possible in a state.
 
-    ``score`` is the model's, the higher the better. ``cost`` is what the expert says that the action costs beyond the
-    best one; None where there is no gold answer. ``probability`` is the softmax of the scores of all actions of the
-    state, at temperature 1, or None where there are no scores to compare.
+    ``score`` is the model's, the higher the better. ``cost`` is the expert's cost of the action, relative to the best
+    one; None without a gold answer. ``probability`` is the softmax of the scores of all actions of the state, at
+    temperature 1, or None where there are no scores to compare.
     """
 
     action: str
@@ -158,7 +159,7 @@ class Candidate:
         object.__setattr__(self, "features", tuple(self.features))
 
     def to_json(self) -> dict[str, Any]:
-        """The action as JSON; what is None, and features where there are none, are left out."""
+        """The action as JSON, without values that are None and without empty features."""
         numbers = {"score": self.score, "cost": self.cost, "probability": self.probability}
         found: dict[str, Any] = {"action": self.action}
         found |= {name: _written(value) for name, value in numbers.items() if value is not None}
@@ -183,12 +184,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A state and the decision that is made in it; the last step of a trace is final, and nothing is chosen in it.
+    """A state and the decision in it. The last step of a trace is final and has no decision.
 
-    ``state`` is what can be drawn, in the vocabulary of the trace's kind. ``chosen`` is the place among the candidates
-    of the one that is taken. ``expert`` names the actions that lose nothing: those of cost 0, or the expert's, which
-    need not be among the candidates. ``measures`` are numbers that belong to the state as a whole, such as the errors
-    made so far. ``note`` says what is special about the step, for people.
+    ``state`` is a description that can be drawn, in the vocabulary of the trace's kind. ``chosen`` is the index of the
+    chosen candidate. ``expert`` names the best actions: the candidates of cost 0, or the expert's actions, which need
+    not be among the candidates. ``measures`` are numbers that belong to the state as a whole, such as the errors made
+    so far. ``note`` is a remark for the reader.
     """
 
     number: int
@@ -280,10 +281,10 @@ class _Measures(Record):
 class Trace:
     """The decisions of a model, or of an expert, for one sentence.
 
-    ``task`` is that of the model (``tagging``, ``dependency``, …), and ``kind`` one of :data:`KINDS`. ``result`` is
-    what the decisions build, as the model returns it: labels, heads and labels, a tree or a graph. ``metadata`` says
-    how the decisions were made, such as the transition system and the width of a beam. A trace without steps is that
-    of a sentence that the model cannot derive.
+    ``task`` is the task of the model (``tagging``, ``dependency``, …), and ``kind`` is one of :data:`KINDS`. ``result``
+    is the annotation that the decisions build: labels, heads and labels, a tree or a graph. ``metadata`` says how the
+    decisions were made, such as the transition system and the width of a beam. A trace without steps belongs to a
+    sentence that the model cannot derive.
     """
 
     task: str
@@ -304,7 +305,7 @@ class Trace:
 
     @property
     def decisions(self) -> tuple[Step, ...]:
-        """The steps in which something is chosen: all but the last."""
+        """The steps with a decision: all but the last."""
         return tuple(step for step in self.steps if step.chosen is not None)
 
     @property
@@ -318,7 +319,7 @@ class Trace:
         return next((step for step in self.steps if step.correct is False), None)
 
     def pruned(self, top: int) -> Self:
-        """The trace with the ``top`` best candidates of each step, and besides those only the one that is chosen."""
+        """The trace with the ``top`` best candidates of each step, and the chosen one."""
 
         def kept(step: Step) -> Step:
             order = sorted(range(len(step.candidates)), key=lambda k: -_or_lowest(step.candidates[k].score))

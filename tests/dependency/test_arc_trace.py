@@ -110,7 +110,7 @@ def test_every_place_is_a_span_of_words(n):
 
 
 def test_mistakes(parser, corpus):
-    with pytest.raises(CorpusError, match="a sentence of 401 words: what is longer than 400"):
+    with pytest.raises(CorpusError, match="a sentence of 401 words: above 400"):
         parser.trace(["a"] * 401)
     with pytest.raises(CorpusError, match="has no head"):
         parser.trace(["a"], Sentence.from_words(["a"]))

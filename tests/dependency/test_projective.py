@@ -209,8 +209,8 @@ def test_a_word_is_never_attached_below_itself():
 @pytest.mark.parametrize(
     ("heads", "labels", "message"),
     [
-        ([2, 1], ["a", "b"], "the way up from word 1 does not end at the root"),
-        ([0, 2], ["a", "b"], "the way up from word 2 "),
+        ([2, 1], ["a", "b"], "the path of heads from word 1 does not end at the root"),
+        ([0, 2], ["a", "b"], "the path of heads from word 2 "),
         ([0, 3], ["a", "b"], "the head of word 2 is 3, but there are 2 words"),
         ([-1, 0], ["a", "b"], "the head of word 1 is -1"),
         ([0, 1], ["a"], "2 heads and 1 labels"),
@@ -264,7 +264,7 @@ def test_a_corpus_is_lifted_sentence_by_sentence(sentences, min_count):
 
 
 def test_what_is_wrong_in_a_corpus_is_said():
-    with pytest.raises(CorpusError, match=r"^sentence 2: the heads are not a tree: the way up from word 1 "):
+    with pytest.raises(CorpusError, match=r"^sentence 2: the heads are not a tree: the path of heads from word 1 "):
         lift_corpus(np.array([0, 2, 1], np.int32), ["a"] * 3, np.array([0, 1, 3]))
     with pytest.raises(CorpusError, match="'b↑a' has"):
         lift_corpus(np.array([0, 1], np.int32), ["a", "b↑a"], np.array([0, 2]))

@@ -41,7 +41,7 @@ def test_the_rich_set_looks_at_what_the_issue_of_features_is():
     [
         ("s0", "is not an atom"),
         ("s9.w", "no place 's9'"),
-        ("s0.x", "no 'x' to be seen"),
+        ("s0.x", "no attribute 'x'"),
         ("s0s1.d", "the distances are"),
         ("h.w", "only while a label is chosen"),
         ("dl.w", "only while a label is chosen"),

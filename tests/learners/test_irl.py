@@ -686,8 +686,8 @@ def test_a_planner_that_cannot_do_what_a_learner_needs():
 @pytest.mark.parametrize(
     ("at", "amount", "value", "message"),
     [
-        (99, 1.0, 0.0, r"the planner has \d+ weights, but features of others"),
-        (-1, 1.0, 0.0, r"the planner has \d+ weights, but features of others"),
+        (99, 1.0, 0.0, r"the planner has \d+ weights, but .*features"),
+        (-1, 1.0, 0.0, r"the planner has \d+ weights, but .*features"),
         (0, np.nan, 0.0, "at instances 0 to 3 values are not finite numbers"),
         (0, 1.0, np.inf, "at instances 0 to 3 values are not finite numbers"),
     ],
@@ -701,7 +701,7 @@ def test_what_a_planner_must_not_do(planner, monkeypatch, at, amount, value, mes
 
 def test_a_planner_must_begin_with_as_many_weights_as_it_has(planner):
     wrong = Labelling(planner.sentences, planner.labels, planner.experts, initial=np.zeros(3))
-    with pytest.raises(TaskError, match=r"has \d+ weights to learn, but begins with an array of \(3,\)"):
+    with pytest.raises(TaskError, match=r"has \d+ weights, but .* \(3,\)"):
         train_irl("irl-perceptron", wrong)
 
 

@@ -58,7 +58,7 @@ class Aligner(Protocol):
 
 
 def graph_of(sentence: Sentence) -> Graph:
-    """The graph of a sentence that is to be aligned; it needs words too."""
+    """The graph of a sentence for alignment; the sentence must also have words."""
     if sentence.graph is None or not len(sentence):
         missing = "a graph" if sentence.graph is None else "words: write them in a comment, # ::snt …"
         raise CorpusError(f"cannot be aligned without {missing}", path=sentence.path, line=sentence.line)
@@ -86,15 +86,15 @@ def with_alignment(sentence: Sentence, alignment: Alignment) -> Sentence:
     return replace(sentence, graph=replace(graph_of(sentence), alignments=variables))
 
 
-# ---- how good alignments are
+# ---- scores of alignments
 
 
 @dataclass(frozen=True, slots=True)
 class AlignmentScores:
     """The numbers of correctly aligned nodes, of aligned nodes, and of gold nodes.
 
-    A node is right if all its words are words of the gold node, and ``exact`` if they are the same. The choice among
-    the words of a phrase such as *little by little* is arbitrary, so precision and recall count right nodes.
+    A node is correct if all its words are words of the gold node, and ``exact`` if they are the same. The choice among
+    the words of a phrase such as *little by little* is arbitrary, so precision and recall count correct nodes.
     """
 
     right: int
@@ -104,12 +104,12 @@ class AlignmentScores:
 
     @property
     def precision(self) -> float:
-        """The part of the aligned nodes that are right."""
+        """The share of the aligned nodes that are correct."""
         return self.right / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The part of the nodes aligned in the gold standard that are right."""
+        """The share of the nodes aligned in the gold standard that are correct."""
         return self.right / self.gold if self.gold else 0.0
 
     @property
@@ -186,7 +186,7 @@ def _joined(sentence: Sentence, tree: Sentence) -> Sentence:
             else f"word {at + 1} is {others[at]!r}, and {words[at]!r} in the sentence of its graph"
         )
         raise CorpusError(f"not the tree of the same sentence: {what}", path=tree.path, line=tree.line)
-    heads_of(tree)  # says what is wrong with them in the file where they are
+    heads_of(tree)  # raises an error that names the file of the tree
     return replace(sentence, tokens=tree.tokens)
 
 
@@ -209,7 +209,7 @@ def heads_of(sentence: Sentence) -> list[int]:
     return heads
 
 
-# ---- alignments made by people
+# ---- manual alignments
 
 
 def read_gold_alignments(source: Source, corpora: Iterable[Source]) -> dict[str, dict[Node, tuple[int, ...]]]:

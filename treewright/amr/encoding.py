@@ -50,7 +50,7 @@ Ints = npt.NDArray[np.int32]
 
 _SENSE = re.compile(r"-\d\d+$")
 _RARE = 5  # lemmas seen less often are offered the usual forms too
-_COMMON = {"roles": 24, "inserts": 12, "leaves": 6}  # how many of the most common ones are offered everywhere
+_COMMON = {"roles": 24, "inserts": 12, "leaves": 6}  # the numbers of most common ones that are always offered
 _TABLES = ("forms", "inserts", "leaves", "roles_out", "roles_in")
 _UNSEEN = 0  # the key of a lemma that was not seen
 
@@ -82,7 +82,7 @@ class Parameters:
         return [parameter for parameter, _ in counts.most_common(most)]
 
     def table(self, name: str, keys: int) -> tuple[Ints, npt.NDArray[np.int64]]:
-        """The parameters of all keys, concatenated, the most frequent of a key first, and where each key begins."""
+        """The parameters of all keys, concatenated, the most frequent of a key first, and the offset of each key."""
         rows = [[p for p, _ in getattr(self, name).get(key, Counter()).most_common()] for key in range(keys)]
         at = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         return np.array([p for row in rows for p in row], np.int32), at
@@ -378,7 +378,7 @@ class Encoder:
                 edges.append((parent, role, variables[node]))
         for source, role, target in extra:
             edges.append((variables[source], roles[role >> 1], variables[target]))
-        # a list may have a member twice; of all else, numbers given, one is enough
+        # a list may have a member twice; all other triples are kept once
         graph = number_ops(Graph(variables[top], tuple(instances), tuple(edges), tuple(attributes), alignments))
         return replace(
             graph, edges=tuple(dict.fromkeys(graph.edges)), attributes=tuple(dict.fromkeys(graph.attributes))
@@ -386,7 +386,7 @@ class Encoder:
 
 
 def lemma_of(word: Word) -> str:
-    """The lemma that features and tables know: one for all numbers, and the stand-in of an unseen one (§4.8)."""
+    """The lemma for features and tables: one for all numbers, and the replacement of an unseen one (§4.8)."""
     return "#" if word.number is not None and word.upos == "NUM" else word.stand_in or word.lemma
 
 

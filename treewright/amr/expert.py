@@ -1,6 +1,6 @@
 """The expert: the action that leads closest to the gold graph, in any state (Goodman 2015, §4.6 and §5.1.3).
 
-It knows which node of the gold graph each node of the state stands for (``state.gold``, from an alignment). The gold
+It knows the node of the gold graph for each node of the state (``state.gold``, from an alignment). The gold
 graph is a tree plus some edges. Rules are tried in the order of the thesis, with three changes: leaves of any concept
 are inserted, not only ``-``; insertion waits until the edges of a node are done; and if two nodes have no edge in the
 gold tree but one outside it, that edge is used. If the policy chose another action than the expert, the expert still
@@ -132,7 +132,7 @@ def _role(x: Any, state: Any, top: int, child: int) -> int:
 
 @lean
 def _has_words(x: Any, state: Any, gold: int) -> bool:
-    """Whether any node stands for a descendant of a gold node."""
+    """Whether any node is mapped to a descendant of a gold node."""
     for node in range(state.registers[NODES]):
         below = np.int64(state.gold[node])
         if below >= 0 and not state.flags[node] & DELETED:
@@ -145,7 +145,7 @@ def _has_words(x: Any, state: Any, gold: int) -> bool:
 
 @lean
 def _leaf(x: Any, state: Any, top: int) -> int:
-    """Rule 3: a leaf to insert that no word stands for; −1: there is none."""
+    """Rule 3: a leaf to insert, to which no word is mapped; −1: there is none."""
     gold = np.int64(state.gold[top])
     if gold < 0 or state.flags[top] // LEAVES >= MOST_LEAVES:
         return np.int64(NOTHING)
@@ -161,7 +161,7 @@ def _leaf(x: Any, state: Any, top: int) -> int:
 
 @lean
 def _above(x: Any, state: Any, top: int) -> int:
-    """Rule 2: the concept of a node to insert above σ₀, because no node stands for the gold parent; −1: none."""
+    """Rule 2: the concept of a node to insert above σ₀, if no node is mapped to the gold parent; −1: none."""
     gold = np.int64(state.gold[top])
     above = np.int64(x.gold_parent[gold]) if gold >= 0 else np.int64(NOTHING)
     if above < 0 or state.flags[top] & HAS_ABOVE or standing_for(state, above) >= 0:

@@ -1,7 +1,7 @@
-"""Names for the features of a state, for people: which template each of them comes from.
+"""Names for the features of a state: the template of each of them.
 
-A feature is a hash, which does not tell. So the functions that list features run once more, interpreted, with hashing
-that remembers the template (:func:`feature_names`).
+A feature is only a hash. So the functions that list features run once more, interpreted, with hashing that records the
+template (:func:`feature_names`).
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ _GROUPS: dict[int, tuple[tuple[str, ...], str]] = {
 
 
 class _Marked(int):
-    """A feature that remembers its template: where its group begins, and its number there."""
+    """A feature with its template: the offset of its group, and its number there."""
 
     template: tuple[int, int]
 
 
 def _marking(function: Any) -> Any:
-    """A function that hashes as another one does, and remembers the template."""
+    """A function that hashes in the same way as another one, and records the template."""
     plain = interpreted(function)
 
     def marked(group: Any, number: Any, *values: Any) -> _Marked:

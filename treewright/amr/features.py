@@ -67,7 +67,7 @@ GROUP_NAMES = {
 )
 _INSERTED = 7
 _NOBODY = 11
-_MOST_OTHERS = 6  # children, and deleted nodes, of which features tell
+_MOST_OTHERS = 6  # children, and deleted nodes, that have features
 
 
 @lean

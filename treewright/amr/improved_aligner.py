@@ -97,7 +97,7 @@ def _similarities(at: PartialAlignment) -> dict[Pair, float]:
         label = plain(at.labels[node])
         for word in words:
             similarity = max(jaro(reading, label) for reading in at.readings[word])
-            # one letter is in most words: "a" and "name" are as similar as that
+            # one letter is in most words, so that "a" and "name" would be similar
             if similarity == 1 or (similarity >= _SIMILAR and len(at.forms[word]) > 1):
                 found[word, node] = similarity
     return found

@@ -39,7 +39,7 @@ _cross3: Any = interpreted(cross3)
 
 
 class Coded(NamedTuple):
-    """A graph as the losses see it: its labels, those of nodes in their order first and the top last, and its edges.
+    """A graph for the losses: its labels, first those of nodes in their order and the top last, and its edges.
 
     ``labels`` are pairs of a node and a code, ``links`` triples of a node, the code of a role and a node, both flat.
     ``entries`` are those of naive Smatch, sorted.
@@ -255,7 +255,7 @@ def _common_triples(one: Any, two: Any) -> int:
 
 @compiled
 def state_loss(x: Any, state: Any) -> float:
-    """The loss of a final state, in the kind that the options say (a position in :data:`LOSSES`)."""
+    """The loss of a final state, of the kind in the options (a position in :data:`LOSSES`)."""
     kind, actions = np.int64(x.options[LOSS]), np.int64(state.registers[ACTIONS])
     made, nodes = state_triples(x, state)
     if kind >= 3:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["AMRParser"]
 
 
-#: the settings of most learners where nothing is said of them
+#: defaults of most learners
 USUAL: dict[str, Any] = {"update": {"name": "arow", "averaged": True}}
 
 _OWN_UPDATE = ("lols",)  # it regresses costs, which are noisy
@@ -74,9 +74,9 @@ LOSS = Setting(
             "smatch-penalty": "",
         }
     ),
-    "What counts as wrong in learning",
+    "The loss in training",
 )
-JOINT = Setting("joint", Flag(), "Choose an action and its parameter at once, not one after the other")
+JOINT = Setting("joint", Flag(), "Choose an action and its parameter together, not one after the other")
 SWAP = Setting(
     "swap",
     Choice(
@@ -115,7 +115,7 @@ def _group_list(value: Any) -> str:
 WITHOUT = Setting(
     "without",
     Like(_group_list, f"some of {', '.join(GROUP_NAMES)}, separated by commas"),
-    "Groups of features to leave out",
+    "Groups of features that are not used",
     metavar="GROUPS",
 )
 SIMILAR = Setting(
@@ -127,7 +127,7 @@ SIMILAR = Setting(
     metavar="FILE",
 )
 REENTRANCE = Setting("reentrance", Flag(), "Add edges to the tree in a second phase")
-REACH = Setting("reach", Whole(0, 2**30), "How many edges away a node may be reattached; 0: anywhere")
+REACH = Setting("reach", Whole(0, 2**30), "The maximum distance of reattachment, in edges; 0: any")
 SHENANIGANS = Setting(
     "shenanigans", Flag(), "Give each state of the training data a feature of its own, a kind of regularisation"
 )
@@ -147,29 +147,29 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         learner: a learner by name, as settings, or as an object.
         aligner: how gold graphs are aligned with words for the expert: ``rules``, ``improved``, or ``given``, the
             alignments that the graphs have.
-        loss: of naive Smatch: ``naive`` (1 − F), ``absolute`` (mistakes) or ``penalty`` (mistakes, and a fifth of the
-            actions); or of Smatch itself, by hill climbing: ``smatch``, ``smatch-absolute``, ``smatch-penalty``. What
-            learners with roll-outs minimise.
+        loss: the loss that learners with roll-outs minimise. Of naive Smatch: ``naive`` (1 − F), ``absolute``
+            (mistakes) or ``penalty`` (mistakes, and a fifth of the actions); or of Smatch itself, by hill climbing:
+            ``smatch``, ``smatch-absolute``, ``smatch-penalty``.
         reentrance: add edges to the tree in a second phase.
-        reach: how many edges away a node may be reattached; 0 for any distance.
+        reach: the maximum distance of reattachment, in edges; 0 for any distance.
         joint: choose an action together with its parameter, as in the thesis; otherwise first the action.
         swap: ``strict``: an edge is swapped once, and a node is moved down once; ``thesis``: only the first of these
             (§4.3.6); ``node``: only the second.
         insert: ``word``: a concept is inserted once for a word; ``thesis``: no concept that a parent, child,
             grandparent or grandchild of the node has (§4.3.6).
         punctuation: keep punctuation in the dependency trees.
-        without: names of groups of features to leave out, separated by commas: ``words,children``.
-        shenanigans: give each state of the training data a feature of its own, a kind of regularisation (§4.5).
+        without: names of groups of features that are not used, separated by commas: ``words,children``.
+        shenanigans: give each state of the training data a unique feature, a kind of regularisation (§4.5).
         dictionaries: a folder with the frames of PropBank and with verbalisations; they become part of the model.
         similar: a file with vectors of words (each line a word and its numbers, as GloVe's), or a list of words (each
             line a word and similar ones, the best first). A lemma that training has not seen is replaced by the most
             similar one that it has seen; concepts are still made from the word itself (§4.8).
         bits: the size of the table of hashed features, 2^bits.
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
-            an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words, not at features of states.
-        min_count: for encoders: rarer words have no vector of their own.
+            an :class:`~treewright.policies.encoders.Architecture`. Encoders do not use features of states.
+        min_count: for encoders: rarer words have no vector.
         vectors: for encoders: a file of fixed word vectors.
-        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        max_vectors: for encoders: the number of vectors to read from the file.
         input_columns: for encoders: the columns that are read besides words.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
@@ -259,7 +259,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import Imitation
 
         return (Imitation,)
@@ -306,7 +306,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return trace_expert(self, gold)
 
     def by_expert(self, corpus: Corpus, *, jobs: int = 1) -> list[Sentence]:
-        """What the expert makes of sentences whose gold graphs it knows: the most that can be learned (Table 4.3)."""
+        """The graphs that the expert builds for sentences with gold graphs: an upper bound of learning (Table 4.3)."""
         self._check_settings()
         sentences = _graphbank(corpus)
         _, encoder, examples = self._encoded(sentences)
@@ -318,7 +318,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         ]
 
     def _encoded(self, sentences: Sequence[Sentence]) -> tuple[dict[str, str], Encoder, list[Example]]:
-        """Lemmas of words, numbers for all that occurs in sentences, and what the expert needs to know of each."""
+        """Collect lemmas, numbers for everything in the sentences, and the expert's information on each sentence."""
         if self.aligner == "given" and not any(graph_of(sentence).alignments for sentence in sentences):
             raise ConfigError(
                 "'given' needs graphs with alignments, and there are none: take 'rules'",
@@ -332,12 +332,12 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return lemmas, encoder, examples
 
     def _collect(self, examples: Sequence[Example]) -> None:
-        """Let the expert parse the training data, and remember the parameters of its actions (§4.3.5)."""
+        """Let the expert parse the training data, and collect the parameters of its actions (§4.3.5)."""
         packed, _ = self.encoder_.pack(examples, self._options(open_to_gold=True))
         self.encoder_.collect(packed, (trajectory(packed, i, None) for i in range(len(examples))))
 
     def _pack(self, examples: Sequence[Example]) -> tuple[Packed, list[list[str]]]:
-        """The arrays of sentences, with their words where there is an encoder, and the concepts that only they have."""
+        """The arrays of sentences, with their words if there is an encoder, and the concepts that only they have."""
         packed, own = self.encoder_.pack(examples, self._options())
         if self.inputs_ is None:
             return packed, own
@@ -359,7 +359,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         ]
 
     def _example(self, sentence: Sentence, forms: Forms) -> Example:
-        """The words, and where there is a gold graph that too, and which words stand for which nodes of it."""
+        """The words, and with a gold graph also the graph and its alignment."""
         words = tree_words(sentence, punctuation=self.punctuation)
         if sentence.graph is None:
             return Example(words, signs=signs_of(sentence))
@@ -378,7 +378,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return aligner.align(sentence)
 
     def _smatch_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
-        """A function that parses with a policy and gives Smatch's F."""
+        """A function that parses with a policy and returns Smatch's F."""
         examples = self._unknown(sentences)
         packed, own = self._pack(examples)
 
@@ -389,12 +389,12 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return smatch
 
     def _unknown(self, sentences: Iterable[Sentence]) -> list[Example]:
-        """Sentences to parse, whose graphs, if they have any, are not looked at."""
+        """Sentences to parse; their graphs, if they have any, are ignored."""
         ready = (replace(with_lemmas(sentence, self.lemmas_), graph=None) for sentence in sentences)
         return [self._asked(sentence) for sentence in ready]
 
     def _asked(self, sentence: Sentence) -> Example:
-        """A sentence with lemmas, as the parser is asked about it: unseen lemmas have stand-ins."""
+        """A sentence with lemmas for parsing; unseen lemmas have replacements."""
         example = self._example(sentence, self.encoder_.forms)
         return example._replace(words=with_replacements(example.words, self.replacements_))
 
@@ -423,7 +423,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return _graphbank(corpus)
 
     def score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> SmatchScores:
-        """Score what this parser predicted, as :meth:`evaluate` does; it knows what training has not seen."""
+        """Score the predictions of this parser, as :meth:`evaluate` does, including scores by unseen words."""
         return self._score(gold, predicted)
 
     def _score(self, gold: Sequence[Sentence], predicted: Sequence[Sentence], **options: Any) -> SmatchScores:
@@ -455,7 +455,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         return {} if learner["name"] in _OWN_UPDATE else USUAL
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        """Return every setting as a plain value, including all settings of the learner, for a model file."""
         files = {name: getattr(self, name) for name in ("dictionaries", "similar")}
         names = {name: None if path is None else Path(path).name for name, path in files.items()}
         return {**super().resolved_config(), **names}
@@ -495,7 +495,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:
-        """Return the parser that a model file holds; one from before ``swap`` was a setting has its old rule."""
+        """Return the parser of a model file; a file older than the setting ``swap`` gets the old rule."""
         params = model.config.get("params")
         if isinstance(params, dict):
             model = replace(model, config={**model.config, "params": {"swap": "node", **params}})

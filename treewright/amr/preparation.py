@@ -164,7 +164,7 @@ def _with_dates(words: list[Word]) -> list[Word]:
     return found
 
 
-# ---- the graph to aim at
+# ---- the gold graph as a target
 
 
 @dataclass

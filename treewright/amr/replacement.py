@@ -9,7 +9,7 @@ and parameters for it. Similar lemmas come from a file, in one of two formats:
   first. The first one that training has seen is taken.
 
 Only words that are in the file and not in training can be replaced. A list replaces fewer of them than vectors: a word
-whose similar words are all unseen stays as it is.
+whose similar words are all unseen is not replaced.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BLOCK = 4096  # words that are compared with all lemmas at a time
 
 
 def learn_replacements(file: str | os.PathLike[str], seen: Mapping[str, int]) -> dict[str, str]:
-    """The lemma that stands in for each word of a file that is not among the lemmas seen in training."""
+    """The replacement of each word of a file that is not among the lemmas seen in training."""
     path = Path(file)
     lines = ((number, line) for number, line in enumerate(text_lines(path), 1) if line.strip())
     first = next(lines, None)
@@ -82,5 +82,5 @@ def _nearest(words: Sequence[str], vectors: Vector, seen: Container[str]) -> dic
 
 
 def with_replacements(words: Sequence[Word], replacements: Mapping[str, str]) -> list[Word]:
-    """The words, with stand-ins for lemmas that have one; the words and their own lemmas stay."""
+    """The words, with replacements for unseen lemmas; the words and their own lemmas are kept."""
     return [word._replace(stand_in=replacements.get(word.lemma, "")) for word in words]

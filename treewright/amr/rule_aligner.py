@@ -58,7 +58,7 @@ class PartialAlignment:
         self.tokens = sentence.tokens
         self.forms = [form.lower() for form in sentence.forms]
         self.readings = [readings(token, verbalisations) for token in sentence]
-        # in which order a graph has its edges and attributes shall not matter
+        # the order of edges and attributes in a graph must not matter
         place = {variable: k for k, variable in enumerate(self.graph.variables)}
         edges = sorted(self.graph.edges, key=lambda edge: (place[edge[0]], len(edge[1]), edge[1], place[edge[2]]))
         attributes = [node for node in nodes_of(self.graph) if not isinstance(node, str)]
@@ -157,7 +157,7 @@ Rule = Callable[[PartialAlignment, Node], Span | None]
 """Finds the words of a node, or None."""
 
 
-# ---- rules that look at words
+# ---- rules for words
 
 
 def named_entity(at: PartialAlignment, node: Node) -> Span | None:
@@ -248,7 +248,7 @@ def compound(at: PartialAlignment, node: Node) -> Span | None:
     return at.nearest(node, at.where(lambda form: len(part) >= _FUZZY and part in form and part != form), shared=True)
 
 
-# ---- rules that look at neighbours
+# ---- rules for neighbours
 
 
 def _united(spans: Iterable[Span | None]) -> Span | None:

@@ -62,7 +62,7 @@ from treewright.search.compiling import lean
 
 __all__ = ["MOST_ACTIONS", "GraphParsing"]
 
-MOST_ACTIONS = 256  # of more targets in a very long sentence, the first ones are offered
+MOST_ACTIONS = 256  # in a very long sentence, only the first targets are offered
 NO_PARAMETER = -1
 
 
@@ -216,7 +216,7 @@ def _offer_kinds(x: Any, state: Any, top: int, child: int, out: Any) -> int:
 
 @lean
 def _word_of(state: Any, node: int) -> int:
-    """The word that a node stands by; −1 for no node."""
+    """The word of a node; −1 for no node."""
     return np.int64(state.anchor[node]) if node >= 0 else np.int64(-1)
 
 
@@ -303,7 +303,7 @@ class GraphParsing(Task):
 
     @staticmethod
     def is_whole(x: Any, state: Any) -> bool:
-        """Whether no action waits for its parameter."""
+        """Whether there is no action without its parameter."""
         return state.registers[PENDING] == 0
 
     @staticmethod
@@ -332,7 +332,7 @@ class GraphParsing(Task):
 
     @staticmethod
     def positions(x: Any, state: Any, out: Any) -> int:
-        """The words of σ₀, β₀, κ, the parents of σ₀, its neighbours and what is below it on the stack.
+        """The words of σ₀, β₀, κ, the parents of σ₀, its neighbours and the nodes below it on the stack.
 
         A node that was inserted has the word that it was inserted for. The last three are the root, or −1, and say
         whether σ₀ was inserted, whether it has a concept, and whether this is the second phase.

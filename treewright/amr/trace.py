@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["ANY", "trace_expert", "trace_graph"]
 
 ANY = "any"
-"""What the expert is said to do where all actions are equally good, because none can lead to the gold graph."""
+"""The expert's action in a trace if all actions are equally good, because none can lead to the gold graph."""
 
 _expert_action, _expert_kind = interpreted(expert_action), interpreted(expert_kind)
 _is_final = interpreted(GraphParsing.is_final)
@@ -57,8 +57,8 @@ _kind_of, _param_of, _concept_of = interpreted(kind_of), interpreted(param_of), 
 def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
     """The actions of a parser from the dependency tree of a sentence to its graph.
 
-    Where there is a ``gold`` graph, an action costs 0 if the expert takes it, or if every action is as good to it, and
-    1 otherwise.
+    With a ``gold`` graph, an action costs 0 if the expert takes it, or if all actions are equally good, and 1
+    otherwise.
     """
     if gold is not None and gold.graph is None:
         raise CorpusError("the gold sentence has no graph", path=gold.path, line=gold.line)
@@ -81,8 +81,7 @@ def trace_graph(parser: AMRParser, sentence: Sentence, gold: Sentence | None, fo
 def trace_expert(parser: AMRParser, sentence: Sentence) -> Trace:
     """The actions of the expert from the dependency tree of a sentence to its gold graph, without a model.
 
-    What is offered beside the expert's actions is what the expert does elsewhere in the sentence: there are no training
-    data.
+    Without training data, the other candidates are the expert's actions elsewhere in the sentence.
     """
     _, encoder, [example] = parser._encoded([sentence])
     packed, [own] = encoder.pack([example], parser._options(open_to_gold=True))
@@ -108,7 +107,7 @@ class _Graphs(Drawing):
     def state(self, x: Any, state: Any) -> dict[str, Any]:
         """The nodes by their concepts, or else their words, the edges between them, σ with its top last, and β.
 
-        In the second phase σ is the node whose edges are looked at.
+        In the second phase σ is the node whose edges are decided.
         """
         alive = [node for node in range(int(state.registers[NODES])) if not state.flags[node] & DELETED]
         stack, buffer = ([], []) if _is_final(x, state) else (self._stack(state), self._buffer(state))
@@ -135,7 +134,7 @@ class _Graphs(Drawing):
         return {"loss": float(_loss(x, state))} if self.gold and _is_final(x, state) else {}
 
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
-        """What the expert does need not be among the actions, and sometimes anything will do."""
+        """The expert's action, which need not be among the candidates; sometimes all actions are equally good."""
         wanted = int(_expert_action(decision.x, decision.state))
         if wanted < 0 and decision.x.options[JOINT] and not decision.state.registers[PENDING]:
             kind = int(_expert_kind(decision.x, decision.state))
@@ -184,7 +183,7 @@ class _Graphs(Drawing):
 
     @staticmethod
     def _pending(pending: int) -> str | None:
-        """The action that waits for its parameter."""
+        """The action whose parameter is chosen next."""
         return None if pending == 0 else "Reentrance" if pending == LABELLING else KINDS[pending - 1]
 
     def features(self, x: Any, state: Any, count: int) -> Sequence[str]:

@@ -136,8 +136,8 @@ STATE: dict[str, int | str] = {
     "role": "3*n + 4",  # of the edge from the parent; −1: none yet
     "concept": "3*n + 4",  # −1: none yet
     "flags": "3*n + 4",
-    "anchor": "3*n + 4",  # the word that a node stands by: itself, or the one that it was inserted for
-    "gold": "3*n + 4",  # the node of the gold graph that a node stands for; −1: none
+    "anchor": "3*n + 4",  # the word of a node: itself, or the word that it was inserted for
+    "gold": "3*n + 4",  # the node of the gold graph to which a node is mapped; −1: none
     "extra": "3*n + 12",  # the edges of the second phase: source, role, target
 }
 BOUND = "96*n + 140"  # 32·(3n + 4), and a few
@@ -146,10 +146,10 @@ BOUND = "96*n + 140"  # 32·(3n + 4), and a few
 # to come; the steps so far; the edges of the second phase; its node; how many edges that node has got; κ; the last four
 # kinds of actions, in base 16; and how many whole actions have been taken, without Done.
 DEPTH, NODES, ALIVE, PHASE, PENDING, STEPS, EXTRA, CURSOR, GIVEN, KAPPA, LAST, ACTIONS = range(12)
-#: what compiled code is told: how many forms depend on the word; the loss; whether the gold action is always offered,
-#: and whether there is a second phase; how far Reattach reaches, and Reentrance; the rules of Swap, as bits; whether
-#: Insert has the rule of the thesis; whether an action and its parameter are one choice; the groups of features that
-#: are left out, as bits
+#: the options of compiled code: the number of forms that depend on the word; the loss; whether the gold action is
+#: always offered, and whether there is a second phase; how far Reattach reaches, and Reentrance; the rules of Swap, as
+#: bits; whether Insert has the rule of the thesis; whether an action and its parameter are one choice; the groups of
+#: features that are left out, as bits
 FORMS, LOSS, OPEN, REENTRANT, REACH, RANGE, SWAPS, FAMILY, JOINT, GROUPS = range(10)
 #: the bits of SWAPS: a node is moved down once; an edge is swapped once
 _NODE_ONCE, _EDGE_ONCE = 1, 2
@@ -320,7 +320,7 @@ def _new_node(state: Any, parent: int, role: int, concept: int, gold: int, ancho
 
 @lean
 def concept_of(x: Any, word: int, form: int) -> int:
-    """The concept that a form stands for at a word: the forms below x.options[FORMS] depend on the word."""
+    """The concept of a form at a word: the forms below x.options[FORMS] depend on the word."""
     forms = np.int64(x.options[FORMS])
     return np.int64(x.realised[word * forms + form]) if form < forms else np.int64(form) - forms
 
@@ -433,7 +433,7 @@ def _pass_on(state: Any, top: int, node: int) -> None:
 
 @lean
 def standing_for(state: Any, gold: int) -> int:
-    """The node that stands for a gold node; −1: none does."""
+    """The node that is mapped to a gold node; −1: there is none."""
     for node in range(state.registers[NODES]):
         if state.gold[node] == gold and not state.flags[node] & DELETED:
             return np.int64(node)

@@ -1,4 +1,4 @@
-"""Smatch by how much of a sentence training has not seen (§7.2.1 of Goodman 2015).
+"""Smatch by the share of a sentence that is not in the training data (§7.2.1 of Goodman 2015).
 
 Sentences that consist of words and concepts of the training data should be near the states that a parser was trained
 in, and get better graphs. Sentences are put into bins by the share of their words, or of the concepts of their gold

@@ -1,4 +1,4 @@
-"""The application: its verbs, and ``main``."""
+"""The application: its commands, and ``main``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["main", "make_app"]
 
 
 def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
-    """The application with some of its commands. Their modules are imported, and no others."""
+    """The application with some of its commands. Only their modules are imported."""
     app = typer.Typer(
         name="treewright",
         cls=Commands,

@@ -1,4 +1,4 @@
-"""Whether something is being compiled, and how long that took."""
+"""Detects compilation, and measures its time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Compilation:
 
     def __init__(self) -> None:
         self._spent = self._since = 0.0
-        self._depth = 0  # a function is compiled while another one is that calls it
+        self._depth = 0  # compilations are nested: callees are compiled during their callers
 
     def __call__(self, begins: bool) -> None:
         """Record that a compilation begins or ends."""

@@ -52,7 +52,7 @@ def compile(
 
 @contextlib.contextmanager
 def _compilations() -> Iterator[list[bool]]:
-    """A list that gets an entry when a compilation begins or ends."""
+    """A list that receives an entry when a compilation begins or ends."""
     from treewright.search.compiling import compilations
 
     begun: list[bool] = []
@@ -83,7 +83,7 @@ def make_ready(task: Task, estimator: Any) -> None:
 
 
 def compile_in_background(models: Sequence[Path | str]) -> None:
-    """Start another process that compiles what models need, if this one had to interpret, and none is at it already."""
+    """Compile for models in another process, if this one had to interpret and no other process is compiling."""
     from treewright.search.compiling import work
 
     if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":

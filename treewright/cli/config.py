@@ -1,4 +1,4 @@
-"""Configurations: from a TOML file and the command line, which wins, and back to TOML."""
+"""Configurations from a TOML file and the command line, which takes precedence, and their conversion to TOML."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABLES: tuple[Table, ...] = ("learner", "update")
 
 @dataclass(frozen=True)
 class Config:
-    """What a training is told: ``params`` for the estimator, and where its files are."""
+    """The configuration of a training: ``params`` for the estimator, and the paths of its files."""
 
     task: str
     params: dict[str, Any]
@@ -33,12 +33,12 @@ class Config:
     out: Path | None
     jobs: int
     files: dict[str, Path] = field(default_factory=dict)
-    """What the task needs besides the corpora."""
+    """The files that the task needs besides the corpora."""
     origin: Mapping[str, str] = field(default_factory=dict)
-    """What a person calls the settings that were given: an option, or a key of a file."""
+    """The names of the given settings in messages: an option, or a key of a file."""
 
     def to_toml(self) -> str:
-        """The configuration as a file that gives it back."""
+        """The configuration as the text of a file for ``--config``."""
         files = {"train": self.train, "dev": self.dev, "out": self.out, **self.files}
         given = {name: str(path) for name, path in files.items() if path is not None}
         return params_toml(self.task, {"task": self.task, **given, "jobs": self.jobs}, self.params)
@@ -56,11 +56,11 @@ def _blame(error: ConfigError, origin: Mapping[str, str]) -> ConfigError:
 def resolve(
     task: Task, given: Mapping[str, Any], file: Path | None, *, say: Callable[[str], None] = note
 ) -> tuple[Config, Any]:
-    """The configuration with every choice spelled out, and the estimator that it makes.
+    """The configuration with every setting resolved, and its estimator.
 
-    ``given`` is what the command line said (None: nothing). It wins over the file. Naming another learner or
-    update than the file does replaces that table of the file, whose settings were meant for the other one.
-    An error names the option or the key of the file that is to blame.
+    ``given`` are the values of the command line (None: not given), which take precedence over the file. If the learner
+    or update differs from the file's, that table of the file is ignored, because its settings belong to the other one.
+    An error names the option or the key of the file that caused it.
     """
     values = {} if file is None else read_config(file, task)
     learner = values.pop("learner", {})
@@ -94,7 +94,7 @@ def resolve(
 
 
 def _divided(task: Task, given: Mapping[str, Any], learner: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the command line said, for the learner and for its update.
+    """The values of the command line, for the learner and for its update.
 
     A setting that both tables have, such as ``averaged``, is the learner's if the learner has it.
     """
@@ -109,7 +109,7 @@ def _divided(task: Task, given: Mapping[str, Any], learner: Any) -> tuple[dict[s
 
 
 def _estimator(task: Task, params: dict[str, Any], learner: dict[str, Any], update: dict[str, Any]) -> Any:
-    """The estimator of some settings; an update that is not named is the learner's usual one."""
+    """The estimator of some settings; the default update is the learner's."""
     from treewright.policies import update_settings
 
     make, tables = task.estimator(), dict(zip(_TABLES, (learner, update), strict=True))
@@ -142,7 +142,7 @@ def _merge(
     say: Callable[[str], None],
     but: str = "",
 ) -> dict[str, Any]:
-    """A table of the file with what the command line says of it."""
+    """A table of the file, updated with the values of the command line."""
     options = task.table(table)
     new = {o.setting.name: given[o.parameter] for o in options if given.get(o.parameter) is not None}
     if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
@@ -154,9 +154,9 @@ def _merge(
 
 
 def read_config(path: Path, task: Task) -> dict[str, Any]:
-    """Read a file; learner and update come out as tables, also where they were only named.
+    """Read a file; learner and update are returned as tables, even if only their names are given.
 
-    Settings have the names that they have today. Their values are checked later.
+    Settings have their present names. Their values are checked later.
     """
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -204,7 +204,7 @@ def _table(path: Path, name: str, value: Any) -> dict[str, Any]:
 def _known(
     path: Path, where: str, values: Mapping[str, Any], options: Iterable[Option], tables: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The values of a table by the names that settings have today; a key that there is none of is an error."""
+    """The values of a table by the present names of settings; an unknown key is an error."""
     options = list(options)
     known = [*(option.setting.name for option in options), *tables]
     owners = dict.fromkeys(owner for option in options for owner in option.owners)
@@ -228,7 +228,7 @@ def params_toml(task: str, about: Mapping[str, Any], params: Mapping[str, Any]) 
 
 
 def _without_none(values: Mapping[str, Any], options: Iterable[Option], table: Table) -> dict[str, Any]:
-    """The values as a person writes them; None is left out where nothing stands for it."""
+    """The values for a file; None is omitted if no number means None."""
     nothing = {option.setting.name: option.setting.none_written for option in options if option.table == table}
     plain = {name: nothing.get(name) if value is None else value for name, value in values.items()}
     return {name: value for name, value in plain.items() if value is not None}

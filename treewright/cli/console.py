@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from treewright.cli.outcomes import note
 
-if TYPE_CHECKING:  # rich is imported when something is drawn with it
+if TYPE_CHECKING:  # rich is imported on first use
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table
@@ -34,7 +34,7 @@ __all__ = [
     "wide_stdout",
 ]
 
-_PATIENCE = 2.0  # seconds before a progress bar appears, or somebody asks why nothing happens
+_PATIENCE = 2.0  # seconds before a progress bar appears
 _TICK = 0.25
 COMPILING = "compiling: this takes some seconds, and the result is kept on disk for the next time"
 
@@ -136,7 +136,7 @@ def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
 
 
 def compiled_in(seconds: float) -> str:
-    """What is said when compilation is over.
+    """The message at the end of compilation.
 
     >>> compiled_in(12.34)
     'compiled in 12 s'
@@ -159,7 +159,7 @@ def _now_and_then(action: Callable[[], bool]) -> Iterator[None]:
         yield
     finally:
         done.set()
-        thread.join()  # what it began must not end up on the screen later
+        thread.join()  # so that it does not print anything later
 
 
 def _progress() -> Progress:
@@ -186,12 +186,12 @@ class Bar:
         self._task: TaskID | None = None
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
         self._compilation: Compilation | None = None
-        self._told = False  # that something is being compiled, and not yet how long it took
+        self._told = False  # whether compilation was announced, but not its time
         self._until_the_end = ExitStack()
-        self._lock = threading.RLock()  # who reminds is another thread
+        self._lock = threading.RLock()  # the reminder runs in another thread
 
     def __enter__(self) -> Bar:
-        if self._shown and _compiles() and "numba" in sys.modules:  # who only reads files has no need of it
+        if self._shown and _compiles() and "numba" in sys.modules:  # commands that only read files do not import Numba
             from treewright.cli.compilation import watching
 
             self._compilation = self._until_the_end.enter_context(watching())

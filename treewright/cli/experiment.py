@@ -29,7 +29,7 @@ class RunOrReport(TyperGroup):
     """Two commands, of which the first one needs no name: ``experiment FILE`` and ``experiment report FILE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the command in front where it was left out."""
+        """Insert the name of the command if it was omitted."""
         if args and args[0] not in (*self.commands, "-h", "--help"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -104,7 +104,7 @@ def run(
     """Run the jobs of an experiment whose results are not there yet, and show a table.
 
     Results go to one file as they come. After Ctrl-C, or if the process is killed, the same
-    command goes on where it was. A job that fails is reported, and the others go on.
+    command continues. A job that fails is reported, and the others continue.
 
     Examples:
       treewright experiment comparison.toml
@@ -188,7 +188,7 @@ def report(
     note(", ".join(map(str, written)))
 
 
-# ---- what is run
+# ---- running
 
 
 def _code() -> str:
@@ -221,7 +221,7 @@ def _experiment(
         return read_experiment(file, small=small), store or _store_of(file, small)
     assert quick is not None
     if test is None:
-        raise ConfigError("what is scored? Add --test TEST")
+        raise ConfigError("a test corpus is missing: add --test TEST")
     names = [name.strip() for name in learners.split(",") if name.strip()]
     return _quick(quick, dev, test, names, task, seeds, passes), store or Path("treewright-quick.sqlite")
 
@@ -285,7 +285,7 @@ def _time(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}"
 
 
-# ---- what is shown
+# ---- output
 
 
 def _show_jobs(experiment: Experiment, path: Path, any_code: bool) -> None:

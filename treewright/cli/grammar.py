@@ -129,7 +129,7 @@ def _is_treebank(source: str) -> bool:
         with open(source, "rb") as file:
             start = file.read(64)
     except OSError:
-        return False  # whoever reads it next says what is wrong
+        return False  # the reader of the file reports the error
     return b"\0" not in start and start.lstrip().startswith(b"(")
 
 

@@ -1,4 +1,4 @@
-"""One training at a time for one model file: two would share a checkpoint."""
+"""A lock that allows one training at a time per model file, because two would share a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["locked"]
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Hold the lock of a model file that is being made. It ends with the process, however that ends.
+    """Hold the lock of a model file during training. The system releases it when the process ends.
 
     Raises:
         ConfigError: if another process holds it.

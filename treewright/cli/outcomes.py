@@ -86,6 +86,6 @@ def note(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Redirect stdout, which nobody reads any more, so that its buffer is not written again at exit."""
+    """Redirect stdout, whose pipe is closed, so that its buffer is not written again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -15,7 +15,7 @@ __all__ = ["check_out", "write_all", "write_one_a_file"]
 
 
 def check_out(out: Path) -> None:
-    """Raise :class:`ConfigError` if a model cannot be written there: a pity to find out after training."""
+    """Raise :class:`ConfigError` if a model cannot be written there, before training begins."""
     if out.is_dir():
         raise ConfigError(f"{out}: this is a folder; give the name of a file for the model")
     folder = out.resolve().parent

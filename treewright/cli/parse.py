@@ -84,7 +84,7 @@ def parse(
         typer.Option(
             "--out",
             "-o",
-            help="Write to this file, whole or not at all; with svg, to this folder, a file a sentence.",
+            help="Write to this file, completely or not at all; with svg, to this folder, one file per sentence.",
             metavar="FILE",
         ),
     ] = None,
@@ -119,7 +119,7 @@ def parse(
     --format or the name of the output file says otherwise; other columns are kept.
 
     Text is word/LABEL from a tagger and a drawing from a parser. Constituency parsers
-    write brackets, and AMR parsers graphs, whatever the input. An SVG file holds one drawing: several sentences
+    write brackets, and AMR parsers graphs, for any input. An SVG file contains one drawing: several sentences
     go to a folder, or to one page with html.
 
     Examples:
@@ -143,7 +143,7 @@ def parse(
         from treewright.cli.written import parse_written
 
         if model is not None and file != "-":
-            raise ConfigError("--grammar stands for a model: leave the model out")
+            raise ConfigError("--grammar replaces the model: leave the model out")
         parse_written(grammar, model or file, format, out, k_best or 1, search or "cky")
         return
     if model is None:
@@ -217,7 +217,7 @@ def annotate_file(
 
 
 def is_pattern(file: str) -> bool:
-    """Return whether a name stands for several files.
+    """Return whether a name is a pattern for several files.
 
     >>> is_pattern("texts/*.txt"), is_pattern("text.txt"), is_pattern("-")
     (True, False, False)
@@ -231,7 +231,7 @@ def _text_of(result: Any) -> str:
 
 
 def _format_of(out: Path | None) -> str | None:
-    """The format that the name of a file says; None for standard output and for names without a suffix."""
+    """The format by the suffix of a file; None for standard output and for names without a suffix."""
     if out is None or not out.suffix or out.is_dir():
         return None
     if out.suffix.lower() not in _SUFFIXES:
@@ -253,7 +253,7 @@ def _check_input(format: str) -> None:
 def _checking_words(
     prepare: Callable[[Sequence[Sentence], int], list[Sentence]], source: Input, tokenizer: Any
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """Warn once, with the first sentences, if what should be words looks like text that nobody tokenized."""
+    """Warn once, at the first sentences, if the words look like text that is not tokenized."""
     if tokenizer is not None or source.format not in ("text", "lines"):
         return prepare
     seen = False
@@ -274,7 +274,7 @@ def _checking_words(
 
 
 def looks_untokenized(sentences: Sequence[Sentence]) -> bool:
-    """Whether signs such as commas stand at the end of words, and nowhere alone."""
+    """Whether punctuation such as commas is attached to words, and never separate."""
     attached = alone = 0
     for sentence in sentences:
         for form in sentence.forms:
@@ -295,7 +295,7 @@ def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:
 def _work(
     task: Task, estimator: Any, format: str, width: int | None, k_best: int | None
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
-    """What is done with a batch of sentences, in some threads, and how each of the answers is written."""
+    """The function that parses a batch of sentences, in some threads, and the function that writes each result."""
     if k_best is None:
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
@@ -306,8 +306,8 @@ def _work(
 def _parsed(
     work: Callable[[list[Sentence], int], list[Any]], source: Input, jobs: int, bar: Bar, quiet: bool
 ) -> Iterator[list[Any]]:
-    """Batches of parsed sentences; one is parsed while another is read or written, unless there is nothing to read."""
-    gc.freeze()  # sentences have no cycles: looking for some takes a third of the time
+    """Batches of parsed sentences; one is parsed while another is read or written, unless the input is exhausted."""
+    gc.freeze()  # sentences have no reference cycles, and searching for some takes a third of the time
     gc.set_threshold(100_000)
     waiting: Future[list[Any]] | None = None
     from treewright.search.threads import thread_pool

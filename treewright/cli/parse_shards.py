@@ -1,4 +1,4 @@
-"""Parsing many files: one after the other, or by the workers of a cluster; the output is the same."""
+"""Parse many files, sequentially or by the workers of a cluster; the output is the same."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from treewright.files import atomic_write
 
 __all__ = ["parse_shards"]
 
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # of models, which may be read when they are needed
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # of models, which may be read later
 
 
 def parse_shards(
     models: dict[str, Any], pattern: str, how: dict[str, Any], out: Path | None, cluster: str | None, *, quiet: bool
 ) -> None:
-    """Parse all files that a pattern stands for, in the order of their names, and write one file."""
+    """Parse all files that match a pattern, in the order of their names, and write one file."""
     from treewright.cluster.parsing import forget_shards, join_shards, run_shards, shards_of
 
     if how["named"] in ("svg", "html"):
@@ -76,7 +76,7 @@ def _contents(models: dict[str, Any]) -> tuple[tuple[str, str, bytes], ...]:
         try:
             found.append((option, Path(path).name, Path(found_model(path)).read_bytes()))
         except OSError:
-            load_model(path)  # says what is wrong
+            load_model(path)  # raises the error
             raise
     return tuple(found)
 
@@ -97,7 +97,7 @@ def parse_shard(value: tuple[tuple[tuple[str, str, bytes], ...], str], name: str
 
 @cache
 def _loaded(models: tuple[tuple[str, str, bytes], ...], wanted: str) -> tuple[Any, Any, Any]:
-    """The task, the estimator and what prepares sentences for it."""
+    """The task, the estimator and the function that prepares sentences for it."""
     folder = tempfile.TemporaryDirectory()
     _FOLDERS.append(folder)
     paths: dict[str, list[Path]] = {"model": [], "tagger": [], "parser": []}

@@ -1,4 +1,4 @@
-"""Annotation that a parser needs and sentences may lack: tags, lemmas, dependency trees, made by other models."""
+"""Other models that add annotation which a parser needs and sentences lack: tags, lemmas, dependency trees."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def preparation(
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
     """A function that adds the annotation that the estimator needs; without other models, it changes nothing.
 
-    A model may have been trained with models that do this, and then it has them with it. The function warns if the
-    sentences lack tags that the estimator was trained with.
+    A model file may include the models with which it was trained. The function warns if the sentences lack tags that
+    the estimator was trained with.
     """
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
     expected = [column for column in getattr(estimator, "card_", {}).get("columns", []) if column in estimator.needs()]
-    estimator.warns = False  # the command line warns here, and knows the options that help
-    if hasattr(estimator, "lemmas_"):  # it can do without those of the words
+    estimator.warns = False  # the command line has its own warning, which names options
+    if hasattr(estimator, "lemmas_"):  # it does not need lemmas in the input
         expected = [column for column in expected if column != "lemma"]
     companions = getattr(estimator, "companions_", [])
     if not taggers and parser is None and companions:
@@ -92,9 +92,9 @@ def pipeline_of(taggers: Sequence[Path] | None, parser: Path | None, lemmas: Any
 
 
 def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence], tagged: bool = False) -> list[Sentence]:
-    """The sentences, after one warning of all columns that the model expects and that are empty.
+    """The sentences, after one warning about all empty columns that the model expects.
 
-    Words that are ``tagged`` already may have no features: many do not.
+    If words are ``tagged``, missing features are not reported, because many words have none.
     """
     from treewright.corpora.columns import filled_columns
 

@@ -49,7 +49,7 @@ def serve(
     from treewright.models import read_model
 
     for model in models or ():
-        read_model(found_model(model), arrays=False)  # complains at once where there is no such model
+        read_model(found_model(model), arrays=False)  # raises an error at once if there is no such model
     limits = Limits(body=max_body, words=max_words, seconds=max_seconds, waiting=max_waiting)
     app = make_app(models or (), limits=limits, origins=cors or ())
     run(app, host=host, port=port, limits=limits, on_start=lambda address: typer.echo(f"Treewright is at {address}"))

@@ -1,6 +1,6 @@
-"""Options: the settings that the library declares, as options of a command and as keys of a configuration file.
+"""The settings of the library as options of a command and as keys of a configuration file.
 
-A setting has its place in one of three tables, as in the file::
+A setting belongs to one of three tables, as in the file::
 
     bits = 18                    # the estimator's own, and where files are
 
@@ -53,9 +53,9 @@ class Option:
 
     Args:
         setting: the declaration.
-        table: the table that the key stands in.
+        table: the table of the key.
         shown: the default, as the help shows it.
-        owners: what has the setting, for its old names (:data:`~treewright.settings.RENAMED`).
+        owners: the owners of the setting, for its old names (:data:`~treewright.settings.RENAMED`).
     """
 
     setting: Setting
@@ -65,33 +65,33 @@ class Option:
 
     @property
     def parameter(self) -> str:
-        """The name of the command's parameter: that of the setting, and that of the table for its ``name``."""
+        """The name of the command's parameter: the name of the setting, or of the table for its ``name``."""
         return self.table if self.setting.name == "name" and self.table else self.setting.name
 
     @property
     def key(self) -> str:
-        """Where the setting stands in a configuration file."""
+        """The key of the setting in a configuration file."""
         prefix = {"": "", "learner": "learner.", "update": "learner.update."}[self.table]
         return prefix.rstrip(".") if self.setting.name == "name" and prefix else prefix + self.setting.name
 
     @property
     def flag(self) -> str:
-        """What the option is called in messages."""
+        """The name of the option in messages."""
         return self.setting.option_flags[0].partition("/")[0]
 
     def check(self, value: Any) -> Any:
-        """Return what a person wrote as the library takes it."""
+        """Convert a value of the command line or a file to the library's form."""
         return replace(self.setting, name=self.parameter).check(value, written=True)
 
     @property
     def old_names(self) -> list[str]:
-        """The names that the setting had before."""
+        """The old names of the setting."""
         return [old for owner in self.owners for old, new in RENAMED.get(owner, {}).items() if new == self.setting.name]
 
     def parameters(self, panel: str = "", taken: Collection[str] = ()) -> list[inspect.Parameter]:
-        """The option as a parameter of a command, None where it was not given.
+        """The option as a parameter of a command; its value is None if it is not given.
 
-        Where it has old flags that are not ``taken``, there is a hidden one for them.
+        If it has old flags that are not ``taken``, a hidden option is added for them.
         """
         setting = self.setting
         info = typer.Option(
@@ -114,7 +114,7 @@ def _parameter(name: str, kind: Any, info: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=None)
 
 
-#: where things are and how to run: known to every task
+#: paths and running: the options of every task
 RUNNING = (
     Option(Setting("dev", File(), "Development corpus: the pass that is best on it is kept", metavar="FILE")),
     Option(Setting("out", File(), "Where the model goes, once training is done", flags="--out -o", metavar="FILE")),
@@ -131,8 +131,8 @@ def estimator_options(
 ) -> list[Option]:
     """The settings of an estimator, of the learners that it learns with, and of their updates, as options.
 
-    ``variants`` are settings on which the defaults of others depend: the help shows these defaults, too. ``notes``, by
-    the names of settings, stand in the place of what the declarations note.
+    ``variants`` are settings on which the defaults of others depend; the help shows these defaults too. ``notes``, by
+    the names of settings, replace the notes of the declarations.
     """
     from treewright.learners import learner_rows
     from treewright.policies import UPDATES
@@ -183,7 +183,7 @@ def _table_options(
 
 
 def _defaults(setting: Setting, configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The default of a setting of an estimator; where that is None, what it is resolved to."""
+    """The default of a setting of an estimator; if that is None, the resolved value."""
     if setting.default is not None:
         return {"": setting.default}
     return {when: each[setting.name] for when, each in configs.items()}
@@ -198,7 +198,7 @@ def _shown(setting: Setting, values: Mapping[str, Any], always: str = "") -> str
 
 
 def _written(setting: Setting, value: Any) -> str:
-    """A plain value as a person writes it."""
+    """A plain value as text."""
     if isinstance(value, bool):
         return setting.option_flags[0].split("/")[0 if value else 1].removeprefix("--")
     if value is None:
@@ -211,7 +211,7 @@ def _condition(variant: Mapping[str, str]) -> str:
 
 
 def option_parameters(options: Iterable[Option], panel: str = "") -> list[inspect.Parameter]:
-    """Options as parameters of a command; an old flag that another option has today is that option's.
+    """Options as parameters of a command; an old flag that is the flag of another option now belongs to that one.
 
     A setting that learners and updates have is one option, shown with the updates.
     """
@@ -221,7 +221,7 @@ def option_parameters(options: Iterable[Option], panel: str = "") -> list[inspec
 
 
 def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command line said (None: nothing), with the values of old flags under the names of today."""
+    """The values of the command line (None: not given), with the values of old flags under the present names."""
     values = {name: value for name, value in given.items() if not name.startswith("old_")}
     for name, value in given.items():
         new = name.removeprefix("old_")
@@ -233,7 +233,7 @@ def given_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def help_text(text: str | None) -> str:
     """The help of a command from its docstring: paragraphs without line ends, so that they fill any terminal.
 
-    Indented lines are examples, which stay as they are; long ones are continued on another line, as in a shell.
+    Indented lines are examples, which are not changed; long ones are continued on another line, as in a shell.
 
     >>> help_text("A long line\\nand its end.\\n\\nExamples:\\n  treewright info")
     'A long line and its end.\\n\\n\\nExamples:\\n  treewright info'
@@ -245,7 +245,7 @@ def help_text(text: str | None) -> str:
 
 
 def _rows(line: str) -> list[str]:
-    """An example in rows that fit a narrow terminal, cut before options; a paragraph as it is."""
+    """An example in rows that fit a narrow terminal, cut before options; a paragraph is not changed."""
     if not line.startswith(" "):
         return [line]
     rows = [""]

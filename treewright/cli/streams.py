@@ -57,8 +57,8 @@ class Input:
         self.size = 0 if self._descriptor is None else os.fstat(self._descriptor).st_size
         self.done = 0
         self._tokenizer = tokenizer
-        self._first = b""  # what was read to guess the format, and not taken yet
-        self._left: list[bytes] = []  # whole lines that were read but not taken yet, last first
+        self._first = b""  # input that was read to guess the format, and not used yet
+        self._left: list[bytes] = []  # whole lines that were read but not used yet, last first
         self._lines = text_lines(cast(IO[bytes], self))
         self._seen: list[str] = []
         try:
@@ -77,7 +77,7 @@ class Input:
         from treewright.corpora import reading
 
         known = reading.format_of(self.name)
-        if known is None and self._tokenizer is not None:  # lines would lose what separates them
+        if known is None and self._tokenizer is not None:  # lines would lose their separators
             self._first = self._read(_CHUNK)
             self.done += len(self._first)
             begun = self._first.decode(errors="replace")
@@ -138,7 +138,7 @@ class Input:
             yield chunk
 
     def _pieces(self) -> Iterator[str]:
-        """The text as it is, with all its line ends."""
+        """The unchanged text, with all its line ends."""
         decoder = getincrementaldecoder("utf-8")()
         position = 0
         for chunk in chain(self._chunks(), [b""]):
@@ -189,7 +189,7 @@ def _open(path: str) -> tuple[int | None, Callable[[int], bytes], Callable[[], N
     if path == "-":
         try:
             descriptor = sys.stdin.fileno()
-        except OSError:  # not a real file: somebody put another object there
+        except OSError:  # not a real file: stdin was replaced by another object
             return None, sys.stdin.buffer.read, _stay_open
         return descriptor, partial(os.read, descriptor), _stay_open
     try:
@@ -197,7 +197,7 @@ def _open(path: str) -> tuple[int | None, Callable[[int], bytes], Callable[[], N
     except OSError:
         from treewright.corpora.files import text_lines
 
-        next(text_lines(path), None)  # raises the same, in the words of the corpus readers
+        next(text_lines(path), None)  # raises the error message of the corpus readers
         raise
     return file.fileno(), lambda size: file.read(size) or b"", file.close
 

@@ -25,7 +25,7 @@ __all__ = ["COLUMNS", "trace"]
 
 _FORMATS = ("table", "tsv", "json")
 _TOP = 3
-#: the columns of each kind of trace, for the help, which must not wait until all reports are imported
+#: the columns of each kind of trace, for the help, which must not import all reports
 COLUMNS = {
     "transitions": "step, stack, buffer, action, transition, next, letter, label, arc, edges, head, head-word, "
     "dependent, dependent-word, costs, zero-cost, errors, scores, label-scores",
@@ -384,7 +384,7 @@ def _is_annotated(task: Task, estimator: Any, sentence: Sentence) -> bool:
 
 
 def _check_options(model: str, task: Task, style: str, unlabelled: bool, trees: str | None) -> None:
-    """Some options are about one kind of models."""
+    """Check options that apply to one kind of model only."""
     of_graphs = task.annotates == "amr"
     if (trees or style == "graphs") and not of_graphs:
         raise ConfigError(f"{model}: --trees and --style graphs are for AMR parsers; leave them out")
@@ -420,7 +420,7 @@ def _sentences(
 
 
 def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
-    """Neither constituency trees nor graphs can be followed without a parser: only heads tell the way."""
+    """Raise an error for constituency trees and graphs, which cannot be followed without a model."""
     for _, sentence in sentences:
         if any(token.head is not None for token in sentence):
             continue

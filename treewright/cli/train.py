@@ -41,9 +41,9 @@ __all__ = ["PassReport", "app", "train"]
 
 
 class TaskCommands(TyperGroup):
-    """The commands of all tasks; one gets its options when it is called, for they are declared by its estimator.
+    """The commands of all tasks; a command gets its options when it is called, because its estimator declares them.
 
-    So ``treewright train --help`` imports no estimator, and nothing of the packages that add tasks.
+    So ``treewright train --help`` imports no estimator, and no packages of plug-ins.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -154,7 +154,7 @@ def train(
     cluster: str | None = None,
     **given: Any,
 ) -> None:
-    """Train a model for a task, as the command line and a file say."""
+    """Train a model for a task, with the settings of the command line and a file."""
     from treewright.learners import checkpoints
 
     say = _say_nothing if quiet else note
@@ -227,7 +227,7 @@ def train(
 def _fit_on_cluster(
     estimator: Any, train: Path, dev: Any, cluster: str, jobs: int, keeping: dict[str, Any]
 ) -> list[Sentence]:
-    """Train on shards, as many as there are workers; return some sentences of the corpus."""
+    """Train on shards, one for each worker; return some sentences of the corpus."""
     from treewright.cluster import DaskShards, connect
     from treewright.estimators.mixing import cut_file, fit_mixed
 
@@ -238,7 +238,7 @@ def _fit_on_cluster(
 
 
 def _check_files(settings: Config) -> tuple[Path, Path]:
-    """What would be a pity to find out after training."""
+    """Check everything that can be checked before training."""
     if settings.train is None:
         raise ConfigError('there is no corpus to learn from: name one, or write train = "…" into the configuration')
     if settings.out is None:
@@ -248,11 +248,11 @@ def _check_files(settings: Config) -> tuple[Path, Path]:
 
 
 def _say_nothing(message: str) -> None:
-    """What --quiet does with a note."""
+    """Ignore a note, for --quiet."""
 
 
 def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None]) -> list[Pass]:
-    """The passes in a checkpoint that training is about to go on from."""
+    """The passes in the checkpoint from which training will continue."""
     from treewright.learners import Pass, checkpoints
 
     state = checkpoint / "state.npz"
@@ -267,7 +267,7 @@ def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None])
 
 
 class PassReport:
-    """Says what training does: a row for each pass, and how far it is."""
+    """Reports on training: a row for each pass, and progress."""
 
     def __init__(
         self,
@@ -290,12 +290,12 @@ class PassReport:
         self._header_printed = False
 
     def begin(self) -> None:
-        """Report that training begins, where it tells of its progress only after a while."""
+        """Report the beginning of training, because the first progress may come late."""
         text = f"pass {self.finished + 1} of {self.passes}" if self.passes else "counting"
         self._bar.begin(text, max(self.passes, 1))
 
     def earlier(self, passes: Sequence[Pass]) -> None:
-        """Report the passes of the run that is resumed; machines have seen them already."""
+        """Report the passes of the resumed run; JSON output already had them."""
         for row in passes:
             self._finish(row)
             if not self._as_json:
@@ -355,7 +355,7 @@ def _saying_so_on_interrupt(say: Callable[[str], None]) -> Iterator[None]:
     """Answer Ctrl-C at once: compiled code may need a moment before it stops."""
     before = signal.getsignal(signal.SIGINT)
     usual = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-    if not usual:  # somebody else is in charge of it
+    if not usual:  # another handler is installed
         yield
         return
 

@@ -52,7 +52,7 @@ def train_pipeline(
 
     A component is left out where the treebank lacks what it learns from: words without
     spaces between them, tags, lemmas, or trees. The parser learns from gold and from
-    predicted tags. After Ctrl-C, the same command with --resume goes on.
+    predicted tags. After Ctrl-C, the same command with --resume continues.
 
     Examples:
       treewright train pipeline train.conllu --dev dev.conllu --out language.tw

@@ -58,7 +58,7 @@ def tune_speed(
         list[float] | None,
         typer.Option(
             "--lambda",
-            help="latent: the price of a constituent built in vain, as a share of that of one missed; constituency: "
+            help="latent: the price of an unnecessary constituent, relative to a missing one; constituency: "
             "the price of a pop, in constituents. May be repeated.",
             show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
         ),
@@ -147,7 +147,7 @@ def _trials(
     learner: str,
     time: str,
 ) -> list[tuple[str, float | None, dict[str, Any]]]:
-    """What is tried: a name, λ, and the options of ``tune_speed``."""
+    """A trial: a name, λ, and the options of ``tune_speed``."""
     if search not in _SEARCHES:
         raise ConfigError(f"--search {one_of(search, _SEARCHES)}")
     if task != "constituency":

@@ -1,4 +1,4 @@
-"""Finding a cluster by its name, and refusing workers that would give other results."""
+"""Find a cluster by its name, and reject workers that would give other results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOST: tuple[type[BaseException], ...] = (
     asyncio.CancelledError,
     concurrent.futures.CancelledError,
 )
-"""What calls raise when the scheduler, or a worker that they need, is gone."""
+"""The exceptions of calls if the scheduler, or a worker that they need, is gone."""
 
 
 class ClusterError(TreewrightError):
@@ -132,7 +132,7 @@ def worker_version() -> str:
 
 
 def lost_scheduler(error: BaseException) -> ClusterError:
-    """Return the error that says what to do when the scheduler is gone."""
+    """Return the error for a lost scheduler, with advice."""
     return ClusterError(
         f"the scheduler is gone ({type(error).__name__}); all results that arrived are kept: start the cluster again, "
         "and run the same command to go on"

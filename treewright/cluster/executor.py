@@ -1,4 +1,4 @@
-"""Experiments on a cluster: the same jobs, the same results, and corpora that are sent once a worker."""
+"""Experiments on a cluster: the same jobs and results; corpora are sent once to each worker."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["DaskExecutor"]
 class DaskExecutor:
     """Runs jobs on the workers of a Dask cluster; ``jobs`` is the number of threads of each.
 
-    Each corpus is sent once to each worker, also to those that join later. Where a worker dies in the middle of a job,
-    Dask runs the job elsewhere. Results do not depend on who computed them.
+    Each corpus is sent once to each worker, including workers that join later. If a worker dies during a job, Dask runs
+    the job on another one. Results do not depend on the worker.
     """
 
     def __init__(self, client: Any, corpora: Mapping[str, CorpusSource], jobs: int = 1) -> None:
@@ -30,7 +30,7 @@ class DaskExecutor:
 
     @property
     def workers(self) -> int:
-        """How many jobs run at a time."""
+        """The number of jobs that run at a time."""
         return max(1, int(sum(self.client.nthreads().values())))
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
@@ -51,8 +51,8 @@ class DaskExecutor:
             raise lost_scheduler(error) from None
 
     def close(self) -> None:
-        """Let the workers forget the corpora."""
-        with suppress(*LOST):  # a scheduler that is gone has forgotten them
+        """Remove the corpora from the workers."""
+        with suppress(*LOST):  # if the scheduler is gone, so are they
             self._shared.close()
 
     def _submit(self, job: Job) -> Any:
@@ -76,7 +76,7 @@ class DaskExecutor:
 
 
 def run_on_worker(job: dict[str, Any], corpus: str, code: str, jobs: int) -> Outcome:
-    """Run a job on a worker, whose code must be that of the process that asks for it."""
+    """Run a job on a worker, which must have the same code as the process that sent it."""
     if code != code_version():
         return Outcome(0.0, error=f"this worker has Treewright {code_version()}, and the job is of version {code}")
     parts: Mapping[str, list[Sentence]] = shared_value(corpus)

@@ -1,7 +1,7 @@
 """Work on many files by shards: each file is one shard, and their results are joined in order.
 
-What a worker returns for a shard is kept in a file at once, so that an interrupted command goes on with the shards that
-are missing. The files that are sent to workers at a time are a few, whatever their number: memory does not grow.
+The result of a shard is written to a file at once, so that an interrupted command continues with the missing shards.
+Only a few files are sent to workers at a time, so memory does not grow with the number of files.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from treewright.files import atomic_write
 __all__ = ["Shard", "forget_shards", "join_shards", "run_shards", "shards_of"]
 
 Work = Callable[[Any, str, bytes], bytes]
-"""From a shared value, the name of a file and its bytes to the bytes of its result: a function of a module."""
+"""A module-level function from a shared value, the name of a file and its bytes to the bytes of its result."""
 
 _AHEAD = 2  # shards that wait for each worker
 
 
 class Shard(NamedTuple):
-    """A file, and where its result is kept."""
+    """A file, and the path of its result."""
 
     source: Path
     result: Path
 
     @property
     def is_done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result exists."""
         return self.result.is_file()
 
 
 def shards_of(files: Sequence[Path], folder: Path, about: str) -> list[Shard]:
-    """Return the shards of some files; ``about`` says what the results depend on besides the files and the code."""
+    """Return the shards of some files; ``about`` identifies what else the results depend on besides files and code."""
     found = []
     for number, path in enumerate(files):
         digest = hashlib.sha256(f"{about}\n{code_version()}\n".encode())
@@ -52,10 +52,10 @@ def shards_of(files: Sequence[Path], folder: Path, about: str) -> list[Shard]:
 
 
 def run_shards(shards: Sequence[Shard], work: Work, value: Any, client: Any | None) -> Iterator[Shard]:
-    """Do the work on all shards whose results are missing; yield each shard as its result is written.
+    """Process all shards whose results are missing; yield each shard when its result is written.
 
-    Without a ``client`` it is done here, one shard after the other; with one, on the workers of its cluster, which get
-    the ``value`` once each.
+    Without a ``client`` this process works on one shard at a time; with one, the workers of its cluster do, and each
+    gets the ``value`` once.
 
     Raises:
         ClusterError: if the scheduler is gone; results that have been written stay.
@@ -78,7 +78,7 @@ def run_shards(shards: Sequence[Shard], work: Work, value: Any, client: Any | No
             raise
         raise lost_scheduler(error) from None
     finally:
-        with suppress(*LOST):  # a scheduler that is gone has forgotten the value
+        with suppress(*LOST):  # if the scheduler is gone, so is the value
             shared.close()
 
 
@@ -112,7 +112,7 @@ def _on_workers(missing: Sequence[Shard], work: Work, name: str, client: Any) ->
 
 
 def work_on_worker(work: Work, name: str, file: str, data: bytes, code: str) -> bytes:
-    """Do the work on a shard, on a worker."""
+    """Process a shard on a worker."""
     if code != code_version():
         raise ClusterError(
             f"a worker has Treewright {code_version()}, and this process has {code}: install the same one"

@@ -1,4 +1,4 @@
-"""The plug-in of Dask that brings a value to a worker; it is a module of its own, because it needs ``distributed``."""
+"""The Dask plug-in that sends a value to a worker; it is a separate module, because it needs ``distributed``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ValuePlugin"]
 
 
 class ValuePlugin(WorkerPlugin):  # type: ignore[misc]
-    """Puts a value into the process of a worker, by its name."""
+    """Stores a value in the process of a worker, by its name."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, value

@@ -1,4 +1,4 @@
-"""Large values, such as corpora and models, that every worker gets once and keeps."""
+"""Large values, such as corpora and models, that are sent once to every worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def shared_value(name: str) -> Any:
 
 
 class Shared:
-    """Values that are on every worker of a cluster, also on those that join later or are started again.
+    """Values on every worker of a cluster, including workers that join later or are restarted.
 
     Dask sends a plug-in to each worker once, before its first job; the plug-in has the value.
     """
@@ -27,13 +27,13 @@ class Shared:
         self._names: list[str] = []
 
     def put(self, name: str, make: Callable[[], Any]) -> None:
-        """Send a value to all workers, unless that was done before; the function makes it."""
+        """Send the value of a function to all workers, unless it was sent before."""
         if name not in self._names:
             self.client.register_plugin(_plugin(name, make()), name=name)
             self._names.append(name)
 
     def close(self) -> None:
-        """Let all workers forget the values."""
+        """Remove the values from all workers."""
         while self._names:
             self.client.unregister_worker_plugin(self._names.pop())
 

@@ -1,4 +1,4 @@
-"""Training on a cluster by iterative parameter mixing: each worker learns on its shard, and weights travel."""
+"""Training on a cluster by iterative parameter mixing: each worker learns on its shard, and weights are exchanged."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["DaskShards", "packed_state", "unpacked_state"]
 
 Packed = dict[str, tuple[npt.NDArray[Any], ...]]
 _ATTEMPTS = 5
-_PAUSE = 1.0  # seconds, until it is known who died
+_PAUSE = 1.0  # seconds, until dead workers are detected
 
 
 def packed_state(state: Mapping[str, npt.NDArray[Any]]) -> Packed:
-    """Return arrays without the values that fill most of them, for the way between machines.
+    """Return arrays without their most frequent values, for the transfer between machines.
 
     >>> state = {"weights": np.float32([[0, 0, 2], [0, 0, 0]]), "spread": np.float32([[1, 1], [0.5, 1]])}
     >>> {name: array.tolist() for name, array in unpacked_state(packed_state(state)).items()}
@@ -37,7 +37,7 @@ def packed_state(state: Mapping[str, npt.NDArray[Any]]) -> Packed:
 
 
 def unpacked_state(packed: Packed) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays that :func:`packed_state` took apart."""
+    """Return the arrays from the result of :func:`packed_state`."""
     state = {}
     for name, (shape, fill, places, values) in packed.items():
         flat = np.full(int(np.prod(shape)), fill[0], fill.dtype)
@@ -49,15 +49,15 @@ def unpacked_state(packed: Packed) -> dict[str, npt.NDArray[Any]]:
 class DaskShards:
     """Runs shards on the workers of a Dask cluster.
 
-    A worker reads its shard from the file when it is first asked, and keeps it. Where a worker dies, another one reads
-    its shard and repeats the pass: a pass depends on the weights that it begins with, and on nothing else.
+    A worker reads its shard from the file on first use, and keeps it. If a worker dies, another one reads its shard and
+    repeats the pass, which depends only on its initial weights.
     """
 
     def __init__(self, client: Any, shards: Sequence[FileShard]) -> None:
         self.client, self.shards = client, shards
 
     def survey(self, task: str, params: dict[str, Any]) -> list[Survey]:
-        """Return what each shard has."""
+        """Return the survey of each shard."""
         return self._on_all(_survey, None, task, params)
 
     def advance(
@@ -68,7 +68,7 @@ class DaskShards:
         return [(unpacked_state(packed), done) for packed, done in found]
 
     def _on_all(self, function: Callable[..., Any], shared: Any, *arguments: Any) -> list[Any]:
-        """Results in the order of shards. The same worker has the same shard each time, as long as it lives."""
+        """Results in the order of shards. A shard stays on the same worker as long as the worker lives."""
         results: dict[int, Any] = {}
         for _ in range(_ATTEMPTS):
             try:
@@ -86,7 +86,7 @@ class DaskShards:
     def _attempt(
         self, function: Callable[..., Any], shared: Any, arguments: tuple[Any, ...], results: dict[int, Any]
     ) -> None:
-        """Run what is missing, and add what could be done to the results."""
+        """Run the missing shards, and add the successful ones to the results."""
         from distributed import KilledWorker
 
         self.client.wait_for_workers(1, timeout=60)

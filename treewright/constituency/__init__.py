@@ -1,6 +1,6 @@
-"""Task 3, constituency parsing: treebank and latent-variable grammars, exact charts, and many ways to learn.
+"""Constituency parsing: treebank and latent-variable grammars, exact charts, agendas, and their learners.
 
-Each name is imported when it is first asked for, so that a part (``treewright.constituency.charts``) can be imported
+Each name is imported when it is first used, so that a part (``treewright.constituency.charts``) can be imported
 without the others.
 """
 

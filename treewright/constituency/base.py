@@ -1,4 +1,4 @@
-"""The base class of constituency parsers: what they annotate, how it is scored, and trees for sentences of any kind."""
+"""The base class of constituency parsers: annotation, scores, and trees for sentences of any length."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Shorts = npt.NDArray[np.int32]
 
 
 class Pieces(NamedTuple):
-    """Sentences as kernels take them: pieces of words whose charts fit into the memory."""
+    """Sentences as arrays for kernels: pieces of words whose charts fit into the memory."""
 
     words: list[list[str]]
     rows: Shorts  # of the lexicon, for all words
-    at: npt.NDArray[np.int64]  # where each piece begins
+    at: npt.NDArray[np.int64]  # the offset of each piece
     of: list[int]  # the sentence of each piece
 
     @property
@@ -43,17 +43,17 @@ class Pieces(NamedTuple):
 
 
 class Derivation(NamedTuple):
-    """What was found for a piece."""
+    """The result for a piece."""
 
     nodes: Shorts
     covered: bool
-    """Whether the grammar has no tree for it, so that these are the derivations of its parts."""
+    """Whether the grammar has no tree for it, so that these are derivations of its parts."""
     pops: int = 0
     pushes: int = 0
 
 
 class _Parse(NamedTuple):
-    """What was found for a sentence; no tree where it has no words."""
+    """The result for a sentence; without a tree if it has no words."""
 
     tree: Tree | None
     covered: bool
@@ -62,22 +62,23 @@ class _Parse(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """A parsed sentence, and what parsing it was like."""
+    """A parsed sentence, and statistics of parsing it."""
 
     sentence: Sentence
     covered: bool
     """Whether the grammar has no tree for it, or it was parsed in parts: then constituents that cover it are joined."""
     pops: int = 0
-    """How many constituents an agenda popped."""
+    """The number of constituents that an agenda popped."""
     pushes: int = 0
-    """How many constituents an agenda built, also if they were known."""
+    """The number of constituents that an agenda built, including repeated ones."""
 
 
 class ConstituencyEstimator(Estimator[ConstituencyScores]):
     """An estimator that finds constituency trees.
 
-    A subclass has ``_derivations``, which gives the derivation of each piece of words; ``_rows``, the rows of the
-    lexicon for the words of a sentence; and ``_longest``, the number of words whose charts fit into the memory.
+    A subclass has ``_derivations``, which returns the derivation of each piece of words; ``_rows``, which returns the
+    rows of the lexicon for the words of a sentence; and ``_longest``, the number of words whose charts fit into the
+    memory.
     """
 
     annotates: ClassVar[str] = "constituency"
@@ -86,14 +87,14 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     seed: int
     grammar_: Grammar
     top_: str | None
-    """The label above whole trees in the treebank, which parsed trees get too; None if there is none."""
+    """The label above whole trees in the treebank, which is added to parsed trees; None if there is none."""
     cover_: str
     """The label over the pieces of a sentence without a tree."""
 
     parse = Estimator.predict
 
     def analyse(self, sentences: Input, *, jobs: int = 1) -> list[Analysis]:
-        """Parse sentences as :meth:`predict` does, and tell of each whether the grammar has a tree for it."""
+        """Parse sentences as :meth:`predict` does, and report for each whether the grammar has a tree for it."""
         self._check_fitted()
         found = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [
@@ -105,13 +106,13 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def evaluate(
         self, corpus: Corpus, *, rules: str = "evalb", max_length: int | None = None, jobs: int = 1
     ) -> ConstituencyScores:
-        """Parse a treebank and compare: as EVALB does, or with ``rules="parseval"`` as the paper does.
+        """Parse a treebank and score the trees by the rules of EVALB, or of the paper with ``rules="parseval"``.
 
-        Only sentences of up to ``max_length`` words are scored; the setting of the same name is about learning.
+        Only sentences of up to ``max_length`` words are scored; the setting of the same name applies to training.
         """
         self._check_fitted()
         gold = read_treebank(corpus, None if max_length is None else whole_number("max_length", max_length, 1))
-        clean_trees(gold)  # complain before parsing, not after
+        clean_trees(gold)  # raise errors before parsing, not after
         return self._score(gold, self.predict(gold, jobs=jobs), rules=rules)
 
     def _gold(self, corpus: Corpus) -> list[Sentence]:
@@ -142,7 +143,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         raise NotImplementedError
 
     def _given_tags(self, sentence: Sentence) -> tuple[str, ...]:
-        """The tags that a sentence has, where the parser does not choose them."""
+        """The given tags of a sentence, if the parser does not choose them."""
         return ()
 
     def _decode(self, batch: Sequence[Sentence], jobs: int) -> list[_Parse]:
@@ -170,7 +171,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
             yield self._with_tree(sentence, parse.tree)
 
     def _with_tree(self, sentence: Sentence, tree: Tree | None) -> Sentence:
-        """The sentence with a tree, and with the tree's tags where it has none."""
+        """The sentence with a tree, and with the tree's tags if it has none."""
         if tree is None:
             return sentence
         tokens = tuple(

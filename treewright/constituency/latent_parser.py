@@ -1,4 +1,4 @@
-"""A constituency parser that splits the symbols of its grammar by itself: latent-variable grammars as an estimator."""
+"""The constituency parser with latent-variable grammars, whose symbols are split automatically."""
 
 from __future__ import annotations
 
@@ -53,32 +53,33 @@ def _check_name(grammar: Any) -> Any:
 _CANDIDATES = 20  # trees of the treebank grammar for each one that is wanted
 
 
-PRODUCTS = Setting("products", Whole(1), "How many of the grammars learned parse together, as a product")
+PRODUCTS = Setting("products", Whole(1), "The number of learned grammars that parse together, as a product")
 
 
 class LatentParser(ConstituencyEstimator):
-    """Parses sentences into constituency trees with a grammar whose symbols were split until they fit the treebank.
+    """Parses sentences into constituency trees with a latent-variable grammar.
 
     Args:
-        grammar: how the grammar that is split is read off the treebank; its symbols should remember little, for
-            splitting finds out what there is to remember.
+        grammar: how the base grammar is read off the treebank. Its symbols should have a short memory, because
+            splitting finds the relevant distinctions.
         learner: ``split-merge``, or its settings, above all ``cycles`` and ``starts``
             (:class:`~treewright.constituency.latent.training.SplitMerge`).
         decoder: ``max-rule-product``, the tree whose rules are together the most probable (Petrov & Klein 2007),
-            ``max-rule-sum``, or ``viterbi``, that of the best derivation.
-        prune: coarse-to-fine: what is less probable than this under the grammar of an earlier cycle is not built; 0
-            builds everything. Where that leaves no tree, more is built.
-        products: how many of the grammars that are learned parse together: the best ones on development data, as a
-            product (Petrov 2010). Two are a point of F1 better than one on the WSJ sample, and take twice as long.
+            ``max-rule-sum``, or ``viterbi``, the tree of the best derivation.
+        prune: coarse-to-fine: constituents that are less probable than this under the grammar of an earlier cycle are
+            not built; 0 builds everything. If this leaves no tree, more is built.
+        products: the number of learned grammars that parse together: the best ones on development data, as a product
+            (Petrov 2010). Two are a point of F1 better than one on the WSJ sample, and take twice as long.
         tradeoff: λ of learned pruning (:mod:`treewright.constituency.latent.pruning`): a policy, learned from the
         treebank,
             chooses what is built; the larger λ is, the less. None is without it.
-        max_length: longer sentences are left out of training and development data.
+        max_length: longer sentences are excluded from training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.
         seed: the same seed gives the same model.
 
-    With development data, several grammars are learned, from one seed after the other, and the cycle whose trees are
-    the best there is kept, with all before it, which prune for it. Without, it is the last cycle of the first grammar.
+    With development data, several grammars are learned from different seeds. The cycle with the best trees is kept,
+    with all cycles before it, which are used for pruning. Without development data, the last cycle of a single grammar
+    is kept.
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=60, dev=20, test=20)
@@ -95,8 +96,8 @@ class LatentParser(ConstituencyEstimator):
             values=Choice(
                 {
                     "max-rule-product": "the most probable rules together",
-                    "max-rule-sum": "the most rules right",
-                    "viterbi": "that of the best derivation",
+                    "max-rule-sum": "the most correct rules",
+                    "viterbi": "the tree of the best derivation",
                 }
             ),
         ),
@@ -105,7 +106,7 @@ class LatentParser(ConstituencyEstimator):
         replace(
             TRADEOFF,
             values=Real(above=0, high=1),
-            note="Here it is the price of a constituent built in vain, such as 0.01",
+            note="Here it is the cost of building an unnecessary constituent, such as 0.01",
         ),
         MAX_LENGTH,
         MEMORY,
@@ -136,17 +137,17 @@ class LatentParser(ConstituencyEstimator):
         self.seed = seed
 
     levels_: list[LatentGrammar]
-    """The grammars of all cycles up to the one that is kept, that of the treebank first."""
+    """The grammars of all cycles up to the one that is kept; the treebank grammar is first."""
     others_: Sequence[Sequence[LatentGrammar]] = ()
     """The other hierarchies of a product."""
     policy_: PruningPolicy | None = None
-    """What learned pruning has learned."""
+    """The policy of learned pruning."""
 
     # ---- learning
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.constituency.latent.training import SplitMerge
 
         return (SplitMerge,)
@@ -186,7 +187,7 @@ class LatentParser(ConstituencyEstimator):
     def tune_speed(
         self, corpus: Corpus, tradeoff: float, *, learner: str = "on-policy", dev: Corpus | None = None
     ) -> Self:
-        """Learn pruning for a fitted parser, for λ = ``tradeoff``; trees that its grammar lacks are left out.
+        """Learn pruning for a fitted parser, for λ = ``tradeoff``; trees that its grammar cannot derive are skipped.
 
         The card of the parser names the corpus and the learner, and its score is the F1 on ``dev``, or on ``corpus`` if
         there is no ``dev``.
@@ -220,7 +221,7 @@ class LatentParser(ConstituencyEstimator):
         self._use_levels(self.levels_)
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        """Return every setting as a plain value, including all settings of the learner, for a model file."""
         return {**super().resolved_config(), "grammar": asdict(self._markovisation())}
 
     def _markovisation(self) -> Markovisation:
@@ -240,7 +241,7 @@ class LatentParser(ConstituencyEstimator):
     # ---- parsing
 
     def _use_levels(self, levels: Sequence[LatentGrammar]) -> None:
-        """Parse with these grammars from now on."""
+        """Set the grammars for parsing."""
         self.levels_ = list(levels)
         self.grammar_ = self.levels_[0].base
         searches = [
@@ -266,7 +267,7 @@ class LatentParser(ConstituencyEstimator):
 
         They are the tree that the parser predicts, which is the first one in most sentences, and the best trees of the
         treebank grammar, sorted by their probability under the latent-variable grammar, which sums over all substates.
-        Trees with a constituent over another one of the same label and the same words are left out. A sentence that
+        Trees with a constituent over another one of the same label and the same words are omitted. A sentence that
         the grammar cannot derive has the predicted tree, with the score −∞.
         """
         from treewright.constituency.charts.passes import k_best_of
@@ -309,7 +310,7 @@ class LatentParser(ConstituencyEstimator):
         return self.levels_[0].rows(as_in_treebank(words, self.levels_[0].lexicon.base.knows))
 
     def _longest(self, bytes_each: int | None = None) -> int:
-        """The longest sentence whose charts fit into the memory: 16 bytes a substate and span."""
+        """The longest sentence whose charts fit into the memory: 16 bytes per substate and span."""
         substates = 1.2 * max(len(each[-1].coarser) for each in (self.levels_, *self.others_))  # in whole blocks
         return max(20, int((self.memory * 1e9 / (8.0 * substates)) ** 0.5))
 

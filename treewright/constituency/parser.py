@@ -1,4 +1,4 @@
-"""The constituency parser: a treebank grammar, parsed with exactly, whose weights are learned as an apprentice."""
+"""The constituency parser: a treebank grammar with learned weights, and exact search."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ __all__ = ["ML", "ConstituencyParser", "KBest"]
 
 ML = "maximum-likelihood"
 COUNTED = "dev F1 of counting"
-"""The score of relative frequencies, in the card of a parser that learned better weights."""
+"""The score of relative frequencies, in the card of a parser with learned weights."""
 DECODERS = {"viterbi": BEST_TREE, "max-rule": MAX_RULE}
-_GROWTH = 1.5  # of Δ, where IDA* has found no tree
+_GROWTH = 1.5  # of Δ, if IDA* has found no tree
 _FIRST_GAP = 4.0  # Δ of IDA* at first, if it is not given
 _HELD_OUT = 10  # without development data, every tenth sentence is for learning priorities
-_ENOUGH = 100  # sentences to learn priorities from: there are few weights
+_ENOUGH = 100  # sentences for learning priorities, which have few weights
 
-#: the settings of a learner where nothing is said of them, chosen on development data
+#: defaults of learners, chosen on development data
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
     "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
@@ -89,7 +89,7 @@ class KBest(NamedTuple):
 
 
 class _Pruning:
-    """The grammar to prune with, as kernels take it: made when it is first needed."""
+    """The grammar for pruning, as arrays for kernels; made on first use."""
 
     def __init__(self, grammar: Grammar, lexical: Lexical) -> None:
         self._grammar, self._lexical = grammar, lexical
@@ -105,7 +105,7 @@ class _Pruning:
 LEXICON = Setting(
     "lexicon",
     Choice({"ratio": "log P(tag|word)/P(tag)", "word": "log P(word|tag)"}),
-    "What is known of words",
+    "The scores of words and their tags",
 )
 TAGS = Setting("tags", Choice({"lexicon": "the parser chooses", "gold": "they are given"}), "Where tags come from")
 TRAINED_RULES = Setting("trained", Choice(*reversed(TRAINED)), "The rules whose weights are learned")
@@ -113,13 +113,13 @@ SHRINK = Setting("shrink", Flag(), "Choose on development data how far to move f
 LOSS = Setting(
     "loss",
     Choice({"rules": "rules that the expert does not use", "constituents": "constituents that are not the expert's"}),
-    "What counts as wrong in learning",
+    "The loss in training",
     old_flags="--loss-on",
 )
 MAX_GAP = Setting(
     "max_gap",
     Real(above=0),
-    "Δ: drop what is worse than the best of its span by more than this, in logarithms",
+    "Δ: drop constituents that are worse than the best of their span by more than this, in logarithms",
     note="For learned priorities 0 means that Δ is chosen with them",
     none="nothing",
     none_written=0,
@@ -130,14 +130,14 @@ SEARCH = Setting(
     Choice(
         {
             "cky": "everything",
-            "agenda": "what has the highest priority first",
-            "ida-star": "that, of what is no worse than Δ, which grows until there is a tree",
+            "agenda": "constituents of the highest priority first",
+            "ida-star": "the same with pruning by Δ, which grows until there is a tree",
             "ha-star": "A*, guided by a coarser grammar",
         }
     ),
-    "What is built, until there is a tree",
+    "The search: which constituents are built",
 )
-TIME = Setting("time", Choice(*TIMES), "What λ is the price of, where priorities of an agenda are learned")
+TIME = Setting("time", Choice(*TIMES), "The unit of time whose price is λ, for learned priorities of an agenda")
 
 
 def _plain_learner(learner: Any) -> Any:
@@ -157,39 +157,41 @@ class ConstituencyParser(ConstituencyEstimator):
     """Parses sentences into constituency trees, by exact search with a weighted grammar.
 
     Args:
-        grammar: how the grammar is read off the treebank: ``v2h1`` remembers the parent of a constituent and one
-            sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are taken as they are.
-            Then trees that it cannot derive are left out of learning, and words whose tags it lacks may have any tag.
-        learner: ``maximum-likelihood`` (relative frequencies), or one of inverse reinforcement learning, by name, as
-            settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
+        grammar: how the grammar is read off the treebank: the symbols of ``v2h1`` remember the parent of a constituent
+            and one sibling, see :func:`grammar_settings`; or a :class:`Grammar`, whose rules and weights are used
+            unchanged. Then trees that it cannot derive are skipped in training, and words whose tags it lacks may have
+            any tag.
+        learner: ``maximum-likelihood`` (relative frequencies), or a method of inverse reinforcement learning, by name,
+            as settings, or as an object: ``projection``, ``mwal``, ``irl-perceptron``, ``max-margin``,
             ``policy-matching``, ``maxent``. They begin with relative frequencies.
         lexicon: ``ratio``, log P(tag|word)/P(tag), or ``word``, log P(word|tag).
         tags: ``lexicon`` lets the parser choose tags; ``gold`` takes those of the XPOS column.
-        trained: whose weights are learned: those of ``binary`` rules, as in the paper, or of ``all`` rules.
-        shrink: with development data, whether to choose on it how far to go from relative frequencies to the weights of
-            the best pass: all the way, ¾, ½, ¼, or not at all. So what is learned is no worse there than counting.
-        loss: what Max-Margin counts as wrong: ``rules`` (Algorithm 4) or ``constituents``.
+        trained: the rules whose weights are learned: ``binary`` rules, as in the paper, or ``all`` rules.
+        shrink: with development data, whether to choose an interpolation between relative frequencies and the weights
+            of the best pass: 1, ¾, ½, ¼ or 0 of the learned weights. So the result is not worse on these data than
+            relative frequencies.
+        loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
-        prune: constituents less probable than this under a coarser grammar are not looked at; 0 is exact.
+        prune: constituents less probable than this under a coarser grammar are not built; 0 is exact.
         max_gap: Δ: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
-            None is exact, and with learned priorities it chooses Δ together with them.
-        search: ``cky``, which builds everything; ``agenda``, which builds what has the highest priority first and
-            stops with the first complete tree (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an agenda
-            by inside scores that tries again with a larger Δ where there was no tree; ``ha-star``, A* with the outside
-            scores of a coarser grammar for a heuristic (:mod:`treewright.constituency.agenda.heuristics`).
-        tradeoff: with an agenda, the price λ of a unit of time: priorities are learned such that as many constituents
-            as possible are right, less λ for each pop, on a hundred sentences of the development data; without such
-            data, on every tenth sentence of the treebank, which the grammar is then not read off. None learns nothing:
-            priorities are inside scores.
-        time: what λ is the price of: ``pops``, ``pushes`` or ``seconds``.
+            None is exact. With learned priorities, None chooses Δ together with them.
+        search: ``cky``, which builds everything; ``agenda``, which builds constituents of the highest priority first
+            and stops with the first complete tree (:mod:`treewright.constituency.agenda.search`); ``ida-star``, an
+            agenda with inside scores that is repeated with a larger Δ until there is a tree; ``ha-star``, A* with the
+            outside scores of a coarser grammar as a heuristic (:mod:`treewright.constituency.agenda.heuristics`).
+        tradeoff: with an agenda, the price λ of a unit of
+        time: priorities are learned to maximise the number of correct constituents minus λ for each pop, on a hundred
+            sentences of the development data; without such data, on every tenth sentence of the treebank, which is then
+            not used for the grammar. None: priorities are inside scores, without learning. time: the unit of time:
+            ``pops``, ``pushes`` or ``seconds``.
         priority_learner: how priorities are learned, one of
             :data:`~treewright.constituency.agenda.policy.LEARNERS`, by name or as settings with its name.
-        max_length: longer sentences are left out of training and development data.
+        max_length: longer sentences are excluded from training and development data.
         memory: gigabytes that a chart may take, for each of the ``jobs``; longer sentences are parsed in parts.
         seed: the same seed gives the same model.
 
     A sentence that the grammar cannot derive gets the fewest constituents that cover it, below the most frequent label
-    of whole sentences (:meth:`analyse` tells of them). So every sentence that has words has a tree.
+    of whole sentences (:meth:`analyse` reports them). So every sentence that has words has a tree.
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=100, dev=20, test=20)
@@ -262,14 +264,14 @@ class ConstituencyParser(ConstituencyEstimator):
 
     lexicon_: Lexicon
     priority_: AgendaPolicy | None = None
-    """Of an agenda: the priorities, and the threshold by which constituents are pruned."""
+    """For an agenda: the priorities, and the threshold of pruning."""
     _hierarchy: HierarchicalAStar | None = None
 
     # ---- learning
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import InverseRL, MaximumLikelihood
 
         return (InverseRL, MaximumLikelihood)
@@ -343,15 +345,15 @@ class ConstituencyParser(ConstituencyEstimator):
         jobs: int = 1,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> Self:
-        """Learn priorities for a fitted parser, from a treebank that is new to it; from now on it has an agenda.
+        """Learn priorities for a fitted parser, from a treebank that it was not trained on; then it has an agenda.
 
         ``tradeoff`` is λ, the price of a unit of ``time``, which is ``pops``, ``pushes`` or ``seconds``; with None
-        nothing is learned, and priorities are inside scores. ``learner`` is one of
+        priorities are inside scores, without learning. ``learner`` is one of
         :data:`~treewright.constituency.agenda.policy.LEARNERS`. ``max_gap`` is Δ; None chooses it if priorities are
         learned. ``search`` may be ``ida-star`` or ``ha-star``, which learn nothing.
 
-        The settings of the parser are these from now on. Its card names the corpus, the learner and the measure of
-        time, and its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
+        The parser's settings are changed accordingly. Its card names the corpus, the learner and the unit of time, and
+        its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
         """
         self._check_fitted()
         settings = {
@@ -370,7 +372,7 @@ class ConstituencyParser(ConstituencyEstimator):
         return self
 
     def _for_priorities(self, corpus: Corpus, dev: Corpus | None) -> tuple[Corpus, list[Sentence]]:
-        """The treebank, and what is held out of it to learn priorities from; nothing where there is no need."""
+        """The treebank, and the sentences that are held out for learning priorities, if any."""
         if self.search != "agenda" or self.tradeoff is None or dev is not None:
             return corpus, []
         sentences = read_treebank(corpus, self.max_length)
@@ -383,7 +385,7 @@ class ConstituencyParser(ConstituencyEstimator):
         return rest, sentences[_HELD_OUT - 1 :: _HELD_OUT]
 
     def _features_of(self, binary: Sequence[Tree], sentences: Sequence[Sentence]) -> Priorities:
-        """What the features of priorities learn from trees, as far as the grammar can derive them."""
+        """The tables of priority features, learned from the trees that the grammar can derive."""
         derivations, words, rows = [], [], []
         for tree, sentence in zip(binary, sentences, strict=True):
             try:
@@ -403,7 +405,7 @@ class ConstituencyParser(ConstituencyEstimator):
         jobs: int,
         progress: Callable[[str, int, int], None] | None,
     ) -> dict[str, Any]:
-        """Prepare a search that is not CKY; returns what the card says of it."""
+        """Prepare a search other than CKY; return the entries of the card."""
         self.priority_, self._hierarchy = None, None
         about: dict[str, Any] = {"search": self.search, "max_gap": self.max_gap}
         if self.search == "ha-star":
@@ -439,7 +441,7 @@ class ConstituencyParser(ConstituencyEstimator):
         return {"priorities": {**about, "sentences": len(sentences)}}
 
     def _make_hierarchy(self) -> None:
-        """HA*: the grammar, and above it the one that has forgotten parents and siblings."""
+        """HA*: the grammar, and the coarser grammar without parents and siblings."""
         from treewright.constituency.agenda.heuristics import HierarchicalAStar
 
         _, of = self.grammar_.projected()
@@ -447,7 +449,7 @@ class ConstituencyParser(ConstituencyEstimator):
         self._hierarchy = HierarchicalAStar(self.grammar_, self._lexical, [of], max_gap=gap)
 
     def _planner(self, binary: Sequence[Tree], trees: Sequence[Tree], sentences: Sequence[Sentence]) -> CKYPlanner:
-        """The corpus as the learner sees it; trees that a given grammar lacks rules for are left out."""
+        """The corpus as a planner; trees that a given grammar cannot derive are skipped."""
         derivations, rows = [], []
         lacking = ""
         for small, tree, sentence in zip(binary, trees, sentences, strict=True):
@@ -488,11 +490,11 @@ class ConstituencyParser(ConstituencyEstimator):
         from treewright.learners.steps import STEPS
 
         rule = STEPS.get(str(learner.get("step")))
-        whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps go with no other
+        whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
         return {**USUAL.get(learner["name"], {}), **whole}
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        """Return every setting as a plain value, including all settings of the learner, for a model file."""
         return {**super().resolved_config(), "grammar": asdict(self._markovisation())}
 
     def _markovisation(self) -> Markovisation:
@@ -534,10 +536,10 @@ class ConstituencyParser(ConstituencyEstimator):
         return trace_derivation(self, sentence, gold, follow, grammar=self.grammar_, lexical=self._lexical)
 
     def parse_k_best(self, sentences: Input, k: int = 10, *, jobs: int = 1) -> list[list[KBest]]:
-        """The k best trees of each sentence, best first, with their scores; fewer where there are no more.
+        """The k best trees of each sentence, best first, with their scores; fewer if there are fewer.
 
-        They are the best ones by score, whatever the decoder. A sentence that the grammar cannot derive has the tree
-        that :meth:`parse` gives it, with the score −∞; one without words has none.
+        They are the best by score, with any decoder. A sentence that the grammar cannot derive has the tree of
+        :meth:`parse`, with the score −∞; an empty sentence has none.
         """
         self._check_fitted()
         k, jobs = whole_number("k", k, 1), whole_number("jobs", jobs, 1)
@@ -561,7 +563,7 @@ class ConstituencyParser(ConstituencyEstimator):
             yield trees if tree is None else [KBest(self._topped(tree), -math.inf)]
 
     def _k_best(self, words: list[str], rows: npt.NDArray[np.int32] | None, k: int) -> list[KBest]:
-        """The k best trees; none where there are no rows for the words, or no tree."""
+        """The k best trees; empty if there are no rows for the words, or no tree."""
         if rows is None:
             return []
         wanted, beam = k, np.inf if self.max_gap is None else float(self.max_gap)
@@ -622,7 +624,7 @@ class ConstituencyParser(ConstituencyEstimator):
 
     @property
     def _growth(self) -> float:
-        """By how much Δ grows where there is no tree; 0 where that is not tried again."""
+        """The factor by which Δ grows if there is no tree; 0 for a single attempt."""
         return _GROWTH if self.search == "ida-star" else 0.0
 
     @property
@@ -630,25 +632,25 @@ class ConstituencyParser(ConstituencyEstimator):
         """Whether the parser has an agenda."""
         return self.priority_ is not None or self._hierarchy is not None
 
-    # ---- what follows from what is learned
+    # ---- tables of the fitted parser
 
     def _tag_numbers(self) -> dict[str, int]:
-        """The symbols that words can have, by the names that the lexicon has for them."""
+        """The symbols of tags, by their names in the lexicon."""
         return {name: k for name, k in self.grammar_.tags.items() if self.grammar_.labels[k] is not None}
 
     def _restored(self) -> None:
-        """Prepare what kernels need of the grammar and the lexicon."""
+        """Prepare the grammar and the lexicon for kernels."""
         numbers = self._tag_numbers()
         at, tag, score = self.lexicon_.table()
         symbols = np.array([numbers.get(name, -1) for name in self.lexicon_.tags], np.int32)
         self._lexical = Lexical(at, symbols[tag], score)
-        if (symbols < 0).any():  # only with a grammar that was given
+        if (symbols < 0).any():  # only with a given grammar
             self._lexical = _without_missing(self._lexical, np.array([*numbers.values()], np.int32))
         self._pruning = _Pruning(self.grammar_, self._lexical)
         self._use(self.grammar_.weights)
 
     def _use(self, weights: npt.NDArray[np.float64]) -> None:
-        """Parse with these weights from now on."""
+        """Set the weights for parsing."""
         self.grammar_ = self.grammar_.with_weights(weights)
         self._scored = self.grammar_.weighted(self._lexical, self.grammar_.weights.astype(np.float32))
 
@@ -682,7 +684,7 @@ def _strongest(
     scores: Mapping[str, float],
     evaluate: Callable[[npt.NDArray[np.float64]], float],
 ) -> tuple[float, float]:
-    """The share of the way from counted to learned weights that is best, and its score; of equal ones the largest."""
+    """The best interpolation between counted and learned weights, and its score; of equal ones the largest."""
     found = {1.0: scores["dev F1"], 0.0: scores[COUNTED]}
     found |= {share: evaluate(counted + share * (learned - counted)) for share in (0.75, 0.5, 0.25)}
     best = max(sorted(found, reverse=True), key=lambda share: found[share])
@@ -690,9 +692,9 @@ def _strongest(
 
 
 def _without_missing(lexical: Lexical, tags: npt.NDArray[np.int32]) -> Lexical:
-    """The table without the tags that the grammar lacks; a word with no others may have any tag of the grammar.
+    """The table without tags that the grammar lacks; a word without other tags may have any tag of the grammar.
 
-    All of these score 0: so says log P(tag|word)/P(tag) of a word that tells nothing.
+    All of these have the score 0, which is log P(tag|word)/P(tag) of an uninformative word.
     """
     rows = [slice(*bounds) for bounds in pairwise(lexical.at.tolist())]
     kept = [lexical.symbol[row] >= 0 for row in rows]

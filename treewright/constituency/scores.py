@@ -1,26 +1,26 @@
-"""How well constituency trees agree with gold ones: labelled brackets.
+"""Scores of constituency trees against gold trees: labelled brackets.
 
-A constituent is a label and the words that it spans; tags are no constituents. Precision (``lp``) is the part of the
-predicted constituents that are gold ones, recall (``lr``) the part of the gold constituents that were predicted. Trees
-may be given as they are in the treebank: traces, function tags and the node around the sentence are left out first
+A constituent is a label and the words that it spans; tags are not constituents. Precision (``lp``) is the share of the
+predicted constituents that are correct, recall (``lr``) the share of the gold constituents that were predicted. Trees
+may be given as in the treebank: traces, function tags and the node around the sentence are removed first
 (:func:`~treewright.corpora.clean_tree`). Two sets of rules are in use, and their figures cannot be compared:
 
 ``evalb``
-    What nearly all papers on the Penn Treebank report: EVALB with ``COLLINS.prm``. The constituents of the whole
-    corpus are counted together. Punctuation (the tags , : `` '' and .) is taken out before spans are counted, and what
-    spans nothing else with it; ``ADVP`` and ``PRT`` are one label; ``TOP``, ``ROOT``, ``S1`` and ``""`` are none.
-    Constituents are a multiset: of *n* and *m* equal ones, the smaller number match. A sentence of nothing but
-    punctuation is left out.
+    The scores of nearly all papers on the Penn Treebank: EVALB with ``COLLINS.prm``. The constituents of the whole
+    corpus are counted together. Punctuation (the tags , : `` '' and .) and constituents of only punctuation are removed
+    before spans are counted; ``ADVP`` and ``PRT`` are one label; ``TOP``, ``ROOT``, ``S1`` and ``""`` do not count.
+    Constituents are a multiset: of *n* and *m* equal ones, the smaller number match. A sentence of only punctuation is
+    skipped.
 ``parseval``
     The rules of Neu and Szepesvári: ``lp``, ``lr`` and ``exact`` of each sentence, averaged over the sentences, and the
-    ``f1`` of these averages. A tree is a *set* of constituents, so one that stands right above its equal counts once.
-    Words are all words, with punctuation. (Their definition has words and tags among the constituents too. Those
-    are given, and would flatter any parser, so here they do not count.)
+    ``f1`` of these averages. A tree is a *set* of constituents, so a constituent directly above an equal one counts
+    once. All words count, including punctuation. (Their definition also has words and tags among the constituents.
+    These are given, and would raise the scores of any parser, so here they do not count.)
 
-Where the two trees of a sentence have different tags, EVALB may delete different words in them, and refuses the
-sentence. Here the gold tags say what is deleted, in both trees, so that every sentence is scored; ``tag_conflicts``
-counts those that EVALB might leave out. On all others, the two agree. A length is a number of words, with punctuation
-and without traces, as in EVALB.
+If the two trees of a sentence have different tags, EVALB may delete different words in them, and rejects the sentence.
+Here the gold tags determine what is deleted in both trees, so that every sentence is scored; ``tag_conflicts`` counts
+the sentences that EVALB might skip. On all others, the results are equal. A length is a number of words, with
+punctuation and without traces, as in EVALB.
 
 References: Black et al. (1991), *A procedure for quantitatively comparing the syntactic coverage of English grammars*;
 Collins (1997), *Three generative, lexicalised models for statistical parsing*; Sekine and Collins (1997), *EVALB*;
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 Parse: TypeAlias = Tree | Sentence | None
-"""A tree, or a sentence that has one; None, or a sentence without a tree, where a parser found nothing."""
+"""A tree, or a sentence that has one; None, or a sentence without a tree, if a parser found none."""
 
 Rules: TypeAlias = Literal["evalb", "parseval"]
 _Floats: TypeAlias = NDArray[np.float64]
@@ -73,10 +73,10 @@ _LENGTHS = {"1-10": 10, "11-20": 20, "21-30": 30, "31-40": 40, "41+": inf}
 class BracketScores:
     """The scores of some sentences. ``f1_interval`` is the 95 % bootstrap interval.
 
-    ``exact`` is the part of sentences with all constituents right, and none too many. ``tagging`` is the part of words
-    with the right tag. ``crossing`` is the number of predicted constituents in a sentence, on average, that overlap
-    with a gold one without one being inside the other; ``no_crossing`` and ``two_crossing`` are the parts of sentences
-    that have none of them, and two or fewer. ``words`` are the words that count.
+    ``exact`` is the share of sentences with exactly the gold constituents. ``tagging`` is the share of words with the
+    correct tag. ``crossing`` is the mean number of predicted constituents per sentence that overlap with a gold one
+    without one being inside the other; ``no_crossing`` and ``two_crossing`` are the shares of sentences with none of
+    them, and with two or fewer. ``words`` is the number of words that count.
     """
 
     lp: float
@@ -109,7 +109,7 @@ class LabelScore:
 
 @dataclass(frozen=True)
 class SentenceLengthScore:
-    """The scores of the sentences of some lengths."""
+    """The scores of sentences in a range of lengths."""
 
     length: str
     sentences: int
@@ -122,13 +122,14 @@ class SentenceLengthScore:
 
 @dataclass(frozen=True)
 class ConstituencyScores(BracketScores):
-    """The scores of all sentences, and where the errors are.
+    """The scores of all sentences, and an error analysis.
 
-    ``up_to_40`` are the scores of the sentences of at most 40 words, None where there are none. ``unparsed`` counts
-    sentences for which there was no tree (they count, as trees without constituents), ``skipped`` those without a word
-    that counts (they do not). ``tag_conflicts`` counts the sentences in which the tags disagree on what is punctuation.
+    ``up_to_40`` are the scores of the sentences of at most 40 words, None if there are none. ``unparsed`` counts
+    sentences without a predicted tree (they count as trees without constituents), ``skipped`` sentences without a word
+    that counts (they do not count). ``tag_conflicts`` counts the sentences in which the tags disagree on what is
+    punctuation.
 
-    ``matched``, ``gold`` and ``predicted`` are the numbers of constituents in each sentence, for tests of your own:
+    ``matched``, ``gold`` and ``predicted`` are the numbers of constituents in each sentence, for your own tests:
     under the rules of EVALB, F1 is *matches / ((gold + predicted) / 2)*, which is the form that
     :mod:`treewright.metrics` takes.
     """
@@ -182,7 +183,7 @@ def score_constituents(
 ) -> ConstituencyScores:
     """Compare the trees of two annotations of the same sentences.
 
-    Sentences of more than ``max_length`` words are left out.
+    Sentences of more than ``max_length`` words are skipped.
 
     >>> from treewright.corpora.brackets import parse_ptb
     >>> gold = parse_ptb(["((S (NP (PRP I)) (VP (VBP see) (NP (PRP it)) (PP (IN at) (NP (NN night)))) (. .)))"])
@@ -227,7 +228,7 @@ def compare_constituents(
     samples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Say whether the trees of annotation B are better (F1) than those of A, and whether that may be chance.
+    """Test whether the trees of annotation B are better (F1) than the trees of A.
 
     >>> from treewright.corpora.brackets import parse_ptb
     >>> right, wrong = parse_ptb(["(S (NP (PRP I)) (VP (VBP see)))", "(S (PRP I) (VP (VBP see)))"])
@@ -247,7 +248,7 @@ def compare_constituents(
 def count_constituents(
     gold: Iterable[Parse], predicted: Iterable[Parse], *, rules: Rules = "evalb", max_length: int | None = None
 ) -> NDArray[np.float64]:
-    """Return four counts a sentence, of which :func:`treewright.metrics.f1` makes the score."""
+    """Return four counts per sentence, from which :func:`treewright.metrics.f1` computes the score."""
     return _columns(_counted(list(gold), predicted, "predicted", rules, max_length).table, rules)
 
 
@@ -255,7 +256,7 @@ def count_constituents(
 
 
 class _Table(NamedTuple):
-    """What was counted in each sentence, one array a column."""
+    """The counts of each sentence, one array per column."""
 
     length: NDArray[np.int64]
     words: NDArray[np.int64]
@@ -283,7 +284,7 @@ class _Counted(NamedTuple):
 
 
 class _Analysis(NamedTuple):
-    """A tree, taken apart; a word without a tag has the tag ``""``."""
+    """The parts of a tree; a word without a tag has the tag ``""``."""
 
     words: list[str]
     tags: list[str]
@@ -341,10 +342,10 @@ def _conflict(gold: str, predicted: str) -> bool:
 
 
 def _constituents(tree: _Analysis, counted: list[bool], rules: str) -> Counter[Span]:
-    """The constituents that count, and how often each of them does."""
+    """The constituents that count, and their multiplicities."""
     if rules == "parseval":
         return Counter({span: 1 for span in tree.spans if span[0] not in TOP_LABELS})
-    before = [0]  # how many of the words that count stand before each position
+    before = [0]  # the number of words that count before each position
     for counts in counted:
         before.append(before[-1] + counts)
     return Counter(
@@ -357,7 +358,7 @@ def _constituents(tree: _Analysis, counted: list[bool], rules: str) -> Counter[S
 
 
 def _crossing(gold: Iterable[Span], predicted: Counter[Span], words: int) -> int:
-    """How many predicted constituents cross a gold one.
+    """The number of predicted constituents that cross a gold one.
 
     For each position between two words, the gold constituents around it are nested. The one that ends first and the
     one that begins last, which is the same, decide whether a constituent that begins or ends there crosses any of them.
@@ -403,7 +404,7 @@ def _analysis(tree: Tree) -> _Analysis:
     words: list[str] = []
     tags: list[str] = []
     spans: list[Span] = []
-    # What is still to be visited; a tuple is a constituent that ends here, with its label and beginning.
+    # The nodes to visit; a tuple is a constituent that ends here, with its label and beginning.
     stack: list[Tree | str | tuple[str, int]] = []
     if (clean := clean_tree(tree)) is not None:
         stack.append(clean)
@@ -480,7 +481,7 @@ def _summary(table: _Table, rules: str, seed: int | None = None) -> dict[str, An
 
 
 def _columns(table: _Table, rules: str) -> _Floats:
-    """Four numbers a sentence. Over any sentences, their sums a, b, c, d give the precision a / b and the recall c / d.
+    """Four numbers per sentence. Their sums a, b, c, d over any sentences give precision a / b and recall c / d.
 
     Both rules have this form. Under ``parseval``, F1 is not a ratio of two sums, because it is made of averages of
     ratios.

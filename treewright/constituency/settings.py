@@ -1,4 +1,4 @@
-"""Settings that all constituency parsers have, and how a grammar is named."""
+"""Settings that all constituency parsers share, and the names of grammars."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPECIFICATION = re.compile(r"v(\d+)h(\d+|inf)(?:-(left|right|head))?(-tags)?")
 
 
 def grammar_settings(grammar: Any) -> Markovisation:
-    """How trees are made binary, from a short name such as ``v2h1``, ``v2hinf-left``, ``v3h2-head-tags``.
+    """The binarisation of a short name such as ``v2h1``, ``v2hinf-left``, ``v3h2-head-tags``.
 
     >>> grammar_settings("v2h1")
     Markovisation(vertical=2, horizontal=1, direction='right', tag_parents=False)
@@ -46,14 +46,14 @@ def grammar_settings(grammar: Any) -> Markovisation:
 
 
 def memory_of(grammar: Grammar) -> Markovisation:
-    """How trees were made binary for a grammar, as far as the names of its symbols tell.
+    """The binarisation of a grammar, as far as the names of its symbols determine it.
 
     >>> from treewright.corpora import Tree
     >>> tree = Tree("S", tuple(Tree(tag, (tag.lower(),)) for tag in "ABCD"))
     >>> memory_of(Grammar.learn([Markovisation(3, 2, "left").binarise(tree)]))
     Markovisation(vertical=2, horizontal=2, direction='left', tag_parents=False)
 
-    No name here is longer than ``S^TOP``, so that three generations look like two.
+    No name here is longer than ``S^TOP``, so that vertical memory 3 cannot be distinguished from 2.
     """
     tags = {grammar.symbols[k] for k in grammar.tags.values()}
     phrases = [name for name in grammar.symbols if name != TOP and name not in tags and not is_intermediate(name)]
@@ -79,22 +79,22 @@ def _check_grammar(grammar: Any) -> Any:
 GRAMMAR = Setting(
     "grammar",
     Like(_check_grammar, "a name such as v2h1, its settings, or a Grammar"),
-    "What symbols remember: v2h1 is the parent and one sibling; v3hinf, v2h1-head, v2h1-tags",
+    "The memory of symbols: v2h1 is the parent and one sibling; v3hinf, v2h1-head, v2h1-tags",
 )
 DECODER = Setting("decoder", Choice("viterbi"), "Which tree the parser returns")
-PRUNE = Setting("prune", Real(0, below=1), "Skip what coarser grammars find less probable than this; 0: nothing")
+PRUNE = Setting("prune", Real(0, below=1), "Skip constituents less probable than this under coarser grammars; 0: none")
 TRADEOFF = Setting(
     "tradeoff",
     Real(0, 1),
-    "λ, the price of work where a constituent found is worth 1: how to work less is learned for it",
+    "λ, the price of a unit of work, if a correct constituent is worth 1; a policy is learned for it",
     note="Here it is the price of a pop from an agenda, such as 1e-5",
-    none="that is not learned",
+    none="no policy is learned",
     none_written=0,
 )
 MAX_LENGTH = Setting(
     "max_length",
     Whole(1),
-    "Leave longer sentences out of training and development data",
+    "Exclude longer sentences from training and development data",
     none="none",
     none_written=0,
 )

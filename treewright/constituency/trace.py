@@ -1,10 +1,10 @@
-"""Constituency trees step by step: how a tree is built from the top, or what an agenda parser pops.
+"""Constituency trees step by step: a top-down derivation, or the pops of an agenda parser.
 
 A *derivation* is an episode of the parsing MDP (:mod:`treewright.constituency.charts.mdp`), top-down and leftmost
 first: each step expands a constituent by a rule. The reward of a step is the weight of its rule, or the lexicon's score
-of a tag. The score of an action is its advantage: how much less the best tree after it is worth than the best tree
-without it, so that 0 is optimal. The steps of an exact parser are all optimal. Those of a gold tree need not be, and
-neither those of a parser that prunes or has another decoder.
+of a tag. The score of an action is its advantage: the score of the best tree with it minus the score of the best tree,
+so that 0 is optimal. All steps of an exact parser are optimal. The steps of a gold tree need not be, nor the steps of a
+parser that prunes or has another decoder.
 
 >>> from treewright.constituency import ConstituencyParser
 >>> from treewright.corpora import Sentence, builtin_corpus
@@ -62,9 +62,9 @@ def trace_derivation(
 ) -> Trace:
     """The steps to the tree that a parser finds, or with ``follow="gold"`` to the gold tree.
 
-    There are no steps where the grammar has no tree for the sentence; :class:`NotInGrammar` is raised where it cannot
-    derive the gold tree that is to be followed. ``grammar`` and ``lexical`` score the steps. Candidates are the actions
-    that can lead to a tree, the one that is taken, and the expert's if the grammar has it.
+    There are no steps if the grammar has no tree for the sentence; :class:`NotInGrammar` is raised if it cannot derive
+    the gold tree with ``follow="gold"``. ``grammar`` and ``lexical`` score the steps. Candidates are the actions that
+    can lead to a tree, the chosen one, and the expert's if the grammar has it.
     """
     tree = None if gold is None else _gold_tree(gold)
     binary = None if tree is None else parser._markovisation().binarise(tree)
@@ -91,7 +91,7 @@ def trace_derivation(
 
 
 def _after(mdp: TopDownMDP, prefix: Sequence[str]) -> Iterator[Action]:
-    """The actions that are named first, and then those of the best tree that begins with them."""
+    """The given actions, and then the actions of the best tree that begins with them."""
     state = mdp.initial()
     while state.unexpanded:
         actions = mdp.actions(state)
@@ -114,10 +114,10 @@ def trace_chart(
     grammar: Grammar,
     lexical: Lexical,
 ) -> Trace:
-    """The cells of a chart, width by width, with inside and outside scores, and what the parser's pruning drops.
+    """The cells of a chart, width by width, with inside and outside scores, and marks of pruning.
 
-    Constituents count as pruned where the best tree with them is less probable than the parser's threshold times the
-    best tree. The scores are those of ``grammar``.
+    Constituents count as pruned if the best tree with them is less probable than the parser's threshold times the best
+    tree. The scores are those of ``grammar``.
     """
     if len(sentence) > _MOST_CHARTED:
         raise CorpusError(
@@ -140,11 +140,10 @@ def trace_chart(
 
 
 def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
-    """What a parser with an agenda pops for a sentence, in order.
+    """The constituents that a parser with an agenda pops for a sentence, in order.
 
-    A step has one candidate, the constituent that is popped, with its priority as its score, and the features that the
-    priority is made of. It costs 0 if the gold tree has it and 1 if not; symbols that are no constituents of a tree
-    have no cost.
+    A step has one candidate, the popped constituent, with its priority as its score, and the features of the priority.
+    It costs 0 if the gold tree has it and 1 if not; symbols that are not constituents of a tree have no cost.
     """
     if parser.priority_ is None:
         raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
@@ -222,7 +221,7 @@ def _brackets(tree: Tree) -> Iterator[tuple[str, int, int]]:
 
 
 def expert_actions(grammar: Grammar, tree: Tree) -> dict[Constituent, Action]:
-    """What a binarised tree does with each of its constituents, whether the grammar has these rules or not.
+    """The actions of a binarised tree, whether the grammar has these rules or not.
 
     Where it has them all, they are the actions of :meth:`TopDownMDP.from_tree`.
     """
@@ -317,7 +316,7 @@ def _weight(mdp: TopDownMDP, action: Action) -> float:
 
 
 def _gain(mdp: TopDownMDP, action: Action) -> float:
-    """The advantage of an action in a state that is no failure elsewhere: without going there, which takes long."""
+    """The advantage of an action in a state without failures elsewhere, without computing the next state."""
     after = _weight(mdp, action) + mdp._inside(action.to_expand)
     gain = -math.inf if after == -math.inf else after - mdp._inside([action.constituent])
     return 0.0 if abs(gain) < _TIE else gain

@@ -1,4 +1,4 @@
-"""Treebanks of constituency trees, as parsers read them."""
+"""Treebanks of constituency trees for parsers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADVICE = "treewright.corpora.brackets.parse_ptb makes some from lines in bracke
 
 
 class Treebank(NamedTuple):
-    """Sentences to learn from, with their trees."""
+    """Training sentences with their trees."""
 
     sentences: list[Sentence]
     trees: list[Tree]
@@ -29,7 +29,7 @@ class Treebank(NamedTuple):
     binary: list[Tree]
     """These, made binary."""
     top: str | None
-    """The label above most whole trees, which cleaning takes away; None if there is none."""
+    """The label above most whole trees, which cleaning removes; None if there is none."""
     cover: str
     """The most frequent label of whole sentences."""
 
@@ -94,11 +94,11 @@ def binarised(markovisation: Markovisation, trees: Sequence[Tree], sentences: Se
 
 
 def as_in_treebank(words: list[str], knows: Callable[[str], bool]) -> list[str]:
-    """Return words with brackets as the treebank writes them."""
+    """Return words with brackets escaped as in the treebank."""
     return [_BRACKETS[w] if w in _BRACKETS and not knows(w) and knows(_BRACKETS[w]) else w for w in words]
 
 
 def _top_label(sentence: Sentence, cleaned: Tree) -> str | None:
-    """The label that cleaning takes away above a tree; None if it takes none."""
+    """The label that cleaning removes above a tree; None if it removes none."""
     kept = None if sentence.tree is None else clean_tree(sentence.tree, top=False)
     return None if kept is None or kept == cleaned else kept.label

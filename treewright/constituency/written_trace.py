@@ -1,4 +1,4 @@
-"""Grammars that were written by hand, step by step: a chart that fills width by width, or the pops of an agenda.
+"""Traces of handwritten grammars: a chart that is filled width by width, or the pops of an agenda.
 
 >>> from treewright.constituency.grammar.written import WrittenGrammar
 >>> grammar = WrittenGrammar.from_text("S -> NP V\\nNP -> she | it\\nV -> sleeps")
@@ -28,10 +28,10 @@ _MOST_ITEMS = 24  # of a cell, those of the best trees
 
 
 def trace_written(grammar: WrittenGrammar, words: Sequence[str], search: str = "cky") -> Trace:
-    """Return how a grammar by hand parses a sentence: with a chart (``cky``) or with an ``agenda``.
+    """Return the trace of a handwritten grammar that parses a sentence with a chart (``cky``) or an ``agenda``.
 
     The agenda pops constituents in the order of their inside scores (Knuth 1977), so the first tree that it pops is the
-    best one. Without a tree, all that can be built is shown, and the result has none.
+    best one. If there is no tree, the trace has all constituents that can be built, and its result has no tree.
     """
     best = grammar.k_best(words, 1)
     result = {"tree": str(best[0].tree) if best else None}
@@ -70,7 +70,7 @@ def chart_steps(
     """The cells of a chart, width by width and from left to right; then a final step.
 
     An item that is worse than the best tree by more than ``gap`` counts as pruned. ``gold`` are the constituents of the
-    right tree, by their labels, and ``used`` those of the tree that is found, by their symbols.
+    gold tree, by their labels, and ``used`` the constituents of the tree that is found, by their symbols.
     """
     used = set(chart.best_nodes() if used is None else used)
     spans = [(start, start + width) for width in range(1, chart.n + 1) for start in range(chart.n - width + 1)]

@@ -46,7 +46,7 @@ __all__ = ["format_amr", "metadata", "parse_amr", "read_amr", "write_amr"]
 
 # Possessive quantifiers (*+) do not backtrack.
 _SPACE, _SYMBOL, _STRING = r"[ \t\r\n\v\f]*+", r'[^ \t\r\n\v\f"()/:~]++', r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-# A role with the node that it leads to, as far as the concept; a role with an atom; the end of a node; a surprise.
+# A role and its node, up to the concept; a role and its atom; the end of a node; any other character.
 _VARIABLE = re.compile(r"[a-z]\d*", re.ASCII)
 _PIECE = re.compile(
     rf"{_SPACE}(?:"
@@ -69,7 +69,7 @@ def read_amr(source: Source) -> Iterator[Sentence]:
 
 
 def write_amr(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write the graphs of sentences with their metadata; a path is written whole or not at all."""
+    """Write the graphs of sentences with their metadata; a file is written completely or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_amr(sentence))
@@ -133,7 +133,7 @@ def _ordinary(text: str) -> Graph | None:
                 return None
             open_nodes.pop()
         elif surprise or variable in concepts or bool(open_nodes) != bool(role or atom_role):
-            return None  # the last: a node without a role inside another one, or a role outside all of them
+            return None  # unexpected text, a node without a role inside another node, or a role outside all nodes
         elif atom_role:
             triples.append((open_nodes[-1], intern(atom_role), atom))
         else:
@@ -159,7 +159,7 @@ def _ordinary(text: str) -> Graph | None:
 
 
 def _through_penman(text: str, path: str | None, line: int) -> Graph:
-    """The graph of a text, read by the library; errors have their line."""
+    """The graph of a text, read by the `penman` library; errors name the line."""
     try:
         graph = Graph.from_penman(text)
     except CorpusError as error:

@@ -73,7 +73,7 @@ def read_ptb(source: Source) -> Iterator[Sentence]:
 
 
 def write_ptb(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write the trees of sentences, one per line; a path is written whole or not at all."""
+    """Write the trees of sentences, one per line; a file is written completely or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_ptb(sentence))
@@ -82,8 +82,8 @@ def write_ptb(sentences: Iterable[Sentence], target: Target) -> None:
 def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentence]:
     """The sentences in lines of bracketed trees (without line ends); ``path`` is for messages."""
     words = _Words()
-    # The innermost tree that is open: its label, what it has so far, and how much of that are bare words (all or
-    # nothing). Those around it wait on the stack.
+    # The innermost open tree: its label, its children so far, and how many of them are bare words (all or none). The
+    # trees around it are on the stack.
     label = ""
     children: list[Tree | str] = []
     bare = 0
@@ -145,7 +145,7 @@ def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
 
 
 class _Words(dict[str, tuple[Tree, Token | None]]):
-    """``(DT the)`` as a tree and a token. Most words have been seen before, and trees and tokens can be shared."""
+    """A cache from ``(DT the)`` to its tree and token, which can be shared because most words occur again."""
 
     def __missing__(self, piece: str) -> tuple[Tree, Token | None]:
         if len(self) >= _WORDS_TO_REMEMBER:
@@ -187,7 +187,7 @@ def _quoted(value: str) -> str:
 
 
 def escaped_brackets(tree: Tree | None) -> Tree | None:
-    """Return a tree that can be written in brackets: those in words are as the Penn Treebank has them.
+    """Return a tree that can be written in brackets: brackets in words are escaped as in the Penn Treebank.
 
     >>> print(escaped_brackets(Tree("NP", (Tree("-LRB-", ("(",)), Tree("NN", ("cat",))))))
     (NP (-LRB- -LRB-) (NN cat))
@@ -195,7 +195,7 @@ def escaped_brackets(tree: Tree | None) -> Tree | None:
     if tree is None or not any("(" in word or ")" in word for word in tree.leaves()):
         return tree
     done: list[Tree] = []
-    for node in reversed(list(tree.subtrees())):  # children before parents, the last first
+    for node in reversed(list(tree.subtrees())):  # children before parents, right to left
         if node.is_preterminal:
             word = str(node.children[0]).replace("(", "-LRB-").replace(")", "-RRB-")
             done.append(Tree(node.label, (word,)))
@@ -206,14 +206,14 @@ def escaped_brackets(tree: Tree | None) -> Tree | None:
 
 
 def format_ptb(sentence: Sentence) -> str:
-    r"""The tree of one sentence as a line, with its end; a label that is empty leaves no space behind it.
+    r"""The tree of one sentence as a line, including the line end; no space follows an empty label.
 
     >>> words = Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",))))
     >>> format_ptb(Sentence((), tree=Tree("", (words,))))
     '((NP (DT the) (NN cat)))\n'
 
-    What could not be read back is refused: a sentence without a tree, words beside trees or beside words, brackets
-    and tabs in labels and words.
+    Raises an error for sentences that could not be read back: those without a tree, with words beside trees or other
+    words, or with brackets or tabs in labels or words.
     """
     if sentence.tree is None:
         raise CorpusError(
@@ -290,7 +290,7 @@ def clean_tree(tree: Tree, *, traces: bool = True, functions: bool = True, top: 
 
 
 def _rebuilt(tree: Tree, traces: bool, functions: bool) -> Tree | None:
-    parents_first: list[Tree | str] = []  # and from right to left, so that backwards, children come in their order
+    parents_first: list[Tree | str] = []  # and right to left, so that the reverse has children in their order
     stack: list[Tree | str] = [tree]
     while stack:
         node = stack.pop()

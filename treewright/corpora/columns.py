@@ -1,6 +1,6 @@
-"""Sentences column by column: what a pipeline hands from one component to the next.
+"""Sentences column by column, as the components of a pipeline exchange them.
 
-A component that fills a column replaces one list; the tokens are made once, when the sentences are asked for.
+A component that fills a column replaces one list; the tokens are made once, when the sentences are needed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from treewright.corpora.types import Sentence, Token
 
 __all__ = ["Columns", "filled_columns", "make_token"]
 
-#: makes a token of the tuple of its columns, in the fastest way
+#: makes a token from the tuple of its columns; the fastest way
 make_token: Callable[[tuple[Any, ...]], Token] = partial(tuple.__new__, Token)
 
 
 def filled_columns(sentences: Iterable[Sentence]) -> list[str]:
-    """The columns of tags and lemmas in which any word has a value; a parser that is trained on them expects these.
+    """The columns of tags and lemmas in which any word has a value; a parser trained on the sentences needs them.
 
     >>> filled_columns([Sentence((Token("cats", "cat", "NOUN"),))])
     ['upos', 'lemma']
@@ -34,7 +34,7 @@ _TAGS = ("upos", "xpos", "feats", "lemma")
 class Columns:
     """The columns of some sentences, each a list with one value for each word of all sentences.
 
-    ``at`` is where each sentence begins, and where the last one ends.
+    ``at`` has the offset of each sentence, and the end of the last one.
 
     >>> columns = Columns([Sentence.from_words(["She", "can"]), Sentence.from_words(["Stop"])])
     >>> columns["form"], columns.at, columns.lacks("upos")

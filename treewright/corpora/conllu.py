@@ -49,7 +49,7 @@ def read_conllu(source: Source) -> Iterator[Sentence]:
 
 
 def write_conllu(sentences: Iterable[Sentence], target: Target) -> None:
-    """Write sentences as CoNLL-U; a path is written whole or not at all."""
+    """Write sentences as CoNLL-U; a file is written completely or not at all."""
     with text_writer(target) as write:
         for sentence in sentences:
             write(format_conllu(sentence))
@@ -86,7 +86,7 @@ class _Heads(dict[str, int | None]):
     """HEAD as a number; a look-up in a table is faster than a conversion with its checks."""
 
     def __missing__(self, text: str) -> int:
-        # int() alone would take "+1", "1_0" and "01", which could not be written back as they were.
+        # int() would also accept "+1", "1_0" and "01", which could not be written back unchanged.
         if not _NUMBER.fullmatch(text):
             raise ValueError
         return self.setdefault(text, int(text)) or 0
@@ -140,7 +140,7 @@ def _is_extra(id: str, words: int) -> bool:
 
 
 def _problem(row: str, words: int) -> str:
-    """What is wrong with a row, and what to do."""
+    """Return the problem of a row, and advice."""
     columns = row.split("\t")
     if "\0" in row:
         return "a zero byte: this looks like a binary file or UTF-16, not CoNLL-U; save it as UTF-8 text"
@@ -199,7 +199,7 @@ def conllu_lines(sentence: Sentence) -> list[str]:
         f"{number}\t{form}\t{lemma}\t{upos}\t{xpos}\t{feats}\t{'_' if head is None else head}\t{deprel}\t{deps}\t{misc}"
         for number, (form, lemma, upos, xpos, feats, head, deprel, deps, misc) in enumerate(sentence.tokens, 1)
     ]
-    for words_before, row in reversed(sentence.extras):  # from the end, so that the positions stay true
+    for words_before, row in reversed(sentence.extras):  # from the end, so that positions stay valid
         rows.insert(words_before, row)
     return [*sentence.comments, *rows]
 

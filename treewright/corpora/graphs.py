@@ -105,7 +105,7 @@ class Graph:
     def from_penman(cls, text: str) -> Graph:
         """Read one graph in PENMAN notation. Alignments on concepts (``boy~e.1``) are kept.
 
-        The error for a text that is not exactly one graph has its line.
+        The error for a text that is not exactly one graph names the line.
 
         >>> graph = Graph.from_penman('(d / dog~e.1 :ARG0-of (b / bark-01~e.3) :quant 2)')
         >>> graph.edges, graph.attributes, dict(graph.alignments)
@@ -117,7 +117,7 @@ class Graph:
         from penman.surface import alignments
 
         try:
-            with _silent("penman"):  # what it warns of is an error here
+            with _silent("penman"):  # its warnings are errors here
                 graph = penman.decode(text, model=amr.model)
         except DecodeError as error:
             what, line = problem(text, error.message or "", error.lineno or 1, error.offset or 0)

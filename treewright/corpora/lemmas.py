@@ -1,7 +1,7 @@
-"""Lemmas for words that have none: those of the training data, or guesses for English.
+"""Lemmas for words that have none: from the training data, or guesses for English.
 
-A tagger of this library gives no lemmas, and a parser of meaning graphs needs them. So the parser keeps the lemmas of
-its training data in a table, by word and tag and by word alone. For other words, the form is the lemma, in lower case
+Taggers of this library do not predict lemmas, but an AMR parser needs them. So the parser keeps the lemmas of its
+training data in a table, by word and tag and by word alone. For other words, the form is the lemma, in lower case
 unless the word is a name. Where the tag says that the word is inflected, :func:`guess_lemmas` removes an ending, and a
 guess that is a lemma of the training data has precedence.
 
@@ -25,7 +25,7 @@ __all__ = ["guess_lemmas", "learn_lemmas", "plain", "with_lemmas"]
 _NAMES = ("PROPN", "NNP", "NNPS")
 _INFLECTED = ("VBD", "VBG", "VBN", "VBZ", "NNS", "JJR", "JJS", "RBR", "RBS")
 
-# What replaces an ending. The first ending that fits and leaves a stem of enough letters counts.
+# Replacements of endings. The first ending that matches and leaves a stem of enough letters counts.
 _ENDINGS = {"iest": "y", "ies": "y", "ied": "y", "ier": "y", "ily": "y", "sses": "ss"} | dict.fromkeys(
     ["ing", "est", "ed", "er", "es", "ly", "s"], ""
 )
@@ -54,7 +54,7 @@ def learn_lemmas(sentences: Iterable[Sentence]) -> dict[str, str]:
 
 
 def with_lemmas(sentence: Sentence, table: Mapping[str, str]) -> Sentence:
-    """The sentence with lemmas for those of its words that have none."""
+    """The sentence, with lemmas for the words that had none."""
     if all(token.lemma != "_" for token in sentence):
         return sentence
     return sentence.with_column("lemma", [_lemma(token, table) for token in sentence])

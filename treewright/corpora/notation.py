@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 __all__ = ["Problem", "problem", "shortened", "what_follows"]
 
-# What brackets in it are no brackets of the graph: a comment, a string, a symbol.
+# Brackets inside a comment, a string or a symbol are not brackets of the graph.
 _PIECE = re.compile(r'#.*|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[()]|[^\s"()]+')
 _NODE = re.compile(r"\(\s*[^\s()/]+\s*/")
 _TREE = re.compile(r"\s*\(\s*(?:[^\s()/:]+\s*)?\(")
@@ -64,7 +64,7 @@ def _unclosed(text: str) -> str:
 
 
 def _unexpected(message: str, before: str, after: str) -> str:
-    """What is missing between the text before the error and the text after it."""
+    """Say what is missing between the text before the error and the text after it."""
     found = shortened(after)
     if after.startswith('"'):
         return f"the quotation mark before {shortened(after[1:])} has no partner; add it"

@@ -167,7 +167,7 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
         tabs, words = line.count("\t"), line.split()
         if tabs == 1:
             return "tabular"
-        # Columns of another number, or between spaces: damaged CoNLL-U. Its reader says what is wrong.
+        # A wrong number of columns, or columns separated by spaces: damaged CoNLL-U. Its reader explains the error.
         if tabs or _UD_COMMENT.match(line) or (len(words) == 10 and words[0] == "1"):
             return "conllu"
         if words and not line.startswith("#"):
@@ -201,7 +201,7 @@ def _format(name: str) -> _Format:
 
 
 def corpus_hash(corpus: str | os.PathLike[str] | Iterable[Sentence]) -> str:
-    """The fingerprint of a corpus, as SHA-256 in hexadecimal; a model records that of its training data.
+    """The fingerprint of a corpus, as SHA-256 in hexadecimal; a model records the one of its training data.
 
     For a path it is the hash of the file's bytes; for sentences in memory, of their CoNLL-U text followed by their tree
     and graph. Both are equal for a CoNLL-U file that is written back unchanged.

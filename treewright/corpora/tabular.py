@@ -32,7 +32,7 @@ def read_tabular(source: Source, column: str = "upos") -> Iterator[Sentence]:
 
 
 def write_tabular(sentences: Iterable[Sentence], target: Target, column: str = "upos") -> None:
-    """Write words and their ``column``; a path is written whole or not at all."""
+    """Write words and their ``column``; a file is written completely or not at all."""
     _check_column(column)
     with text_writer(target) as write:
         for sentence in sentences:

@@ -1,4 +1,4 @@
-"""Task 2, dependency parsing: transition systems, static and dynamic oracles, features, scores."""
+"""Dependency parsing: transition systems, static and dynamic oracles, features, scores."""
 
 from typing import TYPE_CHECKING
 

@@ -1,15 +1,14 @@
-"""Arc-eager (Nivre 2003; the UMD lecture, Algorithm 1): arcs between s0 and b0, right ones as early as possible.
+"""Arc-eager (Nivre 2003; the UMD lecture, Algorithm 1): arcs between s0 and b0, right arcs as early as possible.
 
 * Shift moves b0 to the stack.
 * Left-Arc makes b0 the head of s0 and pops the stack; s0 must not be the root and must not have a head.
 * Right-Arc makes s0 the head of b0 and moves b0 to the stack.
 * Reduce pops s0, which must have a head.
 
-The root is at the bottom of the stack, and the tree has one root: the first child of the root is the only one and stays
-on the stack as long as there are words to read, so that whatever follows finds a place below it. Words may be left
-without a head when the buffer is empty. They are then attached, from the top of the stack down, to the item below them;
-only their labels are decided. For the oracle and the loss such arcs are errors, even where they are right by luck: they
-are not made by a transition.
+The artificial root is at the bottom of the stack, and has only one child. This child stays on the stack until the
+buffer is empty, so that the following words can be attached below it. When the buffer is empty, some words may have no
+head. They are then attached, from the top of the stack down, to the item below them; only their labels are decided. For
+the oracle and the loss such arcs are errors, even if they happen to be correct, because no transition made them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ SHIFT, LEFT, RIGHT, REDUCE = range(4)
 
 @inlined
 def admissible(x: Any, state: Any) -> int:
-    """The moves that may be made, as bits. When the buffer is empty there is just one."""
+    """The admissible moves, as bits. When the buffer is empty there is just one."""
     s0 = top(state, 0)
     has_head = state.heads[s0] >= 0
     if state.registers[FRONT] >= x.n:
@@ -55,7 +54,7 @@ def move(x: Any, state: Any, action: int) -> None:
 
 @inlined
 def is_late(x: Any, state: Any) -> bool:
-    """Is the buffer empty? Then words without a head are attached to the item below them."""
+    """Whether the buffer is empty, so that words without a head are attached to the item below them."""
     return state.registers[FRONT] >= x.n
 
 
@@ -71,7 +70,7 @@ def arc(x: Any, state: Any, action: int) -> tuple[int, int]:
 
 @compiled
 def static(x: Any, state: Any) -> int:
-    """The lecture's Algorithm 1: Left-Arc and Right-Arc where gold, Reduce where b0 belongs to something deeper."""
+    """The lecture's Algorithm 1: Left-Arc and Right-Arc for gold arcs, Reduce if b0 has one deeper in the stack."""
     front = np.int64(state.registers[FRONT])
     s0 = top(state, 0)
     if front >= x.n:
@@ -91,7 +90,7 @@ def static(x: Any, state: Any) -> int:
 
 @compiled
 def costs(x: Any, state: Any, out: Any) -> None:
-    """The dynamic oracle (Goldberg & Nivre 2012): how many gold arcs each move makes unreachable."""
+    """The dynamic oracle (Goldberg & Nivre 2012): the number of gold arcs that each move makes unreachable."""
     front, depth = np.int64(state.registers[FRONT]), np.int64(state.registers[DEPTH])
     if front >= x.n:
         for action in range(REDUCE + 1):
@@ -126,10 +125,10 @@ def costs(x: Any, state: Any, out: Any) -> None:
 
 @compiled
 def least_loss(x: Any, state: Any) -> int:
-    """How many words without a head cannot get their gold one any more.
+    """The number of words without a head that can no longer get their gold head.
 
-    A word in the buffer can from there or from the stack (from the root, if that has no child yet), a word on the stack
-    only from the buffer.
+    A word in the buffer can get it from the buffer or the stack (from the root only if that has no child yet), a word
+    on the stack only from the buffer.
     """
     front, depth = state.registers[FRONT], state.registers[DEPTH]
     lost = 0

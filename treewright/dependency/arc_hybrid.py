@@ -25,7 +25,7 @@ SHIFT, LEFT, RIGHT = range(3)
 
 @inlined
 def admissible(x: Any, state: Any) -> int:
-    """The moves that may be made, as bits."""
+    """The admissible moves, as bits."""
     rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 0:
@@ -64,7 +64,7 @@ def static(x: Any, state: Any) -> int:
 
 @compiled
 def costs(x: Any, state: Any, out: Any) -> None:
-    """The dynamic oracle (Goldberg & Nivre 2013): how many gold arcs each move makes unreachable."""
+    """The dynamic oracle (Goldberg & Nivre 2013): the number of gold arcs that each move makes unreachable."""
     front, depth = np.int64(state.registers[FRONT]), np.int64(state.registers[DEPTH])
     s0, s1 = top(state, 0), top(state, 1)
     b0 = front + 1
@@ -90,15 +90,15 @@ def costs(x: Any, state: Any, out: Any) -> None:
 
 @compiled
 def least_loss(x: Any, state: Any) -> int:
-    """How many words without a head cannot get their gold one any more.
+    """The number of words without a head that can no longer get their gold head.
 
-    A word in the buffer can, as long as that is on the stack or in the buffer; a word on the stack from the buffer or
-    from the item below it.
+    A word in the buffer can get it as long as the head is on the stack or in the buffer; a word on the stack can get it
+    from the buffer or from the item below it.
     """
     lost = 0
     for word in range(state.registers[FRONT] + 1, x.n + 1):
         head = x.gold_heads[word]
-        if head > 0 and state.heads[head] >= 0:  # it is gone
+        if head > 0 and state.heads[head] >= 0:  # the head is neither on the stack nor in the buffer
             lost += 1
     for i in range(1, state.registers[DEPTH]):
         head = x.gold_heads[state.stack[i]]

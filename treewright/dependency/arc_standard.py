@@ -25,7 +25,7 @@ SHIFT, LEFT, RIGHT = range(3)
 
 @inlined
 def admissible(x: Any, state: Any) -> int:
-    """The moves that may be made, as bits."""
+    """The admissible moves, as bits."""
     rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 0:
@@ -68,7 +68,7 @@ def costs(x: Any, state: Any, out: Any) -> None:
 
 @compiled
 def least_loss(x: Any, state: Any) -> int:
-    """How many words without a head end with a wrong one at least."""
+    """The least number of words without a head that will get a wrong one."""
     stack = np.empty(state.registers[DEPTH] + 1, np.int64)
     return least_loss_of(x, stack, _words(state, stack), np.int64(state.registers[FRONT]))
 
@@ -86,7 +86,7 @@ def _words(state: Any, stack: Any) -> int:
 def costs_of(x: Any, stack: Any, size: int, front: int, out: Any) -> None:
     """Write the loss of the best tree after each move, for a stack without the root and the buffer from ``front`` on.
 
-    It is the least number of words that end with a wrong head, counted from here. The costs are the differences.
+    The loss is the least number of further wrong heads. The costs are the differences of losses.
     """
     s0 = stack[size - 1] if size > 0 else np.int64(0)
     s1 = stack[size - 2] if size > 1 else np.int64(0)
@@ -106,9 +106,9 @@ def costs_of(x: Any, stack: Any, size: int, front: int, out: Any) -> None:
 def least_loss_of(x: Any, stack: Any, size: int, front: int) -> int:
     """The least number of wrong heads among words that have none yet, for a stack and the buffer from ``front`` on.
 
-    What remains to be done is to combine items, side by side, into one tree: the items of the stack from its top down,
-    and those of the buffer from its head on, of which only the roots of gold subtrees matter. ``best[i, j, h]`` is the
-    least loss of a tree over the i + 1 topmost items of the stack and the j first of the buffer, with item h as head.
+    The remaining moves combine adjacent items into one tree: the items of the stack from its top down, and the items of
+    the buffer from its head on, of which only the roots of gold subtrees matter. ``best[i, j, h]`` is the least loss of
+    a tree over the i + 1 topmost items of the stack and the j first of the buffer, with item h as head.
     """
     n = np.int64(x.n)
     right = np.empty(n - min(np.int64(front), n) + 1, np.int64)
@@ -126,7 +126,7 @@ def least_loss_of(x: Any, stack: Any, size: int, front: int) -> int:
 
 @compiled
 def _buffer_items(x: Any, stack: Any, size: int, front: int, out: Any) -> int:
-    """The words of the buffer that are not simply taken by their gold head: the items of the table."""
+    """The words of the buffer that are not attached to their gold head within the buffer: the items of the table."""
     n = np.int64(x.n)
     waits = np.zeros(n + 2, np.bool_)  # for a child on the stack, itself or through its children
     for i in range(size):

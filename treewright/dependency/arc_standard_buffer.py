@@ -1,4 +1,4 @@
-"""Arc-standard as Boyd-Graber's lecture draws it, with what is s0 in arc-standard shown as the head of the buffer.
+"""Arc-standard as in Boyd-Graber's lecture: the item that is s0 in arc-standard is at the head of the buffer.
 
 * Shift moves b0 to the stack.
 * Left makes b0 the head of s0, which must not be the root, and pops the stack.
@@ -24,7 +24,7 @@ __all__ = ["SYSTEM"]
 
 @inlined
 def admissible(x: Any, state: Any) -> int:
-    """The moves that may be made, as bits."""
+    """The admissible moves, as bits."""
     rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 1 or (rest == 1 and depth == 0):
@@ -38,7 +38,7 @@ def admissible(x: Any, state: Any) -> int:
 
 @inlined
 def is_final(x: Any, state: Any) -> bool:
-    """Is the buffer empty? The root is then back on the stack."""
+    """Whether the buffer is empty; the root is then back on the stack."""
     return state.registers[FRONT] >= x.n
 
 
@@ -57,7 +57,7 @@ def move(x: Any, state: Any, action: int) -> None:
 def static(x: Any, state: Any) -> int:
     """The lecture's oracle: Left as soon as it is gold, Right once its dependent has all children, or Shift.
 
-    With nothing on the stack one must shift.
+    If the stack is empty, the move is Shift.
     """
     s0, b0 = top(state, 0), int(state.buffer[state.registers[FRONT]])
     if s0 < 0:
@@ -71,14 +71,14 @@ def static(x: Any, state: Any) -> int:
 
 @compiled
 def costs(x: Any, state: Any, out: Any) -> None:
-    """The dynamic oracle: that of arc-standard."""
+    """The dynamic oracle of arc-standard."""
     stack = np.empty(state.registers[DEPTH] + 2, np.int64)
     costs_of(x, stack, _words(x, state, stack), np.int64(state.registers[FRONT]) + 1, out)
 
 
 @compiled
 def least_loss(x: Any, state: Any) -> int:
-    """How many words without a head end with a wrong one at least."""
+    """The least number of words without a head that will get a wrong one."""
     stack = np.empty(state.registers[DEPTH] + 2, np.int64)
     return least_loss_of(x, stack, _words(x, state, stack), np.int64(state.registers[FRONT]) + 1)
 

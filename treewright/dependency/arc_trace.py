@@ -1,9 +1,9 @@
-"""The best projective tree step by step: the derivation that Eisner's algorithm ends with, from the root down.
+"""The best projective tree step by step: the derivation that Eisner's algorithm finds, from the root down.
 
 The parser compares all trees at once. The trace shows the decisions of an optimal policy in the same hypergraph
 (:mod:`treewright.dependency.eisner`): which word is the root, which is the outermost dependent of a head in a span,
 where the spans of two words meet, and which label an arc has. The score of a choice is its advantage: 0 for the best
-one; for another one it is what the best tree loses by it. Its cost is the number of gold arcs that are lost.
+choice, and otherwise minus the loss in score of the best tree. Its cost is the number of lost gold arcs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def trace_arcs(
     n, labels = len(sentence), parser._label_counts
     if n > _LONGEST:
         raise CorpusError(
-            f"a sentence of {n} words: what is longer than {_LONGEST} is parsed in parts, whose steps cannot be shown",
+            f"a sentence of {n} words: above {_LONGEST}, sentences are parsed in parts, whose steps cannot be shown",
             path=sentence.path,
             line=sentence.line,
         )
@@ -63,7 +63,7 @@ def trace_arcs(
 
 
 def _gold_parts(parser: EisnerParser, gold: Sentence, labelled: bool) -> Floats:
-    """1 for each part of the gold tree; where its label does not matter, or cannot be chosen, with every label."""
+    """1 for each part of the gold tree; with every label if the label does not matter or cannot be chosen."""
     check_tree(gold)
     heads, names = [token.head or 0 for token in gold.tokens], list(gold.column("deprel"))
     if not is_projective(heads):
@@ -79,7 +79,7 @@ def _gold_parts(parser: EisnerParser, gold: Sentence, labelled: bool) -> Floats:
 
 
 class _Item(NamedTuple):
-    """A node of the hypergraph: what kind of span it is and its first and last word, or the ends of an arc."""
+    """A node of the hypergraph: its kind of span with its first and last word, or the ends of an arc."""
 
     kind: str
     first: int
@@ -149,7 +149,7 @@ class _Derivation:
         return (*steps, Step(len(steps), self._state(), measures=self._measures()))
 
     def _go_to(self, place: int) -> None:
-        """Let a node wait for a decision; where there is nothing to decide, go on to its tails."""
+        """Add a node to the open decisions; if it has only one edge, continue with its tails."""
         item, edges = _item(place, self.n), self._edges(place)
         makes_arc = item.kind == "sentence" or (item.kind in ("right", "left") and item.first < item.last)
         if makes_arc or len(edges.parts) > 1:
@@ -158,7 +158,7 @@ class _Derivation:
             self._take(item, edges, 0)
 
     def _take(self, item: _Item, edges: _Edges, k: int) -> None:
-        """Take an edge into a node: note its arc, and go on to its tails, to arcs first and then from the left."""
+        """Take an edge into a node: record its arc, and continue with its tails, arcs first and then left to right."""
         part = int(edges.parts[k])
         if item.kind == "arc":
             self.arcs[item.last] = item.first, self.labels[part % len(self.labels)]
@@ -167,7 +167,7 @@ class _Derivation:
         for tail in sorted(tails, key=lambda tail: _item(tail, self.n).kind in ("arc", "joined")):
             self._go_to(tail)
 
-    # ---- what is shown
+    # ---- the steps
 
     def _step(self, number: int, names: list[str], q: Floats, costs: Floats | None, chosen: int) -> Step:
         scores = [float(each) for each in q - q.max()]
@@ -190,7 +190,7 @@ class _Derivation:
         return {} if self.right is None else {"errors": float(self.errors)}
 
     def _action(self, item: _Item, edges: _Edges, k: int) -> str:
-        """What the edge number k into a node does; words are written with their numbers."""
+        """A description of edge number k into a node; words are written with their numbers."""
         if item.kind == "arc":
             return self.labels[int(edges.parts[k]) % len(self.labels)]
         if item.kind == "sentence":

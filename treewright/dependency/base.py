@@ -1,4 +1,4 @@
-"""The base class of dependency parsers: what they annotate, and how it is scored."""
+"""The base class of dependency parsers: annotation and scores."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["DependencyEstimator"]
 
 
 class DependencyEstimator(Estimator[DependencyScores]):
-    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_prepare``, which give trees."""
+    """An estimator that finds heads and relations. A subclass has ``_decode`` or ``_prepare``, which return trees."""
 
     annotates: ClassVar[str] = "dependency"
 
     seed: int
     labels_: list[str]
-    """All relations, those of lifted words included."""
+    """All relations, including the relations of lifted words."""
     vocabulary_: set[str]
     """The forms and lemmas that count as known, in lower case."""
 
     parse = Estimator.predict
 
     def arcs(self, sentences: Input, *, jobs: int = 1) -> list[Arcs]:
-        """Return the heads (0 is the root) and the relations of the words of each sentence, and nothing else."""
+        """Return only the heads (0 is the root) and the relations of the words of each sentence."""
         self._check_fitted()
         decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [tree for _, found in decoded for tree in found]

@@ -48,7 +48,7 @@ NO_HEAD = -1
 PLACES = ("s0", "s1", "s2", "s3", "b0", "b1", "b2", "b3")
 _FIRST_OF_BUFFER = PLACES.index("b0")
 
-#: the fields of a state and their sizes: few, because every call of a compiled function hands all of them over
+#: the fields of a state and their sizes: only a few, because every call of a compiled function passes all of them
 STATE: dict[str, int | str] = {
     "stack": "n + 2",
     "buffer": "n + 1",
@@ -59,19 +59,19 @@ STATE: dict[str, int | str] = {
 }
 
 # The registers: the number of items on the stack, the position of b0 in the buffer, the number of words with a head,
-# the move whose arc waits for its label (its number + 1; 0 for none), and the errors so far (in labels: those of right
+# the move whose arc has no label yet (its number + 1; 0 for none), and the errors so far (label errors only for correct
 # heads).
 DEPTH, FRONT, ATTACHED, PENDING, WRONG_HEADS, WRONG_LABELS = range(6)
 
-# The family of a node: its outermost children and the second ones (0 for none), how many it has on each side, and the
-# sets of their labels as bits.
+# The family of a node: its outermost children and the second ones (0 for none), the number of children on each side,
+# and the sets of their labels as bits.
 LEFT_CHILD, LEFT_CHILD2, RIGHT_CHILD, RIGHT_CHILD2, LEFT_COUNT, RIGHT_COUNT, LEFT_LABELS, RIGHT_LABELS = range(8)
 FAMILY = 8
 
 
 @inlined
 def begin(x: Any, state: Any) -> None:
-    """The root on the stack, all words in the buffer, no arcs."""
+    """Write the initial configuration: the root on the stack, all words in the buffer, no arcs."""
     state.registers[DEPTH] = 1
     for i in range(x.n):
         state.buffer[i] = i + 1
@@ -113,7 +113,7 @@ def pop(state: Any, k: int) -> None:
 
 @inlined
 def attach(x: Any, state: Any, head: int, dependent: int, label: int, counts: bool) -> None:
-    """Make an arc and compare it with the gold one; where it does not ``count``, it is an error in any case."""
+    """Make an arc and compare it with the gold one; if it does not ``count``, it is always an error."""
     state.heads[dependent] = head
     state.labels[dependent] = label
     state.registers[ATTACHED] += 1
@@ -132,7 +132,7 @@ def attach(x: Any, state: Any, head: int, dependent: int, label: int, counts: bo
 
 @compiled
 def is_complete(x: Any, state: Any, node: int) -> bool:
-    """Have all gold children of a node been attached?"""
+    """Whether all gold children of a node have been attached."""
     missing = 0
     for child in range(1, x.n + 1):
         if x.gold_heads[child] == node and state.heads[child] < 0:

@@ -1,17 +1,17 @@
-"""A dependency parser whose plans are exact: Eisner's algorithm plans, and the rewards are learned from the plans.
+"""A dependency parser with exact search: Eisner's algorithm is the planner, and rewards are learned from its plans.
 
 :class:`~treewright.dependency.DependencyParser` builds a tree by transitions. Here all projective trees of a sentence
-are compared at once. A tree is worth the sum of its arcs (McDonald, Crammer & Pereira 2005), each with its label, and
-the best one is found in O(n³) steps (Eisner 1996) by joining *spans*, whose head is at one of their ends::
+are compared at once. The score of a tree is the sum of the scores of its labelled arcs (McDonald, Crammer & Pereira
+2005), and the best tree is found in O(n³) steps (Eisner 1996) by joining *spans*, whose head is at one of their ends::
 
     J(i, j)   two spans that meet: i … k with the head i, and k + 1 … j with the head j
-    I→(i, j)  these, joined by an arc from i to j; I← by one from j to i
+    I→(i, j)  these, joined by an arc from i to j; I← by an arc from j to i
     C→(i, j)  all that i has on its right as far as j: an arc to k, and then all that k has there; C← likewise
 
-They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`), together with one for each arc, into which
-there is an edge for each label: arcs and labels are decided in one plan, exactly, and any of the six methods of
-:mod:`treewright.learners.irl` can learn their scores. Every projective tree with one root has one derivation. What is
-seen of an arc and a label: :mod:`treewright.dependency.eisner_features`.
+They are the nodes of a hypergraph (:mod:`treewright.search.hypergraph`). It also has a node for each arc, with an
+incoming edge for each label. So arcs and labels are decided together in one exact plan, and any of the six methods of
+:mod:`treewright.learners.irl` can learn their scores. Every projective tree with one root has exactly one derivation.
+The features are in :mod:`treewright.dependency.eisner_features`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Shorts = npt.NDArray[np.int32]
 
 _LABEL_BITS = 4  # there are 2⁴ times as many weights for arcs as rows of labels
 
-ONE = Labels(1, 1, 0)  # where the best label of an arc is known already
+ONE = Labels(1, 1, 0)  # if the best label of each arc is already known
 
 
 def tree_graph(n: int, labels: Labels) -> Hypergraph:
@@ -70,7 +70,7 @@ def tree_graph(n: int, labels: Labels) -> Hypergraph:
 
     Its parts are the arcs from 0 (the root) … n to 1 … n with each label: (head·n + dependent − 1)·labels + label.
     """
-    return _kept_tree_graph(n, labels) if n <= 128 else _tree_graph(n, labels)  # large ones are rare, and large
+    return _kept_tree_graph(n, labels) if n <= 128 else _tree_graph(n, labels)  # large graphs are rare: not cached
 
 
 @lru_cache(maxsize=512)
@@ -120,7 +120,7 @@ def _tree_graph(n: int, labels: Labels) -> Hypergraph:
         (halves + words, complete(0, words, True), 0, complete(words, n - 1, False), 0, no_part, 0, 1),
         (np.array([root]), halves, 1, arc(-1, 0), 1, no_part, 0, n),
     ]
-    by_span = np.stack([_table(row) for row in spans], axis=1).reshape(-1, 8)  # all of a span before the next one
+    by_span = np.stack([_table(row) for row in spans], axis=1).reshape(-1, 8)  # all nodes of a span are consecutive
     whole = np.concatenate([*map(_table, rows), by_span, *map(_table, ends)])
     fans_at = np.arange(len(whole) + 1, dtype=np.int32)
     return Hypergraph(np.ascontiguousarray(whole[:, 0]), fans_at, np.ascontiguousarray(whole[:, 1:]), nothing, no_part)
@@ -131,7 +131,7 @@ def _table(columns: tuple[Any, ...]) -> Shorts:
 
 
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
-#: the settings of a learner where nothing is said of them, chosen on development data
+#: defaults of learners, chosen on development data
 USUAL: dict[str, dict[str, Any]] = {
     "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 150.0},
     "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
@@ -141,24 +141,24 @@ USUAL: dict[str, dict[str, Any]] = {
     "projection": {"passes": 100},
 }
 
-_AT_ONCE = 100  # sentences parsed at a time: room is needed for all their arcs
-_LONGEST = 400  # words: the time to parse grows with the cube of the length, so what is longer is cut
+_AT_ONCE = 100  # sentences parsed at a time, because all their arcs are in memory
+_LONGEST = 400  # words; longer sentences are cut, because the parsing time is cubic in the length
 _LONGEST_TO_LEARN = 1000
 
 
 class EisnerParser(DependencyEstimator):
-    """Parses sentences into dependency trees, all words at once: the projective tree with the largest sum of scores.
+    """Parses sentences into dependency trees by exact search: the projective tree with the highest score.
 
     Args:
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
-            chosen for parsing: small batches, averaging, few passes.
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. The defaults of other
+            settings are chosen for parsing: small batches, averaging, few passes.
         bits: the size of the table of hashed features: 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
-        min_count: words rarer than this in training look like new words.
+        min_count: words rarer than this in training count as unknown.
         seed: the same seed gives the same model.
 
     Crossing arcs are lifted before learning and put back after parsing (:mod:`treewright.dependency.projective`).
-    Sentences of more than 400 words are cut into pieces, and so are parsed in linear time.
+    Sentences of more than 400 words are cut into pieces and so are parsed in linear time.
 
     >>> from treewright.corpora import builtin_corpus
     >>> train, dev, test = builtin_corpus(train=200, dev=30, test=30)
@@ -185,7 +185,7 @@ class EisnerParser(DependencyEstimator):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import InverseRL
 
         return (InverseRL,)
@@ -216,15 +216,15 @@ class EisnerParser(DependencyEstimator):
         return trace_arcs(self, sentence, gold, follow, labelled=labelled)
 
     def _best(self, weights: Any, sentences: Sequence[Sequence[Token]], jobs: int) -> tuple[Shorts, Shorts, Ints]:
-        """The best trees of sentences: heads, labels, and where each sentence begins.
+        """The best trees of sentences: heads, labels, and the offset of each sentence.
 
-        What is too long is cut. Then the heads of the pieces are parsed, as if they were a sentence.
+        Long sentences are cut. Then the heads of the pieces are parsed like a sentence.
         """
         at = offsets(sentences)
         pieces = [s[k : k + _LONGEST] for s in sentences for k in range(0, len(s), _LONGEST)]
         heads, labels = self._planner(pieces).best_trees(weights, jobs)
         for i in np.flatnonzero(np.diff(at) > _LONGEST).tolist():
-            own_heads, own_labels = heads[at[i] : at[i + 1]], labels[at[i] : at[i + 1]]  # views: the trees are mended
+            own_heads, own_labels = heads[at[i] : at[i + 1]], labels[at[i] : at[i + 1]]  # views, changed below
             roots = np.flatnonzero(own_heads == 0)
             own_heads += (np.arange(len(own_heads)) // _LONGEST * _LONGEST).astype(np.int32)
             above, their_labels, _ = self._best(weights, [[sentences[i][int(k)] for k in roots]], jobs)
@@ -241,9 +241,9 @@ class EisnerParser(DependencyEstimator):
         """Sentences with their trees, made projective, and the labels that are in them."""
         heads, names, _ = gold_arcs(sentences, lifted=True)
         of_root = {name for name, head in zip(names, heads.tolist(), strict=True) if head == 0}
-        # where all sentences have one word, any label may do for what is not the root
+        # if all sentences have one word, words other than the root may have any label
         of_words = {name for name, head in zip(names, heads.tolist(), strict=True) if head != 0} or of_root
-        # first those of the root only, then those of both, then those of other words only
+        # first the labels of the root only, then those of both, then those of other words only
         self.labels_ = sorted(of_root | of_words, key=lambda name: (name in of_words, name not in of_root, name))
         self._label_counts = Labels(len(self.labels_), len(of_root), len(self.labels_) - len(of_words))
         numbers = {label: number for number, label in enumerate(self.labels_)}
@@ -253,7 +253,7 @@ class EisnerParser(DependencyEstimator):
     def _planner(
         self, tokens: Sequence[Sequence[Token]], heads: Shorts | None = None, labels: Shorts | None = None
     ) -> EisnerPlanner:
-        """A planner for sentences; those without words are left out."""
+        """A planner for sentences; empty sentences are skipped."""
         tokens = [words for words in tokens if words]
         at = offsets(tokens)
         rows, table = word_rows(chain.from_iterable(tokens), self.vocabulary_)
@@ -261,7 +261,7 @@ class EisnerParser(DependencyEstimator):
         return EisnerPlanner(np.diff(at), words, table, self._label_counts, heads, labels, bits=self.bits)
 
     def _las_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
-        """A function that parses with some weights and gives the LAS."""
+        """A function that parses with given weights and returns the LAS."""
         tokens = [sentence.tokens for sentence in sentences]
         las = las_against(sentences, self.labels_)
         return lambda weights: las(*self._best(weights.astype(np.float32), tokens, jobs))
@@ -269,7 +269,7 @@ class EisnerParser(DependencyEstimator):
     # ---- the model file
 
     def _keep(self, policy: LinearPolicy) -> None:
-        """Keep weights, in whole numbers as files have them, and as numbers to reckon with."""
+        """Store the weights, as the integers of the model file and as floats for computation."""
         self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -291,7 +291,7 @@ def _check_lengths(sentences: Sequence[Sentence]) -> None:
     for number, sentence in enumerate(sentences, 1):
         if len(sentence) > _LONGEST_TO_LEARN:
             raise CorpusError(
-                f"sentence {number} has {len(sentence):,} words, and there is no comparing all trees of more than "
+                f"sentence {number} has {len(sentence):,} words, but training compares all trees of at most "
                 f"{_LONGEST_TO_LEARN:,}; split it",
                 path=sentence.path,
                 line=sentence.line,
@@ -299,15 +299,15 @@ def _check_lengths(sentences: Sequence[Sentence]) -> None:
 
 
 class EisnerPlanner(HypergraphPlanner):
-    """Plans trees: the decision process of Eisner's algorithm, for a corpus of words that are rows of a table.
+    """The planner of Eisner's algorithm, for a corpus whose words are rows of a table.
 
     Args:
-        lengths: the number of words of each sentence, one at least.
+        lengths: the number of words of each sentence, at least one.
         words: the rows of all words, each sentence between those of the root and of nothing, and ``table``, the
             attributes of each (:func:`~treewright.dependency.words.word_rows`).
-        labels: how many there are, and which may be labels of the root.
+        labels: the number of labels, and which of them the root may have.
         heads, gold: the heads (0 is the root) and the labels of all words, if they are known: projective trees. Without
-            them the planner cannot be learned from, and only :meth:`best_trees` is of use.
+            them the planner cannot be used for training, only for :meth:`best_trees`.
         bits: the size of the table of hashed features, 2^bits weights for arcs, and 2^(bits − 4) rows of labels.
     """
 
@@ -355,7 +355,7 @@ class EisnerPlanner(HypergraphPlanner):
     def best_trees(self, θ: Any, jobs: int = 1) -> tuple[Shorts, Shorts]:
         """The heads and labels of all words in the best plans.
 
-        The best label of an arc is known before the tree is: so there is one part an arc here.
+        The best label of an arc is known before the tree, so there is one part per arc here.
         """
         heads, labels = (np.zeros(int(self.lengths.sum()), np.int32) for _ in range(2))
         words_at = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)

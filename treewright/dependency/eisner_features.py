@@ -1,11 +1,13 @@
-"""What is seen of arcs and their labels, and how they are scored: first-order features, hashed.
+"""The hashed first-order features of arcs and their labels, and their scores.
 
-What is seen of an arc are the words at its ends, their neighbours and the tags between them (McDonald, Crammer &
-Pereira 2005), with its direction, and some of it once more with its length. A label sees less: the head and what is
-next to it, the dependent likewise, and a few pairs of both; so most of it is summed once a word, and not once an arc.
+The features of an arc are the words at its ends, their neighbours and the tags between them (McDonald, Crammer &
+Pereira 2005), with the direction of the arc, and some of them also with its length. A label has fewer features: the
+head and its neighbours, the dependent and its neighbours, and a few pairs of both. So most of the sum is computed once
+per word, and not once per arc.
 
-A feature is a sum over its atoms. What the head adds to it and what the dependent adds are both known once a word. So
-an arc costs an addition and a look into the table for each template; and templates are data, which nobody compiles.
+The hash of a feature is a sum over its atoms. The contributions of a word as a head and as a dependent are computed
+once per word. So an arc costs one addition and one table look-up for each template. Templates are data, so new
+templates need no compilation.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from treewright.search.forests import Sums, add
 
 __all__ = ["SIGHT", "Labels", "Sight", "collect_pass", "score_pass", "trees_pass"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Ints = npt.NDArray[np.int64]
 
-#: what is seen of an arc, with its direction, or where there is ``len`` with direction and length: the head ``h``, the
-#: dependent ``d``, and what comes before (``hp``) and after them (``hn``). What there is to be seen of a word is that
-#: of :mod:`treewright.dependency.templates`
+#: the templates of an arc, with its direction, or with direction and length where there is ``len``: the head ``h``, the
+#: dependent ``d``, and the words before (``hp``) and after them (``hn``). The attributes of words are those of
+#: :mod:`treewright.dependency.templates`
 ARCS = _split("""
     h.wt · h.w · h.t · d.wt · d.w · d.t · h.wt d.wt · h.t d.wt · h.w d.wt · h.wt d.t · h.wt d.w · h.w d.w · h.t d.t
     h.t hn.t dp.t d.t · hp.t h.t dp.t d.t · h.t hn.t d.t dn.t · hp.t h.t d.t dn.t
@@ -39,31 +41,31 @@ ARCS = _split("""
     h.wt len · h.t len · d.wt len · d.t len · h.t d.wt len · h.wt d.t len · h.t d.t len · h.u d.u len
     h.t hn.t dp.t d.t len · hp.t h.t dp.t d.t len · h.t hn.t d.t dn.t len · hp.t h.t d.t dn.t len
 """)
-#: what is seen for a label of the head alone, with the direction
+#: the templates of a label with the head only, and the direction
 HEADS = _split("""
     h.w · h.t · h.wt · h.m · h.g · h.s · h.c · h.t hn.t · hp.t h.t · hp.t h.t hn.t · h.m hn.m · hp.m h.m
 """)
-#: of the dependent alone
+#: with the dependent only
 DEPENDENTS = _split("""
     d.w · d.t · d.wt · d.m · d.g · d.f · d.s · d.c · dp.w · dp.t · dn.w · dn.t · dp.w d.w · d.w dn.w
     dp.t d.t · d.t dn.t · dp.w d.t · d.t dn.w · dp.t d.t dn.t · dp.m d.m · d.m dn.m · dp.g d.g · d.g dn.g
 """)
-#: and of both
+#: with both
 PAIRS = _split("h.t d.t · h.wt d.t · h.t d.wt · h.m d.m · h.g d.g · h.t d.t len")
 
 _SHIFT = np.int64(17)  # the lowest bits of a sum of products are not well mixed
 _LENGTHS = np.array([0, 0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 7], np.int64)  # of arcs, in groups
 _GROUPS = 8
-_NEGLIGIBLE = 1e-12  # a weight that is not worth the hundred features of an arc
+_NEGLIGIBLE = 1e-12  # a weight that is too small to add the hundred features of an arc
 
 
 class Templates(NamedTuple):
     """Templates as numbers. A feature is the middle bits of Σ multiplier·attribute + a number for its direction.
 
-    ``atoms`` has a row for each atom: the number of its template, 0 for the head or 1 for the dependent, how far it is
+    ``atoms`` has a row for each atom: the number of its template, 0 for the head or 1 for the dependent, its offset
     from there, its attribute and its multiplier. ``turns`` has a row for each direction (to the left, to the right),
-    and then one for each direction with each group of lengths; a column a template. ``by_length`` is 1 for templates
-    that take the latter.
+    and then one for each direction with each group of lengths; a column for each template. ``by_length`` is 1 for
+    templates that take the latter.
     """
 
     atoms: Ints
@@ -72,7 +74,7 @@ class Templates(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """All that the parser looks at.
+    """All features of the parser.
 
     ``between`` has the multipliers of the tags of the head, of what is between and of the dependent, and a number for
     each direction. ``tag`` says which attribute is the tag.
@@ -87,7 +89,7 @@ class Sight(NamedTuple):
 
 
 def _random(text: str, bits: int) -> int:
-    """A number below 2^bits that depends on nothing but a text: models must mean the same everywhere."""
+    """A number below 2^bits that depends only on a text, so that models are portable."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> (64 - bits)
 
 
@@ -116,18 +118,18 @@ SIGHT = Sight(
 
 
 class Labels(NamedTuple):
-    """How many labels there are. Those below ``root`` may be the root's, those from ``word`` on other words'."""
+    """The number of labels. The root may have the labels below ``root``, other words those from ``word`` on."""
 
     number: int
     root: int
     word: int
 
 
-# ---- what is known of a sentence
+# ---- the tables of a sentence
 
 
 class Room(NamedTuple):
-    """What is known of the words of a sentence: the sums of each as a head and as a dependent (word × template), the
+    """The tables of the words of a sentence: the sums of each as a head and as a dependent (word × template), the
     scores of labels that it sees alone (direction × word × label), its tag, and the last word before it that has the
     same; and, of an arc, the tags between its ends."""
 
@@ -146,7 +148,7 @@ class Room(NamedTuple):
 
 @compiled
 def _new_room(sight: Any, like: Any, at: Any, which: Any, labels: Any) -> Room:
-    """Room for the longest of some sentences. Scores are of the type of the weights."""
+    """Space for the longest of some sentences. Scores have the type of the weights."""
     most = np.int64(0)
     for s in range(which.shape[0]):
         most = max(most, at[which[s] + 1] - at[which[s]])
@@ -168,7 +170,7 @@ def _new_room(sight: Any, like: Any, at: Any, which: Any, labels: Any) -> Room:
 
 @compiled
 def _sum_atoms(atoms: Any, words: Any, table: Any, heads: Any, dependents: Any) -> None:
-    """The sums for each template, of each word as a head and as a dependent. The last word stands for nothing."""
+    """The sums for each template, of each word as a head and as a dependent. The last row means no word."""
     n = words.shape[0] - 1
     heads[:n] = 0
     dependents[:n] = 0
@@ -182,7 +184,7 @@ def _sum_atoms(atoms: Any, words: Any, table: Any, heads: Any, dependents: Any) 
 
 @compiled
 def _look(sight: Any, words: Any, table: Any, room: Any) -> None:
-    """See all words of a sentence."""
+    """Fill the tables for all words of a sentence."""
     _sum_atoms(sight.arcs.atoms, words, table, room.arc_heads, room.arc_dependents)
     _sum_atoms(sight.pairs.atoms, words, table, room.pair_heads, room.pair_dependents)
     _sum_atoms(sight.heads.atoms, words, table, room.heads, room.heads)
@@ -197,13 +199,13 @@ def _look(sight: Any, words: Any, table: Any, room: Any) -> None:
 
 @compiled
 def _place(total: Int, size: Int) -> Any:
-    """Where a feature is in a table whose size is a power of two."""
+    """The index of a feature in a table whose size is a power of two."""
     return (total >> _SHIFT) & (np.int64(size) - np.int64(1))
 
 
 @compiled
 def _turn(templates: Any, t: Int, direction: Int, group: Int) -> Any:
-    """What a template adds for the direction of an arc, or for its direction and the group of its length."""
+    """The term of a template for the direction of an arc, or for its direction and the group of its length."""
     return templates.turns[group + direction if templates.by_length[t] == 1 else direction, t]
 
 
@@ -218,7 +220,7 @@ def _group(length: Int) -> Any:
 
 @compiled
 def _sum_rows(θ: Any, templates: Any, sums: Any, p: Int, direction: Int, arcs: Int, rows: Int, out: Any) -> None:
-    """The scores of labels that one word sees."""
+    """The scores of labels from the features of one word."""
     labels = out.shape[0]
     out[:] = 0.0
     for t in range(templates.turns.shape[1]):
@@ -265,7 +267,7 @@ def _score_sentence(
     sight: Any, θ: Any, words: Any, table: Any, labels: Any, arcs: Int, rows: Int, room: Any, sums: Any, scores: Any,
     best: Any,
 ) -> None:  # fmt: skip
-    """The scores of all arcs with all labels; or, where there is room for the ``best`` labels, of arcs with those."""
+    """The scores of all arcs with all labels; or only with the best label, if there is space for the ``best`` ones."""
     n = words.shape[0] - 2
     _look(sight, words, table, room)
     for p in range(n + 1):
@@ -279,7 +281,7 @@ def _score_sentence(
                 room.between[between] = room.tags[j - 1]
                 between += 1
             group = _group(j - i)
-            for direction in range(0 if i > 0 else 1, 2):  # nothing is the head of the root
+            for direction in range(0 if i > 0 else 1, 2):  # the root has no head
                 h, d = (i, j) if direction == 1 else (j, i)
                 first, last = (labels.word, labels.number) if h > 0 else (0, labels.root)
                 arc = _score_arc(θ, sight, room, h, d, direction, group, between, arcs)
@@ -319,7 +321,7 @@ def score_pass(
 def _add_rows(
     templates: Any, of_words: Any, p: Int, direction: Int, arcs: Int, rows: Int, amounts: Any, sums: Any
 ) -> None:
-    """Add the features of labels that one word sees, with an amount for each label."""
+    """Add the label features of one word, with an amount for each label."""
     for y in range(amounts.shape[0]):
         if amounts[y] != 0.0:
             for t in range(templates.turns.shape[1]):
@@ -331,7 +333,7 @@ def _add_rows(
 def _add_arc(
     sight: Any, room: Any, h: Int, d: Int, direction: Int, arcs: Int, rows: Int, weights: Any, sums: Any
 ) -> None:
-    """Add the features of an arc and of its labels with their weights. What one word sees is only noted."""
+    """Add the features of an arc and of its labels with their weights; features of one word are only accumulated."""
     total, labels, group = 0.0, weights.shape[0], _group(abs(h - d))
     for y in range(labels):
         if abs(weights[y]) > _NEGLIGIBLE:
@@ -357,7 +359,7 @@ def collect_pass(
     sight: Sight, which: Any, at: Any, words_at: Any, words: Any, table: Any, labels: Labels,
     arcs: Int, rows: Int, weights: Any, sums: Sums,
 ) -> None:  # fmt: skip
-    """Add the features of arcs and labels, as often as the weights of parts say."""
+    """Add the features of arcs and labels, multiplied by the weights of parts."""
     room, L = _new_room(sight, weights, words_at, which, labels), labels.number
     for s in range(which.shape[0]):
         own = words[words_at[which[s]] : words_at[which[s] + 1]]
@@ -380,7 +382,7 @@ def collect_pass(
 
 @kernel
 def trees_pass(which: Any, at: Any, words_at: Any, weights: Any, best: Any, heads: Any, labels: Any) -> None:
-    """The heads and labels of the words of sentences, from the weights of their arcs and the best labels of these."""
+    """The heads and labels of the words, from the weights of arcs and the best label of each arc."""
     for s in range(which.shape[0]):
         start = words_at[which[s]]
         n = words_at[which[s] + 1] - start

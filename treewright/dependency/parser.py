@@ -1,4 +1,4 @@
-"""The dependency parser: transitions, learned as an apprentice."""
+"""The transition-based dependency parser."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ __all__ = ["DependencyParser"]
 Features = str | Sequence[str] | dict[str, Sequence[str]]
 
 MODE_BITS = {"accurate": 19, "fast": 20}
-#: the number of weights that are kept, the largest ones: about three bytes each in the model file
+#: the number of weights that are kept, the largest ones; each takes about three bytes in the model file
 MOST_WEIGHTS = {"accurate": 10_000_000, "fast": 4_000_000}
-#: what a learner is given where it says nothing of these, chosen on development data
+#: defaults of learners, chosen on development data
 UPDATES: dict[str, dict[str, Any]] = {
     "accurate": {"name": "perceptron", "margin": 30.0},
     "fast": {"name": "perceptron", "margin": 50.0},
 }
 EXPLORING: dict[str, dict[str, Any]] = {"accurate": {"k": 0, "passes": 12}, "fast": {"k": 0, "passes": 20}}
 
-#: the same for learners by reinforcement: a step's reward is about 1 / (number of transitions)
+#: the same for reinforcement learners; the reward of a step is about 1 / (number of transitions)
 REINFORCED: dict[str, dict[str, Any]] = {
     "policy-gradient": {"passes": 10, "step_size": 1.0, "baseline": True},
     "apprenticeship": {"passes": 10, "step_size": 0.3},
@@ -109,24 +109,24 @@ class _Systems(Choice):
         return value.name
 
 
-SYSTEM = Setting("system", _Systems(system_names), "The transition system: how trees are built")
+SYSTEM = Setting("system", _Systems(system_names), "The transition system, which builds the trees")
 FEATURES = Setting(
     "features",
     Like(_check_features, "the name of a set, a list of templates, or a table of such lists, moves and labels"),
-    "What is looked at: rich, full, basic, or templates such as 's0.w; s0.t b0.t'",
+    "The feature templates: rich, full, basic, or templates such as 's0.w; s0.t b0.t'",
 )
 MODE = Setting(
     "mode",
     Choice({"accurate": "a move and its label at once", "fast": "first the move"}),
-    "How transitions are chosen",
+    "How moves and labels are chosen",
 )
 ORACLE = Setting(
     "oracle",
-    Choice({"dynamic": "knows what every action costs in every state", "static": "knows one way"}),
-    "Who says what is right",
+    Choice({"dynamic": "knows the costs in every state", "static": "knows one way"}),
+    "The oracle, which knows the correct actions",
 )
 LABEL_WEIGHT = Setting(
-    "label_weight", Real(0, 1), "What a wrong label costs where the head is right; a wrong head costs 1"
+    "label_weight", Real(0, 1), "The cost of a wrong label with a correct head; a wrong head costs 1"
 )
 
 
@@ -138,21 +138,21 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             of an installed package, or a :class:`~treewright.dependency.systems.TransitionSystem`. All but swap build
             projective trees; crossing arcs are lifted before learning and put back after parsing
             (:mod:`treewright.dependency.projective`).
-        learner: a learner by name, as settings, or as an object. Unless it says otherwise it uses the averaged
-            perceptron with a margin of 30 (accurate) or 50 (fast).
-        features: ``rich``, ``full`` (more of it), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
+        learner: a learner by name, as settings, or as an object. By default it uses the averaged perceptron with a
+            margin of 30 (accurate) or 50 (fast).
+        features: ``rich``, ``full`` (more templates), ``basic`` (the lecture's Fig. 14.9), a list of templates such as
             ``["s0.w", "s0.t b0.w"]``, or lists for ``moves`` and ``labels``; see
             :mod:`treewright.dependency.templates`.
-        mode: ``accurate`` chooses a move and its label at once; ``fast`` the move first and then the label.
-        oracle: ``dynamic``, which knows what every action costs in every state, or ``static``.
-        beam: how many hypotheses to keep while parsing; 1 is greedy.
+        mode: ``accurate`` chooses a move and its label together; ``fast`` first the move and then the label.
+        oracle: ``dynamic``, which knows the cost of every action in every state, or ``static``.
+        beam: the width of the beam in parsing; 1 is greedy.
         bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 20 (fast).
-        min_count: words rarer than this in training look like new words.
-        label_weight: what a wrong label costs where the head is right; a wrong head costs 1.
+        min_count: words rarer than this in training count as unknown.
+        label_weight: the cost of a wrong label with a correct head; a wrong head costs 1.
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
-            an :class:`~treewright.policies.encoders.Architecture`. Encoders look at words and not at ``features``.
+            an :class:`~treewright.policies.encoders.Architecture`. Encoders do not use ``features``.
         vectors: for encoders: a file of fixed word vectors.
-        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        max_vectors: for encoders: the number of vectors to read from the file.
         input_columns: for encoders: the columns that are read besides words.
         teacher: for encoders: a trained model to learn from besides the oracle.
         tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict.
@@ -236,13 +236,13 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import Imitation, PolicyGradient, Structured
 
         return (Imitation, Structured, PolicyGradient)
 
     def needs(self) -> tuple[str, ...]:
-        """Return the layers of annotation that it needs; with an encoder, of the columns only those that this reads."""
+        """Return the layers of annotation that it needs; with an encoder, only the columns that the encoder reads."""
         layers = super().needs()
         if self.inputs_ is None:
             return layers
@@ -273,7 +273,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         if dev_sentences is not None:
             corpora["dev"] = corpus_hash(dev_sentences)
             evaluate = Judge(self._las_on(dev_sentences, running["jobs"]), corpora["dev"])
-        del sentences, dev_sentences  # they are packed: what was read from a file here need not wait in memory
+        del sentences, dev_sentences  # they are packed, so free the memory
         if isinstance(learner, PolicyGradient):
             policy: Any
             policy, self.history_ = self._reinforced(learner, packed, evaluate, running)
@@ -293,7 +293,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:
-        """The teacher, with the words of the corpus as it reads them."""
+        """The teacher, with its inputs for the words of the corpus."""
         if self.teacher is None:
             return None
         from treewright.policies.encoders import Teaching
@@ -338,14 +338,14 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         return self._las_on(dev, jobs)
 
     def _warn_of_path(self, learner: Learner) -> None:
-        """Warn if the learner asks the oracle in states of which the oracle knows nothing."""
+        """Warn if the learner uses a static oracle outside its path."""
         from treewright.learners import Imitation
 
         has_costs = self._system.costs is not None or self._system.estimate is not None
         if isinstance(learner, Imitation) and learner.leaves_path and not (has_costs and self.oracle == "dynamic"):
             cure = "oracle 'dynamic'" if has_costs else "another system"
             warnings.warn(
-                f"the static oracle is right on its own path only, which the learner {learner.name!r} leaves: choose "
+                f"the static oracle is correct only on its own path, which the learner {learner.name!r} leaves: choose "
                 f"learner 'supervised', or {cure}",
                 stacklevel=2,
             )
@@ -353,7 +353,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     def _reinforced(
         self, learner: PolicyGradient, packed: Packed, evaluate: Judge[LinearPolicy] | None, running: Running
     ) -> tuple[LinearPolicy, list[Pass]]:
-        """Learn from rewards: the share of words that are right."""
+        """Learn from rewards: the share of correct words."""
         from treewright.learners import train_rl
         from treewright.learners.checkpoints import Judge
 
@@ -391,9 +391,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     ) -> TransitionEnvironment:
         """A treebank as an environment, for :func:`~treewright.learners.rl_training.train_rl`.
 
-        The accuracy is the share of words that are right, a wrong label counting ``label_weight``; ``tradeoff`` is the
-        price of a transition, and ``initial`` the weights to begin with, zeros unless they are given. A parser that has
-        seen no treebank yet takes its words and labels from this one.
+        The accuracy is the share of correct words, where a wrong label counts ``label_weight``; ``tradeoff`` is the
+        cost of a transition, and ``initial`` are the initial weights, by default zeros. An unfitted parser takes its
+        words and labels from this treebank.
         """
         self._check_settings()
         sentences = read_treebank(corpus)
@@ -417,7 +417,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         return {**update, **(EXPLORING[self.mode] if learner["name"] == "exploration" else {})}
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records."""
+        """Return every setting as a plain value, including all settings of the learner, for a model file."""
         config = super().resolved_config()
         return {**config, "bits": self._bits}
 
@@ -425,10 +425,10 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     def _bits(self) -> int:
         return MODE_BITS[self.mode] if self.bits is None else int(self.bits)
 
-    # ---- what is learned before the weights are
+    # ---- preparations for training
 
     def _learn_words(self, sentences: Sequence[Sentence]) -> None:
-        """The vocabulary, the templates, and the transition system that a name means."""
+        """Set the vocabulary, the templates, and the transition system."""
         self._system = find_system(self.system)
         self.vocabulary_ = words_of(sentences, self.min_count)
         if self._is_encoded:
@@ -437,14 +437,14 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
 
     def _set_labels(self, of_root: Collection[str], of_words: Collection[str]) -> None:
         """The labels, and which of them the root and other words may have."""
-        # plain labels first: those with the encoding of a lift come behind them
+        # plain labels first, then the labels of lifted words
         self.labels_ = sorted({*of_root, *of_words}, key=lambda label: (LIFTED in label, label))
         self.root_labels_ = [k for k, label in enumerate(self.labels_) if label in of_root]
-        # where all sentences have one word, any label may do for what is not the root
+        # if all sentences have one word, words other than the root may have any label
         self.word_labels_ = [k for k, label in enumerate(self.labels_) if label in (of_words or of_root)]
 
     def _pack_gold(self, sentences: Sequence[Sentence], *, learn_labels: bool) -> Packed:
-        """Sentences with their gold trees, made projective where the system needs it."""
+        """Sentences with their gold trees, made projective if the system requires it."""
         heads, labels, _ = gold_arcs(sentences, lifted=self._system.projective)
         if learn_labels:
             of_root = {label for label, head in zip(labels, heads.tolist(), strict=True) if head == 0}
@@ -470,7 +470,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         heads: npt.NDArray[np.int32] | None = None,
         labels: npt.NDArray[np.int32] | None = None,
     ) -> Packed:
-        """The attributes of the words between those of the root and of nothing, and the gold tree likewise."""
+        """The attributes of the root, of the words and of no word, and the gold tree in the same form."""
         return self._pack_words(chain.from_iterable(tokens), list(map(len, tokens)), heads, labels)
 
     def _pack_words(
@@ -483,7 +483,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         """The words of sentences of some lengths, each by its first five columns, with gold trees if they are known."""
         at = np.cumsum([0, *lengths], dtype=np.int64)
         tokens = None if self.inputs_ is None else list(words)
-        if tokens is not None and heads is None:  # an encoder looks at no features
+        if tokens is not None and heads is None:  # an encoder does not use features
             rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
         else:
             rows, table = word_rows(words if tokens is None else tokens, self.vocabulary_)
@@ -509,7 +509,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         return packed.with_words(self.inputs_.read(sentences, targets=heads is not None))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
-        """A function that parses with a policy and gives the LAS."""
+        """A function that parses with a policy and returns the LAS."""
         packed = self._pack_gold(sentences, learn_labels=False)
         las = las_against(sentences, self.labels_)
         return lambda policy: las(*_trees(policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)))
@@ -566,7 +566,7 @@ def _make_templates(features: Features, mode: str) -> Templates:
 
 
 def _trees(decoded: Decoded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The heads and labels of all words in final states, and where each sentence begins."""
+    """The heads and labels of all words in final states, and the offset of each sentence."""
     heads, framed_at = decoded.field("heads")
     labels, _ = decoded.field("labels")
     inner = np.ones(len(heads), np.bool_)

@@ -1,11 +1,11 @@
-"""Pseudo-projective parsing (Nivre and Nilsson 2005): trees with crossing arcs, by way of trees without.
+"""Pseudo-projective parsing (Nivre and Nilsson 2005): trees with crossing arcs are encoded as projective trees.
 
-Most transition systems build projective trees only, in which a head reaches every word between itself and a
-dependent. :func:`projectivize` lifts words to the heads of their heads until this holds, and writes into their labels
-where they came from: ``label↑headlabel``, with the label of the original head (the paper's scheme Head). A parser
-learns such labels like any other, and :func:`deprojectivize` takes the words in its output back down.
+Most transition systems build only projective trees, in which a head dominates every word between itself and a
+dependent. :func:`projectivize` lifts words to the heads of their heads until this holds, and encodes their origin in
+their labels: ``label↑headlabel``, with the label of the original head (the paper's scheme Head). A parser learns such
+labels like any other, and :func:`deprojectivize` moves the words in its output back down.
 
-In "What do you wait for", the first word hangs on the last, over the head of both:
+In "What do you wait for", the arc from the last word to the first passes over *wait*, which is not below *for*:
 
 >>> heads, labels = [5, 4, 4, 0, 4], ["obj", "aux", "nsubj", "root", "prep"]
 >>> lifted = projectivize(heads, labels)
@@ -34,11 +34,11 @@ from treewright.settings import whole_number
 __all__ = ["LIFTED", "deprojectivize", "lift_corpus", "nonprojective_sentences", "plain_label", "projectivize"]
 
 LIFTED = "↑"
-"""What stands between the label of a lifted word and that of its original head; treebanks' labels must not have it."""
+"""Separates the label of a lifted word from the label of its original head; no label of a treebank may contain it."""
 
 
 def plain_label(label: str) -> str:
-    """The label without what lifting added.
+    """The label without the mark of lifting.
 
     >>> plain_label("obj↑prep"), plain_label("obj")
     ('obj', 'obj')
@@ -47,11 +47,11 @@ def plain_label(label: str) -> str:
 
 
 def projectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Lift words until the tree is projective: always the shortest arc that is not, of several the leftmost word's.
+    """Lift words until the tree is projective: always the shortest non-projective arc, of several the leftmost.
 
-    Words that need no lift stay as they are, and so does the root where there is only one. Raises
-    :class:`CorpusError` where the heads are no tree, and where a label has ``↑`` in it already, even if nothing is
-    lifted: :func:`deprojectivize` would read it as the label of a lifted word.
+    Other words do not change, and a single root stays the root. Raises :class:`CorpusError` if the heads are not a
+    tree, or if a label contains ``↑``, even if nothing is lifted: :func:`deprojectivize` would read it as the label of
+    a lifted word.
     """
     _check_labels(labels)
     lifted, marked = [int(head) for head in heads], list(labels)
@@ -62,19 +62,19 @@ def projectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int]
     while word := _shortest_nonprojective(lifted, below):
         head = lifted[word - 1]
         below[head] &= ~(below[word] | 1 << word)
-        lifted[word - 1] = lifted[head - 1]  # never above 0, which reaches every word
+        lifted[word - 1] = lifted[head - 1]  # the head is not 0, which dominates every word
         if marked[word - 1] == labels[word - 1]:  # a second lift keeps the first head's label
             marked[word - 1] = labels[word - 1] + LIFTED + labels[head - 1]
     return lifted, marked
 
 
 def deprojectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Take lifted words back down: the inverse of :func:`projectivize`, as far as the labels tell.
+    """Move lifted words back down: the inverse of :func:`projectivize`, as far as the labels determine it.
 
-    A word labelled ``label↑headlabel`` goes to the first word below its head that is labelled ``headlabel``: breadth
-    first, left to right, and not through the word itself, so that a tree remains one, with the same root. Where there
-    is none it stays. Words take their turns top-down, left to right: all above a word are in their places before it.
-    All labels are plain afterwards. The heads must be a tree; the labels may be anything.
+    A word labelled ``label↑headlabel`` is attached to the first word below its head that is labelled ``headlabel``:
+    breadth first, left to right, and not through the word itself, so that the result is a tree with the same root. If
+    there is none, it stays. Words are processed top-down and left to right, so all ancestors of a word are final before
+    it is moved. All labels are plain afterwards. The heads must be a tree; the labels may be anything.
 
     >>> deprojectivize([2, 0, 2], ["obj↑prep", "root", "nsubj"])
     ([2, 0, 2], ['obj', 'root', 'nsubj'])
@@ -85,7 +85,7 @@ def deprojectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[in
     dependents = _dependents(restored, plain)
     wanted = {word: label.partition(LIFTED)[2] for word, label in enumerate(labels, 1) if LIFTED in label}
     order = [0]
-    for head in order:  # grows as it goes
+    for head in order:  # it grows in the loop
         for word in [word for word in dependents[head] if word in wanted]:
             if target := _first_below(head, word, wanted.pop(word), plain, dependents):
                 dependents[head].remove(word)
@@ -111,8 +111,8 @@ def lift_corpus(
 ) -> tuple[npt.NDArray[np.int32], list[str]]:
     """:func:`projectivize` every sentence of a corpus; sentence i has the words from at[i] to at[i + 1].
 
-    A label with a mark that fewer than ``min_count`` words have is too rare to learn: these words get the plain label,
-    and stay lifted.
+    Labels of lifted words with fewer than ``min_count`` occurrences are too rare to learn: these words get the plain
+    label, and stay lifted.
     """
     min_count = whole_number("min_count", min_count, 1)
     _check_labels(set(labels))
@@ -137,7 +137,7 @@ def _check_labels(labels: Iterable[str]) -> None:
 def _dependents(heads: list[int], labels: list[str]) -> list[list[int]]:
     """The dependents of the root and of each word, left to right."""
     if len(heads) != len(labels):
-        raise CorpusError(f"{len(heads)} heads and {len(labels)} labels; each word needs one of both")
+        raise CorpusError(f"{len(heads)} heads and {len(labels)} labels; each word needs a head and a label")
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, 1):
         if not 0 <= head <= len(heads):
@@ -149,11 +149,11 @@ def _dependents(heads: list[int], labels: list[str]) -> list[list[int]]:
 def _top_down(dependents: list[list[int]]) -> list[int]:
     """All words, heads before their dependents: breadth first, left to right."""
     order = [0]
-    for head in order:  # grows as it goes
+    for head in order:  # it grows in the loop
         order.extend(dependents[head])
     if len(order) < len(dependents):
         lost = min(set(range(len(dependents))).difference(order))
-        raise CorpusError(f"the heads are not a tree: the way up from word {lost} does not end at the root")
+        raise CorpusError(f"the heads are not a tree: the path of heads from word {lost} does not end at the root")
     return order[1:]
 
 
@@ -182,14 +182,14 @@ def _first_below(head: int, word: int, wanted: str, labels: list[str], dependent
 
 @kernel
 def _nonprojective_pass(heads: Any, at: Any, found: Any) -> None:
-    """Which sentences cannot be built by joining neighbours, as a shift-reduce parser does, in one go from the left."""
+    """Which sentences a shift-reduce parser cannot build by joining neighbours in one pass from the left."""
     longest = 0
     for i in range(len(at) - 1):
         longest = max(longest, at[i + 1] - at[i])
     stack, missing = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
     for i in range(len(at) - 1):
         start, n = at[i], at[i + 1] - at[i]
-        missing[: n + 1] = 0  # dependents that a word has not got yet
+        missing[: n + 1] = 0  # the number of dependents that are not attached yet
         within = True
         for k in range(n):
             head = heads[start + k]

@@ -1,4 +1,4 @@
-"""What the generated feature functions call: all of it is compiled into them."""
+"""Helpers of the generated feature functions, which are compiled into them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def child(family: Any, node: int, which: int, nothing: int) -> int:
 
 @inlined
 def position(node: int, n: int) -> int:
-    """The position of a node as :meth:`Task.positions` has it: words from 0, n for the root, −1 for nothing."""
+    """The position of a node for :meth:`Task.positions`: words from 0, n for the root, −1 for no word."""
     return node - 1 if 0 < node <= n else n if node == 0 else np.int64(-1)
 
 
 @inlined
 def distance(a: int, b: int, nothing: int) -> int:
-    """A distance in words, in classes: 1 to 5, up to 10, more; 1 where there is none."""
+    """A distance in words, in classes: 1 to 5, up to 10, more; 1 if there is none."""
     gap = abs(b - a)
     if gap > 5:
         gap = 6 if gap <= 10 else 7

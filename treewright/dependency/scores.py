@@ -1,8 +1,8 @@
-"""How well dependency trees agree with gold ones.
+"""Scores of dependency trees against gold trees.
 
-Words are scored with punctuation, and relations with their subtypes, unless told otherwise. The LAS of the CoNLL-2018
-shared task ignores what follows a colon: that is ``subtypes=False``. Punctuation is what has the gold UPOS ``PUNCT``,
-or, without any UPOS, the gold relation ``punct``.
+By default, words are scored with punctuation, and relations with their subtypes. The LAS of the CoNLL-2018 shared task
+ignores subtypes, the part after a colon: this is ``subtypes=False``. Punctuation are the words with the gold UPOS
+``PUNCT`` or, without any UPOS, with the gold relation ``punct``.
 
 References: Buchholz and Marsi (2006), *CoNLL-X shared task on multilingual dependency parsing*; McDonald and Nivre
 (2007), *Characterizing the errors of data-driven dependency parsing models*; Nivre and Fang (2017), *Universal
@@ -71,7 +71,7 @@ class RelationScore:
 
 @dataclass(frozen=True)
 class ArcLengthScore:
-    """Heads by the distance to them: the recall of gold arcs and the precision of predicted ones, labels aside."""
+    """Scores by the distance to the head: the recall of gold arcs and the precision of predicted ones, unlabelled."""
 
     length: str
     gold: int
@@ -82,7 +82,7 @@ class ArcLengthScore:
 
 @dataclass(frozen=True)
 class SentenceLengthScore:
-    """The attachment scores of the sentences of some lengths, which are counted with punctuation."""
+    """The attachment scores of sentences in a range of lengths, which are counted with punctuation."""
 
     length: str
     sentences: int
@@ -93,11 +93,11 @@ class SentenceLengthScore:
 
 @dataclass(frozen=True)
 class DependencyScores:
-    """Attachment scores, labelled and not, with their 95 % bootstrap intervals, and where the errors are.
+    """Labelled and unlabelled attachment scores with 95 % bootstrap intervals, and an error analysis.
 
-    ``label_accuracy`` is the part of words with the right label, whatever their head. ``content`` is CLAS, the F1 of
-    the words with the relations of content words, None where there are none. ``confusions`` are the most frequent
-    wrong labels (gold, predicted, how often) where the head is right. Sentences without a word to score do not count.
+    ``label_accuracy`` is the share of words with the correct label, regardless of the head. ``content`` is CLAS, the F1
+    of the words with the relations of content words, None where there are none. ``confusions`` are the most frequent
+    wrong labels (gold, predicted, count) of words with a correct head. Sentences without a word to score do not count.
     """
 
     uas: float
@@ -141,7 +141,7 @@ class Comparison(significance.Comparison):
 
 
 class _Arc(NamedTuple):
-    """What both annotations say of one word."""
+    """Both annotations of one word."""
 
     word: int
     head: int
@@ -226,7 +226,7 @@ def compare_dependencies(
     samples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Say whether annotation B of the same sentences is better than A, and whether that may be chance.
+    """Test whether annotation B of the same sentences is better than A.
 
     >>> from treewright.corpora import Token
     >>> a = Sentence((Token("They", head=2, deprel="nsubj"), Token("sat", head=0, deprel="root")))
@@ -253,7 +253,7 @@ def count_arcs(
     subtypes: bool = True,
     punctuation: bool = True,
 ) -> NDArray[np.float64]:
-    """Return the right words and all words of each sentence: the attachment score is the ratio of the sums."""
+    """Return the number of correct words and of all words of each sentence: the score is the ratio of the sums."""
     pairs = list(_sentences(list(gold), predicted, name, subtypes, punctuation))
     right = [sum(arc.right if measure == "las" else arc.attached for arc in arcs) for _, arcs in pairs]
     return np.array([right, [len(arcs) for _, arcs in pairs]], np.float64).T
@@ -262,7 +262,7 @@ def count_arcs(
 def _sentences(
     gold: Iterable[Sentence], predicted: Iterable[Sentence], name: str, subtypes: bool, punctuation: bool
 ) -> Iterator[tuple[Sentence, list[_Arc]]]:
-    """The gold sentences in which there is something to score, and what to score in them."""
+    """The gold sentences with words to score, and these words."""
     empty = True
     for number, (right, guess) in enumerate(zip_longest(gold, predicted), 1):
         if guess is None:
@@ -289,7 +289,7 @@ def _goes_on(sentence: Sentence, number: int, longer: str, shorter: str) -> Corp
 
 
 def _arcs(right: Sentence, guess: Sentence, number: int, name: str, subtypes: bool) -> list[_Arc]:
-    """What both annotations say of each word of a sentence, if they are of the same words."""
+    """Both annotations of each word of a sentence, which must have the same words."""
     if len(right) != len(guess):
         raise CorpusError(
             f"sentence {number} has {len(guess)} word(s) in the {name} annotation and {len(right)} in the gold one"

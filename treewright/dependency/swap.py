@@ -3,8 +3,8 @@
 * Shift, Left-Arc and Right-Arc as in arc-standard.
 * Swap moves s1 back to the buffer. It must come before s0 in the sentence and must not be the root.
 
-Swaps put the words into an order in which the tree has no crossing arcs: that in which the tree is walked through,
-each word between its left and its right children. A parser may swap four times as often as there are words.
+Swaps reorder the words so that the tree has no crossing arcs: the projective order of an inorder traversal, in which
+each word is between its left and its right children. The number of swaps is limited to four per word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_SWAPS = 4  # for each word
 
 @inlined
 def admissible(x: Any, state: Any) -> int:
-    """The moves that may be made, as bits."""
+    """The admissible moves, as bits."""
     rest, depth = x.n - state.registers[FRONT], state.registers[DEPTH]
     moves = 0
     if rest > 0:
@@ -56,7 +56,7 @@ def move(x: Any, state: Any, action: int) -> None:
 
 @inlined
 def wants_swap(x: Any, state: Any, s0: int, s1: int) -> bool:
-    """Say whether s0 and s1 are in the wrong order and b0 is not of the same component as s0."""
+    """Whether s0 and s1 are in the wrong order and b0 is not in the same component as s0."""
     front = state.registers[FRONT]
     return x.prepared[s1] > x.prepared[s0] and (
         front >= x.n or x.prepared[x.n + 1 + state.buffer[front]] != x.prepared[x.n + 1 + s0]
@@ -82,11 +82,11 @@ def static(x: Any, state: Any) -> int:
 
 @compiled
 def estimate(x: Any, state: Any, out: Any) -> None:
-    """Write what each move costs, as if Swap could bring any two items together.
+    """Write the cost of each move, as if Swap could make any two items adjacent.
 
-    An arc costs the gold arcs that it loses. If no arc is free of cost, Swap is if the lazy oracle would swap, and
-    Shift otherwise; where neither is possible, the arc that loses least. On the way of the lazy oracle its own move
-    alone costs nothing. Elsewhere the costs are too low where two words can no longer change places.
+    The cost of an arc is the number of gold arcs that it loses. If every arc has a cost, then Swap is free if the lazy
+    oracle would swap, and Shift otherwise; if neither is possible, the arc that loses least is free. On the path of the
+    lazy oracle only its own move is free. Elsewhere the costs are too low if two words can no longer be swapped.
     """
     s0, s1 = top(state, 0), top(state, 1)
     moves = admissible(x, state)
@@ -109,7 +109,7 @@ def estimate(x: Any, state: Any, out: Any) -> None:
 
 @compiled
 def lost_arcs(x: Any, state: Any, head: int, dependent: int) -> int:
-    """Count the gold arcs that an arc makes impossible: that of the dependent, and those of children it still lacks.
+    """Count the gold arcs that an arc makes impossible: of the dependent, and of its children without a head.
 
     An item leaves the stack as soon as it has a head, so an arc whose head has one is lost already.
     """
@@ -122,10 +122,10 @@ def lost_arcs(x: Any, state: Any, head: int, dependent: int) -> int:
 
 
 def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """For each node: its place when the tree is walked through, and the maximal projective component it belongs to.
+    """For each node: its position in the inorder traversal of the tree, and its maximal projective component.
 
-    ``heads[i]`` is the head of word i + 1. A component is what arc-standard builds without swaps; it is named by the
-    word at its head.
+    ``heads[i]`` is the head of word i + 1. A component is a subtree that arc-standard builds without swaps; it is
+    identified by the word at its head.
 
     >>> order, component = projective_order(np.array([3, 4, 0, 3], np.int32))  # 2 hangs on 4, over 3
     >>> order.tolist(), component.tolist()
@@ -137,7 +137,7 @@ def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32
         children[head].append(word)
     order = np.zeros(n + 1, np.int32)
     place = 0
-    to_do: list[tuple[int, bool]] = [(0, False)]  # (node, are its left children done?)
+    to_do: list[tuple[int, bool]] = [(0, False)]  # (node, whether its left children are done)
     while to_do:
         node, ready = to_do.pop()
         if ready:
@@ -151,12 +151,12 @@ def projective_order(heads: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32
 
 
 def prepare(heads: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """The place of each node in the projective order, and then its component: what the oracle needs to know."""
+    """The position of each node in the projective order, and then its component, for the oracle."""
     return np.concatenate(projective_order(heads))
 
 
 def _components(heads: npt.NDArray[np.int32], children: list[list[int]]) -> npt.NDArray[np.int32]:
-    """Run arc-standard without swaps as far as it goes: what is then under one item of the stack is a component."""
+    """Run arc-standard without swaps as far as possible: each remaining item of the stack is a component."""
     n = len(heads)
     head_of = [0, *heads.tolist()]
     missing = [len(c) for c in children]

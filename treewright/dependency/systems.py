@@ -1,9 +1,9 @@
-"""Transition systems: what one consists of, and all of them by name.
+"""Transition systems: their definition, and all systems by name.
 
-A system is one module that ends with a value ``SYSTEM``, a :class:`TransitionSystem`: its moves, and the functions that
-say which moves are admissible, what they change and what they cost. Labels, features and the loss are the same for all
-systems (:mod:`treewright.dependency.task`). An installed package adds a system by an entry point of the group
-``treewright.systems``. A module is imported when its system is asked for.
+A system is one module that ends with a value ``SYSTEM``, a :class:`TransitionSystem`: its moves, and functions for
+admissible moves, their effects and their costs. Labels, features and the loss are the same for all systems
+(:mod:`treewright.dependency.task`). An installed package adds a system by an entry point of the group
+``treewright.systems``. A module is imported when its system is first used.
 
 >>> find_system("arc-hybrid").moves[1]
 Move(name='LEFTARC', head='b0', dependent='s0')
@@ -24,7 +24,7 @@ from treewright.settings import one_of
 
 __all__ = ["Move", "TransitionSystem", "find_system", "system_names"]
 
-#: the modules of the systems that are built in
+#: the modules of the built-in systems
 _BUILT_IN = {
     "arc-standard": "treewright.dependency.arc_standard",
     "arc-standard-buffer": "treewright.dependency.arc_standard_buffer",
@@ -56,25 +56,25 @@ class TransitionSystem:
 
     The functions are compiled together with the engine. They take ``x``, the sentence (``x.n`` words, and in oracles
     the gold tree: ``x.gold_heads``, ``x.gold_labels``), and ``state``, the configuration. Put
-    :func:`~treewright.search.inlined` above the short ones and :func:`~treewright.search.compiled` above the others. In
-    all but the oracles (``static``, ``costs``, ``estimate`` and ``least_loss``), no arrays may be made.
+    :func:`~treewright.search.inlined` above the short ones and :func:`~treewright.search.compiled` above the others.
+    Only the oracles (``static``, ``costs``, ``estimate`` and ``least_loss``) may allocate arrays.
 
     Args:
         name: the name by which users choose the system.
         moves: the moves; a move's number is its position here.
-        admissible: ``(x, state) → bits``: the moves that may be made, bit k for move k. It must not look at the gold
-            tree, and unless the state is final it must offer at least one.
+        admissible: ``(x, state) → bits``: the admissible moves, bit k for move k. It must not read the gold tree, and
+            unless the state is final it must return at least one move.
         move: ``(x, state, move)``: changes stack and buffer. The arc of the move, if it makes one, was made before.
-        static: ``(x, state) → move``: the next move on one way to the gold tree, from states on that way.
-        costs: ``(x, state, out)``: the dynamic oracle. For each admissible move m it writes to ``out[m]`` how many
-            gold arcs the move loses, up to a number that is the same for all moves. None: there is no exact oracle.
-        estimate: ``(x, state, out)``: stands in for ``costs`` where there are none, so that learners may leave the
+        static: ``(x, state) → move``: the next move on one path to the gold tree, for states on that path.
+        costs: ``(x, state, out)``: the dynamic oracle. For each admissible move m it writes to ``out[m]`` the number of
+            gold arcs that the move loses, up to a constant that is the same for all moves. None: there is no exact
+            oracle.
+        estimate: ``(x, state, out)``: replaces ``costs`` if there is no exact oracle, so that learners may leave the
             path of ``static``. It writes a cost for each admissible move, which need not be exact; on that path the
             move of ``static`` costs least. None: there is only ``static``.
-        least_loss: ``(x, state) → count``: how many words without a head will get a wrong one, whatever is done.
-            None: unknown.
-        arc: ``(x, state, move) → (head, dependent)``, where the ends of an arc are not always at the places that
-            ``moves`` declares.
+        least_loss: ``(x, state) → count``: the number of words without a head that must get a wrong one. None: unknown.
+        arc: ``(x, state, move) → (head, dependent)``, if the ends of an arc are not always at the places that ``moves``
+            declares.
         is_late: ``(x, state) → bool``: whether arcs made in this state only complete the tree. The oracle and the loss
             count them as errors. None: there are no such arcs.
         initial: ``(x, state)``: changes the first state, in which the root is on the stack and all words are in the
@@ -85,9 +85,9 @@ class TransitionSystem:
         max_steps: a bound on the number of moves and labels that a parse takes.
         projective: whether the system builds only trees without crossing arcs. Gold trees are then made projective
             before learning, and this is undone after parsing.
-        slots: the places whose words a policy with an encoder looks at, as in feature templates: ``s0``, ``b0l``.
-        prepare: ``heads → array``: what the oracles need to know of a gold tree besides its heads, as ``x.prepared``.
-            It is plain Python, and ``heads[i]`` is the head of word i + 1.
+        slots: the places whose words a policy with an encoder reads, as in feature templates: ``s0``, ``b0l``.
+        prepare: ``heads → array``: further information on a gold tree that the oracles need, as ``x.prepared``. It is
+            plain Python, and ``heads[i]`` is the head of word i + 1.
     """
 
     name: str
@@ -151,12 +151,12 @@ class TransitionSystem:
 
 
 def system_names() -> tuple[str, ...]:
-    """The names of all transition systems: those that are built in, and those of installed packages."""
+    """The names of all transition systems, built-in and of installed packages."""
     return (*_BUILT_IN, *(name for name in plugins("systems") if name not in _BUILT_IN))
 
 
 def find_system(system: str | TransitionSystem) -> TransitionSystem:
-    """Return the transition system of a name; a system is returned as it is.
+    """Return the transition system with a name; a system is returned unchanged.
 
     Raises:
         ConfigError: if there is no system of that name, or if it cannot be imported.

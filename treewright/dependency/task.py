@@ -1,9 +1,9 @@
 """Dependency parsing as a search space: a task class for each transition system and set of templates.
 
-A system brings its moves and oracles; here they meet labels, features and costs. :func:`parsing_task` composes the
-class: the functions of the system are values in the closures of the task's functions, and so each task is compiled with
-its own system and no other. Labels are chosen together with the move (``joint``: one action for each move and label) or
-after it (``staged``: first the move, then, if it makes an arc, one of the labels), which is several times as fast.
+A system has moves and oracles; this module adds labels, features and costs. :func:`parsing_task` composes the class:
+the functions of the system are values in the closures of the task's functions, so each task is compiled with its own
+system only. Labels are chosen together with the move (``joint``: one action for each move and label) or after it
+(``staged``: first the move, then, if it makes an arc, one of the labels), which is several times as fast.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _FAR = 1.0e6
 
 
 class Transitions(NamedTuple):
-    """The compiled functions of a system, put together: what the task, traces and tests call."""
+    """The compiled functions of a system, combined for the task, traces and tests."""
 
     admissible: Callable[..., Any]
-    """``(x, state) → bits``: the moves that may be made."""
+    """``(x, state) → bits``: the admissible moves."""
     arc_of: Callable[..., Any]
     """``(x, state, move) → (head, dependent)``: the arc that a move makes."""
     make_move: Callable[..., Any]
@@ -51,10 +51,10 @@ class Transitions(NamedTuple):
     static_move: Callable[..., Any]
     """``(x, state) → move``: the move of the static oracle."""
     move_costs: Callable[..., Any]
-    """``(x, state, out)``: what each move costs: the gold arcs it loses (or an estimate), or 0 and 1 with a static
+    """``(x, state, out)``: the cost of each move: the gold arcs it loses (or an estimate), or 0 and 1 with a static
     oracle."""
     gold_label: Callable[..., Any]
-    """``(x, state, move) → label``: the label of the gold arc; −2 where any will do, as the arc is an error anyway."""
+    """``(x, state, move) → label``: the label of the gold arc; −2 if any label will do, because the arc is wrong."""
 
     def plain(self) -> Transitions:
         """The same functions, interpreted."""
@@ -63,7 +63,7 @@ class Transitions(NamedTuple):
 
 @inlined
 def offer_labels(x: Any, head: int, first: int, stride: int, out: Any, n: int) -> int:
-    """Write the actions ``first + stride·label`` for the labels that an arc from this head may have, behind ``n``."""
+    """Append the actions ``first + stride·label`` for the labels that an arc from this head may have, after ``n``."""
     n_root = x.labels[0]
     begin, end = (1, 1 + n_root) if head == 0 else (1 + n_root, x.labels.shape[0])
     for k in range(begin, end):
@@ -74,7 +74,8 @@ def offer_labels(x: Any, head: int, first: int, stride: int, out: Any, n: int) -
 class DependencyParsing(Task):
     """Labelled dependency parsing with attachment loss; :func:`parsing_task` makes the class of a system.
 
-    A wrong head costs 1, a right head with a wrong label ``label_weight``: 1 makes the loss that of LAS, 0 that of UAS.
+    A wrong head costs 1, and a correct head with a wrong label costs ``label_weight``: with 1 the loss corresponds to
+    LAS, with 0 to UAS.
 
     Actions are numbered as follows. Staged: the moves, and from ``width`` on the labels. Joint: the moves without arcs,
     and from ``first_arc`` on, for each label, the moves with arcs.
@@ -130,18 +131,18 @@ class DependencyParsing(Task):
         return self.arc_moves[k], label
 
     def action_of(self, move: int, label: int = -1) -> int:
-        """The action that makes a move, with a label if it makes an arc and labels are chosen at once."""
+        """The action of a move, with a label if it makes an arc and labels are chosen together with moves."""
         if self.staged or move not in self.arc_moves:
             return move if self.staged else self.plain_moves.index(move)
         return self.first_arc + len(self.arc_moves) * label + self.arc_moves.index(move)
 
     @staticmethod
     def loss(x: Any, state: Any) -> float:
-        """Wrong heads, and wrong labels by their weight."""
+        """The number of wrong heads, plus the weighted number of wrong labels."""
         return np.float64(state.registers[WRONG_HEADS]) + x.label_weight[0] * np.float64(state.registers[WRONG_LABELS])
 
     def shared_arrays(self) -> dict[str, Any]:
-        """The labels, the options, and what a wrong label costs."""
+        """The labels, the options, and the cost of a wrong label."""
         return self._tables
 
     def encode(self, sentence: Sequence[int]) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class DependencyParsing(Task):
 
 @cache
 def parsing_task(system: TransitionSystem, templates: Templates) -> type[DependencyParsing]:
-    """The task of a transition system, with the features that some templates describe, written as code.
+    """The task of a transition system, with features generated from templates.
 
     >>> from treewright.dependency.systems import find_system
     >>> parsing_task(find_system("arc-hybrid"), Templates(["s0.w", "b0.w"]))(3, staged=True).n_actions
@@ -166,8 +167,8 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
     transitions = _transitions(system)
     plain_moves = tuple(k for k, move in enumerate(system.moves) if not move.makes_arc)
     arc_moves = tuple(k for k, move in enumerate(system.moves) if move.makes_arc)
-    # Tables have the same shape for all systems of up to four moves, as they always had in model files: a system of
-    # three moves leaves a column without use.
+    # Tables have the same shape for all systems of up to four moves, for compatibility with model files: a system of
+    # three moves has an unused column.
     first_arc = max(len(plain_moves), 2)
     first_label = max(len(system.moves), 4)
     names: dict[str, Any] = {"np": np, "arc_of": transitions.arc_of, "__name__": __name__}
@@ -195,7 +196,7 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
 
 
 def _transitions(system: TransitionSystem) -> Transitions:
-    """Put the functions of a system together."""
+    """Combine the functions of a system."""
     n_moves = len(system.moves)
     makes_arc = sum(1 << k for k, move in enumerate(system.moves) if move.makes_arc)
     heads = tuple(PLACES.index(move.head or "s0") for move in system.moves)
@@ -266,11 +267,11 @@ def _protocol(
         change_initial(x, state)
 
     def is_final(x: Any, state: Any) -> bool:
-        """Is the parse complete?"""
+        """Whether the parse is complete."""
         return is_complete_parse(x, state)
 
     def actions(x: Any, state: Any, out: Any) -> int:
-        """The admissible moves; joint ones with all their labels; or the labels of an arc that waits for one."""
+        """The admissible moves, with all their labels if joint; or the labels of an arc that has none yet."""
         if state.registers[PENDING] != 0:
             head, _ = arc_of(x, state, np.int64(state.registers[PENDING]) - 1)
             return offer_labels(x, head, first_label, 1, out, 0)
@@ -293,7 +294,7 @@ def _protocol(
         return n
 
     def step(x: Any, state: Any, action: int) -> None:
-        """Make a move, or remember it until its label is known."""
+        """Make a move, or store it until its label is chosen."""
         move, label = np.int64(action), np.int64(-1)
         if state.registers[PENDING] != 0:
             move, label = np.int64(state.registers[PENDING]) - 1, np.int64(action) - first_label
@@ -310,7 +311,7 @@ def _protocol(
         make_move(x, state, move, label)
 
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
-        """The oracle: the loss that each action adds to the best that can still be reached."""
+        """The oracle: the increase of the least reachable loss by each action."""
         weight = x.label_weight[0]
         if state.registers[PENDING] != 0:
             label = gold_label(x, state, np.int64(state.registers[PENDING]) - 1)
@@ -339,12 +340,12 @@ def _protocol(
                     out[k] += weight
 
     def partial_loss(x: Any, state: Any) -> float:
-        """The errors so far and those that cannot be avoided any more; unknown with a static oracle."""
+        """The errors so far plus the unavoidable ones; unknown with a static oracle."""
         if not is_known or x.options[STATIC] != 0:
             return -1.0
         lost = least_loss(x, state)
         waiting = 0.0
-        if state.registers[PENDING] != 0:  # a move is chosen already, only its label is not
+        if state.registers[PENDING] != 0:  # the move is chosen, but not its label
             costs = np.empty(n_moves, np.float64)
             move_costs(x, state, costs)
             waiting = costs[state.registers[PENDING] - 1]
@@ -359,7 +360,7 @@ def _protocol(
     return {function.__name__: function for function in functions}
 
 
-# what stands for the functions that a system does not have
+# replacements of functions that a system does not have
 
 
 @inlined

@@ -1,7 +1,7 @@
-"""Feature templates: what a parser looks at, written as strings and compiled to straight code.
+"""Feature templates, written as strings and compiled to straight-line code.
 
-A template is some *atoms*, separated by spaces, whose values are taken together: ``"s0.w b0.t"`` is the form of the top
-of the stack with the tag of the first word of the buffer. An atom is a *place* and what is seen there.
+A template is a conjunction of *atoms*, separated by spaces: ``"s0.w b0.t"`` is the form of the top of the stack with
+the tag of the first word of the buffer. An atom is a *place* and an attribute.
 
 Places:
 
@@ -10,7 +10,7 @@ Places:
 * a place followed by ``l``, ``l2``, ``r``, ``r2``, ``h``, ``p``, ``n``: its outermost child on the left, the second,
   the same on the right, its head, the previous and the next word of the sentence: ``s0l``, ``b0l2``, ``dp``.
 
-What is seen of a word:
+Attributes of a word:
 
 * ``w`` form, ``m`` lemma, ``t`` tag (XPOS, or UPOS where there is none), ``u`` UPOS, ``f`` FEATS, ``wt`` form and tag,
   ``g`` UPOS and FEATS, ``s`` suffix of three letters, ``c`` capitals and digits;
@@ -23,7 +23,7 @@ What is seen of a word:
 ('s0.w', 's0.t', 'b0.w')
 >>> Templates(["s0.x"])
 Traceback (most recent call last):
-treewright.errors.ConfigError: in the template 's0.x': there is no 'x' to be seen of a word; there are: w, m, ...
+treewright.errors.ConfigError: in the template 's0.x': a word has no attribute 'x'; it has: w, m, ...
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from treewright.errors import ConfigError
 
 __all__ = ["BASIC", "FEATURE_SETS", "PLACES", "RICH", "Templates", "positions_source"]
 
-#: the places, each with how it is found; ``nothing`` is a node of its own
+#: the places, each with its code; ``nothing`` is an extra node
 PLACES = {
     **{f"s{k}": f"np.int64(state.stack[depth - {k + 1}]) if depth > {k} else nothing" for k in range(4)},
     **{f"b{k}": f"np.int64(state.buffer[front + {k}]) if front + {k} < n else nothing" for k in range(4)},
@@ -56,9 +56,9 @@ _RELATIVES = {
 }
 PLACES |= {place + name: code.format(place) for place in tuple(PLACES) for name, code in _RELATIVES.items()}
 
-#: what the table of words has
+#: attributes in the table of words
 WORD_ATTRIBUTES = ("w", "m", "t", "u", "f", "wt", "g", "s", "c")
-#: what the configuration has
+#: attributes in the configuration
 TREE_ATTRIBUTES = {
     "l": "np.int64(state.labels[{0}]) + 2",
     "vl": "np.int64(min(state.family[{0} * FAMILY + LEFT_COUNT], 6)) + 1",
@@ -76,7 +76,7 @@ _ATOM = re.compile(r"([a-z0-9]+)\.([a-z]+)")
 
 @dataclass(frozen=True)
 class Templates:
-    """Templates for the states where a move (or, in one go, a labelled move) is chosen, and for those of labels."""
+    """Templates for states in which a move (or a labelled move) is chosen, and for states that choose a label."""
 
     moves: tuple[str, ...]
     labels: tuple[str, ...] = ()
@@ -98,11 +98,11 @@ class Templates:
         return tuple(dict.fromkeys(atom for t in (*self.moves, *self.labels) for atom in t.split()))
 
     def source(self) -> str:
-        """The function ``features`` of a task: read what the templates need, and hash each template's atoms.
+        """Generate the function ``features`` of a task: it reads the attributes and hashes the atoms of each template.
 
         A feature is the middle bits of Σ multiplierₖ·atomₖ + offset. The multipliers are odd and below 2²⁹, so that the
         sum of four products with atoms below 2³¹ stays below 2⁶³. The function calls those of
-        :mod:`treewright.dependency.reading`: calls compile faster than the operations that they stand for.
+        :mod:`treewright.dependency.reading`: calls compile faster than inlined operations.
         """
         random = np.random.default_rng(20121208)
         lines = [
@@ -118,7 +118,7 @@ class Templates:
 
 
 def positions_source(places: Sequence[str]) -> str:
-    """The function ``positions`` of a task: the words at some places, and the ends of an arc that waits for its label.
+    """Generate the function ``positions`` of a task: the words at some places, and the ends of an arc without a label.
 
     >>> print(positions_source(["s0", "s0l"]).splitlines()[6].strip())
     out[1] = position(s0l, n)
@@ -163,7 +163,7 @@ def _statements(templates: Sequence[str], random: np.random.Generator) -> list[s
 
 
 def _parent(place: str) -> str:
-    """The place that another is found from."""
+    """The place from which another place is computed."""
     return next(
         (
             place[: -len(name)]
@@ -192,7 +192,7 @@ def _check(template: str, name: str) -> None:
             problem = f"there is no place {match[1]!r}; there are: {', '.join(PLACES)}"
         elif match[2] not in (*WORD_ATTRIBUTES, *TREE_ATTRIBUTES):
             known = ", ".join((*WORD_ATTRIBUTES, *TREE_ATTRIBUTES))
-            problem = f"there is no {match[2]!r} to be seen of a word; there are: {known}"
+            problem = f"a word has no attribute {match[2]!r}; it has: {known}"
         elif name == "moves" and (match[1] in ("h", "d") or _parent(match[1]) in ("h", "d")):
             problem = f"{atom!r} is known only while a label is chosen: use it in templates for labels"
         if problem:
@@ -228,7 +228,7 @@ RICH = _split("""
     s0.s b0.t · s0.t b0.s · s0.s · b0.s · s1.g b0.g · s1.m s0.t b0.t · s0.u b0.u b1.u b2.u
 """)
 
-#: for labels, where they are chosen after the move
+#: for labels that are chosen after the move
 RICH_LABELS = _split("""
     d.w · d.t · d.wt · h.w · h.t · h.wt · d.m · h.m · d.g · h.g · d.f · h.f · d.s · h.s
     d.w h.w · d.t h.t · d.wt h.t · d.t h.wt · d.w h.t · d.t h.w · d.m h.m · d.g h.g · d.m h.t · d.t h.m
@@ -239,7 +239,7 @@ RICH_LABELS = _split("""
     d.wt h.wt · d.m hd.d h.t · h.m hd.d d.t
 """)
 
-#: more pairs of words, tags and suffixes, and the words around them, for tags that may be wrong
+#: more pairs of words, tags and suffixes, and neighbouring words, for predicted tags
 FULL = (*RICH, *_split("""
     s0.u b0.u · s1.u s0.u · s0.s b0.s · s1.s s0.s · s0.c b0.c · s0.c s0.t b0.t · b0.c b0.t s0.t
     s0.t s0n.t b0.t b0p.t · s0.t s0p.t b0.t b0n.t · s0n.t s0.t b0.t · s0.t b0p.t b0.t · s0p.w s0.t b0.t

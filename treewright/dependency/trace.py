@@ -1,4 +1,4 @@
-"""Dependency trees step by step: stack, buffer and arcs, the move that is made, and what each move costs and scores.
+"""Dependency trees step by step: stack, buffer and arcs, the chosen move, and the cost and score of each move.
 
 :func:`trace_gold` follows a gold tree, as the tables of the lectures do; :func:`trace_transitions` follows a parser.
 
@@ -48,12 +48,12 @@ _loss = interpreted(DependencyParsing.loss)
 def trace_transitions(
     parser: DependencyParser, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool
 ) -> Trace:
-    """The transitions of a parser, with costs where there is a ``gold`` tree.
+    """The transitions of a parser, with costs if there is a ``gold`` tree.
 
-    Costs are those of the dynamic oracle where the system has one, whatever the parser was trained with: the gold arcs
-    that are lost. Without ``labelled``, wrong labels cost nothing, and reports leave labels out.
+    Costs are the numbers of lost gold arcs, by the dynamic oracle if the system has one, whichever oracle the parser
+    was trained with. Without ``labelled``, wrong labels cost nothing, and reports omit labels.
     """
-    judge = copy.copy(parser)  # its weights and words, and an oracle of its own
+    judge = copy.copy(parser)  # the same weights and words, but its own oracle
     judge.oracle, judge.label_weight = "dynamic", 1.0 if labelled else 0.0
     if gold is None:
         packed = judge._pack([sentence.tokens])
@@ -92,13 +92,13 @@ def trace_gold(
 ) -> Trace:
     """The transitions that build the gold tree of a sentence.
 
-    ``moves`` are made first, right or wrong, as in ``["SH", "LA_SBJ"]``; arcs without a label get that of the gold
-    tree. Then the oracle goes on. Where the static oracle finds no move that may be made, which happens only after
-    wrong ones, it makes the first that may be, such as Shift. The dynamic oracle takes a move of the least cost: of
-    several that of the static one, or the first.
+    ``moves`` are made first, correct or not, as in ``["SH", "LA_SBJ"]``; arcs without a label get the gold label. Then
+    the oracle continues. If the move of the static oracle is not admissible, which happens only after wrong moves, it
+    makes the first admissible move, such as Shift. The dynamic oracle takes a move of least cost: of several the static
+    oracle's, or the first.
 
-    Words are lifted where arcs cross, as a parser does before training, unless the system builds such trees. Without
-    ``labelled``, arcs have no labels.
+    If arcs cross, words are lifted, as before training, unless the system builds such trees. Without ``labelled``, arcs
+    have no labels.
     """
     system = find_system(system)
     if oracle not in ORACLES:
@@ -129,7 +129,7 @@ def _about(task: Any, labelled: bool) -> dict[str, Any]:
 
 
 def _tree(state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """The tree of a final state as a parser returns it, with lifted words back in their places."""
+    """The tree of a final state as a parser returns it, with lifted words moved back."""
     heads, labels = state.heads[1:-1].tolist(), [names[k] or "_" for k in state.labels[1:-1].tolist()]
     if any(LIFTED in label for label in labels):
         heads, labels = deprojectivize(heads, labels)
@@ -139,7 +139,7 @@ def _tree(state: Any, names: Sequence[str]) -> dict[str, Any]:
 def _packed(
     system: TransitionSystem, sentence: Sentence, heads: list[int], relations: list[str], labels: list[str]
 ) -> Packed:
-    """A gold tree as a parser that has learned nothing yet would pack it."""
+    """A gold tree, packed by an unfitted parser."""
     from treewright.dependency.parser import DependencyParser
 
     parser = DependencyParser(system, features=["s0.w"])
@@ -192,13 +192,13 @@ class _Configurations(Drawing):
         }
 
     def action(self, x: Any, state: Any, action: int) -> str:
-        """A transition with its label, as in ``LA_SBJ``; where the move is chosen already, the label alone."""
+        """A transition with its label, as in ``LA_SBJ``; only the label if the move is already chosen."""
         move, label = self.task.move_and_label(action)
         names = [self.moves[move]] if move >= 0 else []
         return "_".join([*names, *([self.labels[label]] if label >= 0 and self.labels[label] else [])])
 
     def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
-        """The templates, each with what it sees, as in ``s0.w b0.t = saw NN``."""
+        """The templates, each with its value, as in ``s0.w b0.t = saw NN``."""
         pending = int(state.registers[PENDING])
         templates = () if self.templates is None else self.templates.labels if pending else self.templates.moves
         if len(templates) != count:
@@ -213,7 +213,7 @@ class _Configurations(Drawing):
 
 
 class _Seen:
-    """What templates see in a configuration, in words, for people."""
+    """The values of templates in a configuration, as text."""
 
     def __init__(
         self, x: Any, state: Any, words: Sequence[Token], labels: Sequence[str], head: int, dependent: int
@@ -283,14 +283,14 @@ class _Seen:
 
 
 class _Guide:
-    """Chooses the moves that are given, and then those of an oracle; labels are gold unless they are given."""
+    """Chooses the given moves, and then the moves of an oracle; labels are gold unless they are given."""
 
     def __init__(self, task: Any, labels: Sequence[str], given: Sequence[tuple[int, str | None]], oracle: str) -> None:
         self.task, self.transitions, self.labels, self.oracle = task, task.transitions.plain(), labels, oracle
         self.given, self.made = given, 0
 
     def __call__(self, decision: Decision) -> int:
-        costs: dict[int, float] = {}  # of the moves that may be made, each with its best label
+        costs: dict[int, float] = {}  # of the admissible moves, each with its best label
         for action, cost in zip(decision.actions, decision.costs or (), strict=True):
             move, _ = self.task.move_and_label(action)
             costs[move] = min(cost, costs.get(move, cost))

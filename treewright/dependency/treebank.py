@@ -1,6 +1,6 @@
-"""Treebanks as arrays, and trees out of arrays: what parsers share, however they find trees.
+"""Conversions between treebanks and arrays, for all dependency parsers.
 
-All words of a corpus stand in one array, and ``at`` says where each sentence begins, and where the last one ends.
+All words of a corpus are in one array, and ``at`` has the offset of each sentence, and the end of the last one.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Longs = npt.NDArray[np.int64]
 Arcs = tuple[list[int], list[str]]
 """The heads and the labels of the words of a sentence; 0 is the root."""
 
-_LIFTED_COUNT = 10  # lifted labels rarer than this are not worth a class of their own
+_LIFTED_COUNT = 10  # labels of lifted words that are rarer than this are not separate classes
 
 
 def read_treebank(corpus: Corpus) -> list[Sentence]:
-    """Return the sentences of a corpus, all of which must have proper trees."""
+    """Return the sentences of a corpus, all of which must have well-formed trees."""
     sentences = read_corpus(corpus)
     check_trees(sentences)
     return sentences
@@ -53,7 +53,7 @@ def words_of(sentences: Iterable[Sentence], min_count: int) -> set[str]:
 
 
 def count_words(sentences: Iterable[Sentence]) -> Counter[str]:
-    """Return how many words have each form or lemma, in lower case."""
+    """Return the number of words with each form or lemma, in lower case."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         for form, lemma, *_ in sentence.tokens:
@@ -64,7 +64,7 @@ def count_words(sentences: Iterable[Sentence]) -> Counter[str]:
 
 
 def gold_arcs(sentences: Sequence[Sentence], *, lifted: bool) -> tuple[Shorts, list[str], Longs]:
-    """Return the heads and labels of all words, and where sentences begin.
+    """Return the heads and labels of all words, and the offset of each sentence.
 
     With ``lifted``, trees are made projective first (:mod:`treewright.dependency.projective`).
     """
@@ -75,7 +75,7 @@ def gold_arcs(sentences: Sequence[Sentence], *, lifted: bool) -> tuple[Shorts, l
 
 
 def offsets(parts: Sequence[Sequence[Any]]) -> Longs:
-    """Return where each of some sequences begins when they are joined, and where the last one ends.
+    """Return the offset of each sequence in their concatenation, and the end of the last one.
 
     >>> offsets(["ab", "", "c"]).tolist()
     [0, 2, 2, 3]
@@ -84,7 +84,7 @@ def offsets(parts: Sequence[Sequence[Any]]) -> Longs:
 
 
 def framed(values: Shorts, at: Longs, before: int, after: int) -> Shorts:
-    """Return the values of each sentence with one more before and one more after them.
+    """Return the values of each sentence with one value added before and one after them.
 
     >>> framed(np.array([5, 6, 7], np.int32), np.array([0, 2, 3]), 0, 9).tolist()
     [0, 5, 6, 9, 0, 7, 9]
@@ -101,13 +101,13 @@ def framed(values: Shorts, at: Longs, before: int, after: int) -> Shorts:
 
 
 def named_trees(heads: Shorts, labels: Shorts, at: Longs, names: Sequence[str]) -> list[Arcs]:
-    """Return the trees of sentences, with the names of labels, and with lifted words back in their places."""
+    """Return the trees of sentences, with the names of labels, and with lifted words moved back."""
     all_heads, all_labels = named_arcs(heads, labels, at, names)
     return [(all_heads[a:b], all_labels[a:b]) for a, b in pairwise(at.tolist())]
 
 
 def named_arcs(heads: Shorts, labels: Shorts, at: Longs, names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Return the heads and the names of the labels of all words, with lifted words back in their places."""
+    """Return the heads and the names of the labels of all words, with lifted words moved back."""
     all_heads, all_labels = heads.tolist(), list(map(names.__getitem__, labels.tolist()))
     for i in _lifted_sentences(labels, at, names):
         a, b = int(at[i]), int(at[i + 1])
@@ -132,7 +132,7 @@ def las_against(gold: Sequence[Sentence], names: Sequence[str]) -> Callable[[Sho
 
 
 def _lifted_sentences(labels: Shorts, at: Longs, names: Sequence[str]) -> list[int]:
-    """The sentences with a label that says that its word was lifted."""
+    """The sentences that have a label of a lifted word."""
     lifted = np.array([LIFTED in name for name in names])
     words = np.flatnonzero(lifted[labels])
     return sorted(set((np.searchsorted(at, words, side="right") - 1).tolist()))

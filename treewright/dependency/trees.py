@@ -1,7 +1,7 @@
-"""Heads as trees: checked before anybody learns from them, and where their arcs cross.
+"""Checks of dependency trees before training, and their crossing arcs.
 
-The head of a word is the id of another word, or 0 for the root, which stands left of the first word. A list of heads
-starts with that of word 1: in ``[2, 0, 2]`` the words 1 and 3 hang from word 2.
+The head of a word is the id of another word, or 0 for the root, which is left of the first word. A list of heads starts
+with word 1: in ``[2, 0, 2]`` the head of words 1 and 3 is word 2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_trees(sentences: Iterable[Sentence]) -> None:
 
 
 def check_tree(sentence: Sentence) -> None:
-    """Raise a :class:`CorpusError` unless every word has a head, one word is the root, and all hang from it.
+    """Raise a :class:`CorpusError` unless every word has a head, one word is the root, and it dominates all others.
 
     >>> from treewright.corpora import Token
     >>> check_tree(Sentence((Token("They", head=2), Token("sat", head=0))))
@@ -75,12 +75,12 @@ def word_line(sentence: Sentence, word: int) -> int | None:
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs of a tree cross, the one from the root included.
+    """Whether no two arcs of a tree cross, including the arc from the root.
 
     >>> is_projective([2, 0, 2]), is_projective([3, 0, 2])
     (True, False)
     """
-    # Arcs that do not cross are nested like brackets. In this order an arc comes after all that are around it.
+    # Arcs that do not cross are nested like brackets. In this order an arc comes after all arcs that enclose it.
     arcs = sorted((word, -head) if word < head else (head, -word) for word, head in enumerate(heads, 1))
     ends = [len(heads) + 1]
     for start, minus_end in arcs:
@@ -109,8 +109,8 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
         number[word] = free[head]
         free[head] += size[word]
         free[word] = number[word] + 1
-    # How far on either side of a word everything is below it. What is below a neighbour, is known and skipped, and
-    # nothing is visited twice: this takes linear time.
+    # The range around a word in which all words are below it. Words below a neighbour are known and skipped, and no
+    # word is visited twice, so this takes linear time.
     first, last = list(range(len(size))), list(range(len(size)))
     last[0] = len(heads)
     for word in order:
@@ -123,12 +123,12 @@ def crossing_arcs(heads: Sequence[int]) -> list[int]:
 
 
 def _heads_last(heads: Sequence[int]) -> list[int]:
-    """The words of a tree, each after all that hang from it."""
+    """The words of a tree, each after all its descendants."""
     waiting = [0] * (len(heads) + 1)
     for head in heads:
         waiting[head] += 1
     order = [word for word in range(1, len(waiting)) if not waiting[word]]
-    for word in order:  # which grows meanwhile
+    for word in order:  # it grows in the loop
         head = heads[word - 1]
         waiting[head] -= 1
         if head and not waiting[head]:

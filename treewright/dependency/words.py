@@ -1,4 +1,4 @@
-"""What a parser sees of a word: a row of hashed attributes, computed once for each word with its annotation."""
+"""The attributes of words: a row of hashed attributes, computed once for each word with its annotation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEMBERED = 1 << 17  # words with their annotation
 
 
 def word_case(form: str) -> str:
-    """Return what there is of capitals and digits in a word, in short.
+    """Return the pattern of capitals and digits in a word, in short.
 
     >>> word_case("Paris"), word_case("NATO"), word_case("B52"), word_case("of")
     ('Xx', 'X', 'X0', 'x')
@@ -36,9 +36,9 @@ def word_rows(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the row of each word in a table, and the table: one row for each word with its annotation.
 
-    A word is a token, or its first five columns. Two rows stand for nothing and for the root. Forms and lemmas that
-    are not in ``vocabulary`` are rare or new: they all look the same, and only tag, features, suffix and capitals tell
-    them apart.
+    A word is a token, or its first five columns. Two further rows are for no word and for the root. Forms and lemmas
+    that are not in ``vocabulary`` are rare or unknown: they share one value, and only tag, features, suffix and
+    capitals distinguish them.
     """
     numbers: dict[tuple[str, ...], int] = {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW}
     number = numbers.setdefault

@@ -1,4 +1,4 @@
-"""Estimators: what taggers and parsers have in common, from reading a corpus to saving a model."""
+"""Estimators: the common layer of taggers and parsers, from reading a corpus to saving a model."""
 
 from typing import TYPE_CHECKING
 

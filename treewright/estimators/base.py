@@ -1,4 +1,4 @@
-"""What all estimators share: scikit-learn's manners, one vocabulary, and saving to one file.
+"""The base class of all estimators: scikit-learn's conventions, one vocabulary, and saving to one file.
 
 The constructor only stores its arguments; ``fit`` learns and sets the attributes that end in an underscore. After that
 an estimator does not change, so that threads may share it.
@@ -42,11 +42,11 @@ Batch = TypeVar("Batch", bound=list[Any])
 
 
 class NotFittedError(TreewrightError):
-    """The estimator has learned nothing yet."""
+    """The estimator is not fitted yet."""
 
 
 class Running(TypedDict):
-    """How learning is run and watched: the arguments of ``fit`` that are passed on to training."""
+    """The arguments of ``fit`` that are passed on to training."""
 
     jobs: int
     report: Callable[[Pass], None] | None
@@ -56,36 +56,36 @@ class Running(TypedDict):
 
 
 class Estimator(Generic[ScoresT]):
-    """Base class of taggers and parsers: a subclass says what it learns, how it annotates, and how it is scored.
+    """Base class of taggers and parsers: a subclass defines how it learns, annotates and is scored.
 
     A subclass has a ``task``, a constructor that stores its arguments under their names, ``settings``, the declarations
     of these arguments, and these methods:
 
-    * ``_check_together()`` raises :class:`~treewright.errors.ConfigError` for settings that do not go together, and
+    * ``_check_together()`` raises :class:`~treewright.errors.ConfigError` for incompatible settings, and
       ``_make_learner()`` makes the learner;
     * ``_fit(corpus, dev, running)`` learns, and sets ``history_`` and ``card_`` (:meth:`_make_card`);
-    * ``_decode(batch, jobs)`` returns what it found for a list of sentences, and ``_annotate(batch, found)`` the
-      sentences with it; neither changes the estimator. Where much of the work is Python's, ``_prepare(batch, jobs)``
-      takes the place of ``_decode``: it does that work, and returns the function that does the rest in another thread;
-    * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence, if there are such;
-    * ``_gold(corpus)`` reads a corpus with the right annotation, and ``_score`` and ``_compare`` score annotations;
+    * ``_decode(batch, jobs)`` returns the result for a list of sentences, and ``_annotate(batch, found)`` the annotated
+      sentences; neither changes the estimator. If much of the work is in Python, ``_prepare(batch, jobs)`` replaces
+      ``_decode``: it does that work, and returns a function that does the rest in another thread;
+    * ``_trace(sentence, gold, follow)`` returns the decisions for a sentence (optional);
+    * ``_gold(corpus)`` reads a corpus with gold annotation, and ``_score`` and ``_compare`` score annotations;
     * ``_count_by_sentence(gold, predicted)`` returns the counts of each sentence that make up the score;
-    * ``_learned()`` returns what was learned as settings and arrays, and ``_restore(settings, arrays)`` takes it back.
+    * ``_learned()`` returns the fitted model as settings and arrays, and ``_restore(settings, arrays)`` restores it.
     """
 
     task: ClassVar[str] = ""
-    """The name of the task, by which models are found again (:mod:`treewright.estimators.registry`)."""
+    """The name of the task, by which models are found (:mod:`treewright.estimators.registry`)."""
     annotates: ClassVar[str] = ""
-    """What sentences get. Estimators that annotate the same can be compared; it is the name of one of their tasks."""
+    """The kind of annotation, as the name of a task. Estimators with the same kind of annotation can be compared."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the constructor's arguments, all but the ``learner``."""
     learner: Any
     card_: dict[str, Any]
     history_: list[Pass]
-    _next_params: dict[str, Any]  # what set_params changed since the last fit
+    _next_params: dict[str, Any]  # the changes by set_params since the last fit
 
     warns: bool = True
-    """Whether ``predict`` warns, once, of columns that it was trained with and that no word has."""
+    """Whether ``predict`` warns, once, if columns that it was trained with are missing."""
 
     _batch_size: ClassVar[int] = 20_000  # words that are decoded at a time
 
@@ -96,7 +96,7 @@ class Estimator(Generic[ScoresT]):
         return ("words", *getattr(self, "card_", {}).get("columns", ()))
 
     def gives(self) -> tuple[str, ...]:
-        """Return the layers of annotation that it gives; by default the name of what it annotates."""
+        """Return the layers of annotation that it adds; by default ``annotates``."""
         return (self.annotates,)
 
     # ---- settings
@@ -106,15 +106,15 @@ class Estimator(Generic[ScoresT]):
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, by name, as the next ``fit`` takes them."""
+        """Return the arguments of the constructor, by name, for the next ``fit``."""
         return {**self._params(), **self.__dict__.get("_next_params", {})}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor.
 
-        What was learned goes with the settings that it was learned with: of a fitted estimator they take effect at the
-        next ``fit``. Until then it annotates and is saved as before, and its attributes are as they were. Only a
-        setting that is about annotating, such as ``beam``, takes effect at once.
+        A fitted model keeps the settings that it was fitted with: new settings take effect at the next ``fit``. Until
+        then the estimator annotates and is saved as before, and its attributes do not change. Only settings that
+        concern prediction, such as ``beam``, take effect at once.
         """
         known = self._param_names()
         for name, value in params.items():
@@ -133,7 +133,7 @@ class Estimator(Generic[ScoresT]):
         return self
 
     def _params(self) -> dict[str, Any]:
-        """The arguments of the constructor that it works with: after ``fit``, those that it was fitted with."""
+        """The arguments of the constructor in effect: after ``fit``, those that it was fitted with."""
         return {name: getattr(self, name) for name in self._param_names()}
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Estimator(Generic[ScoresT]):
         return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changed.items())})"
 
     def resolved_config(self) -> dict[str, Any]:
-        """Return every setting as a plain value, with the learner's choices spelled out: what a model file records.
+        """Return every setting as a plain value, including all settings of the learner, for a model file.
 
         Raises:
             ConfigError: for a value that its setting does not take.
@@ -155,11 +155,11 @@ class Estimator(Generic[ScoresT]):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with. Who only annotates does not import them."""
+        """Return the classes of supported learners. They are not imported for prediction."""
         return ()
 
     def _make_learner(self) -> Any:
-        """The learner, with what is usual for this task where it says nothing."""
+        """The learner, with the defaults of this task for settings that are not given."""
         from treewright.learners import Learner, learner_settings, make_learner
 
         if isinstance(self.learner, Learner):
@@ -168,16 +168,16 @@ class Estimator(Generic[ScoresT]):
         return make_learner({**self._usual(settings), **settings}, *self.learners())
 
     def _usual(self, learner: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Further settings for a learner whose name and settings are given: those that are usual for this task."""
+        """Further settings for a learner with the given name and settings: the defaults of this task."""
         return {}
 
     def _check_settings(self) -> None:
-        """Raise :class:`~treewright.errors.ConfigError` for settings that cannot be used; change nothing."""
+        """Raise :class:`~treewright.errors.ConfigError` for invalid settings; do not change them."""
         checked(self)
         self._check_together()
 
     def _check_together(self) -> None:
-        """Raise :class:`~treewright.errors.ConfigError` for settings that do not go together."""
+        """Raise :class:`~treewright.errors.ConfigError` for incompatible settings."""
 
     # ---- learning
 
@@ -192,11 +192,11 @@ class Estimator(Generic[ScoresT]):
         checkpoint: Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the pass that is best there is kept.
+        """Learn from a corpus: sentences, or the path of a file. With ``dev``, the best pass on these data is kept.
 
-        ``report`` receives each pass, ``progress`` (stage, done, total) all along. ``checkpoint`` is a folder for what
-        must survive an interruption, and ``resume`` goes on from what is there. The result depends on neither, and not
-        on ``jobs``, the number of threads.
+        ``report`` receives each pass, and ``progress`` (stage, done, total) is called regularly. ``checkpoint`` is a
+        folder for the state of training, and ``resume`` continues from it after an interruption. The result depends
+        neither on these nor on ``jobs``, the number of threads.
         """
         type(self)(**self.get_params())._check_settings()
         self.__dict__.update(self.__dict__.pop("_next_params", {}))
@@ -209,7 +209,7 @@ class Estimator(Generic[ScoresT]):
         raise NotImplementedError
 
     def _dev_score(self, name: str) -> dict[str, float]:
-        """The best score on development data, by its name; nothing where there are none."""
+        """The best score on development data, by its name; empty without development data."""
         from treewright.learners.loop import best_score
 
         best = best_score(self.history_)
@@ -235,7 +235,7 @@ class Estimator(Generic[ScoresT]):
     @overload
     def predict(self, sentences: Collection[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]: ...
     def predict(self, sentences: Input, *, jobs: int = 1) -> list[Sentence] | Iterator[Sentence]:
-        """Annotate sentences or lists of words, in ``jobs`` threads; what they have beside that is kept.
+        """Annotate sentences or lists of words, in ``jobs`` threads; all other annotation is kept.
 
         For a list the result is a list. For an iterator (a generator, an open reader) it is an iterator: sentences are
         read and annotated some thousand words at a time, and memory does not grow with their number.
@@ -252,7 +252,7 @@ class Estimator(Generic[ScoresT]):
             yield from self._annotate(batch, found)
 
     def _warn_of_missing(self, sentences: Sequence[Sentence]) -> None:
-        """Warn once of all tags and lemmas that it was trained with and that no word has."""
+        """Warn once if tags or lemmas that it was trained with are missing."""
         expected = [name for name in self.card_.get("columns", ()) if name in self.needs()]
         missing = missing_columns(expected, sentences, own_lemmas=hasattr(self, "lemmas_")) if expected else []
         if missing and any(map(len, sentences)):
@@ -265,12 +265,12 @@ class Estimator(Generic[ScoresT]):
             )
 
     def _batches(self, sentences: Input) -> Iterable[list[Sentence]]:
-        """Cut what is given to ``predict`` into batches: a list of them for a list, and an iterator for an iterator."""
+        """Cut the input of ``predict`` into batches: a list of them for a list, and an iterator for an iterator."""
         cut = batches(sentences, self._batch_size, as_sentence)
         return cut if isinstance(sentences, Iterator) else list(cut)
 
     def _decoded(self, cut: Iterable[Batch], jobs: int) -> Iterator[tuple[Batch, Any]]:
-        """Yield each batch with what was found for it. One is decoded while the next one is read and prepared."""
+        """Yield each batch with its result. One batch is decoded while the next one is read and prepared."""
 
         def prepare(batch: Batch) -> Callable[[], Any]:
             work, words = self._prepare(batch, jobs), sum(len(sentence) for sentence in batch)
@@ -284,7 +284,7 @@ class Estimator(Generic[ScoresT]):
         return overlapped(cut, prepare)
 
     def _prepare(self, batch: Any, jobs: int) -> Callable[[], Any]:
-        """Prepare a batch in the calling thread, and return what another thread does with it: ``_decode`` it."""
+        """Prepare a batch in the calling thread, and return the work for another thread; by default ``_decode``."""
         return partial(self._decode, batch, jobs)
 
     def _decode(self, batch: list[Sentence], jobs: int) -> Any:
@@ -295,7 +295,7 @@ class Estimator(Generic[ScoresT]):
         return sentences
 
     def _filled(self, columns: Columns, jobs: int) -> Columns:
-        """Annotate sentences column by column: pipelines call it. A subclass that fills columns has a faster way."""
+        """Annotate sentences column by column, for pipelines. Subclasses that fill columns have a faster version."""
         return Columns(list(self._predicted(columns.sentences(), jobs)))
 
     # ---- step by step
@@ -315,15 +315,15 @@ class Estimator(Generic[ScoresT]):
 
         Args:
             sentence: a sentence, or a list of words.
-            gold: the same sentence with the right annotation; then decisions have costs. It may be the same object.
-            follow: ``model`` shows the decisions of the model; ``gold`` those that lead to the right annotation, and
-                how the model scores them.
-            prefix: the names of actions that are taken first, whatever the model says; then it goes on from there.
+            gold: the same sentence with gold annotation, so that decisions have costs. It may be the same object.
+            follow: ``model`` shows the decisions of the model; ``gold`` shows the decisions that lead to the gold
+                annotation, with the model's scores.
+            prefix: the names of actions that are taken first; the model continues from there.
             explain: whether the candidates have their features, with the weights of a linear policy.
             beam: another width of the beam than the model's. With a beam, ``metadata["lineage"]`` has the hypotheses of
                 each step.
-            options: those of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost nothing;
-                ``kind`` for constituency parsers, ``derivation`` or ``pops``.
+            options: options of the task: ``labelled=False`` for dependency parsers, whose wrong labels then cost
+                nothing; ``kind`` for constituency parsers, ``derivation`` or ``pops``.
         """
         self._check_fitted()
         [[whole]] = self._batches([sentence])
@@ -358,7 +358,7 @@ class Estimator(Generic[ScoresT]):
     # ---- scoring
 
     def evaluate(self, corpus: Corpus, *, jobs: int = 1) -> ScoresT:
-        """Annotate a corpus whose right annotation is known, and compare."""
+        """Annotate a corpus that has gold annotation, and score the result."""
         self._check_fitted()
         gold = self._gold(corpus)
         return self._score(gold, self._analysed(gold, jobs))
@@ -366,10 +366,10 @@ class Estimator(Generic[ScoresT]):
     def evaluate_by_sentence(
         self, corpus: Corpus, *, jobs: int = 1, **options: Any
     ) -> tuple[ScoresT, npt.NDArray[np.float64]]:
-        """Return what :meth:`evaluate` returns, and the counts of each sentence that the score is made of.
+        """Return the result of :meth:`evaluate`, and the counts of each sentence from which the score is computed.
 
-        The counts are a matrix, one row a sentence; :func:`treewright.metrics.score_of` makes the score of their sums.
-        Statistics over many models, such as those of experiments, need no annotated sentences then.
+        The counts are a matrix, one row per sentence; :func:`treewright.metrics.score_of` computes the score from their
+        sums. With them, statistics over many models, such as in experiments, do not need the annotated sentences.
         """
         self._check_fitted()
         gold = self._gold(corpus)
@@ -386,10 +386,10 @@ class Estimator(Generic[ScoresT]):
         jobs: int = 1,
         **options: Any,
     ) -> Comparison:
-        """Say whether another estimator is better than this one on a corpus, and whether that may be chance.
+        """Test whether another estimator is better than this one on a corpus, with significance tests.
 
-        In the result, A is this estimator and B the other one: where the difference is positive, the other is better.
-        ``samples`` and ``seed`` are those of the significance tests, ``options`` those of the task's comparison.
+        In the result, A is this estimator and B the other one: a positive difference means that the other is better.
+        ``samples`` and ``seed`` are for the significance tests, ``options`` for the task's comparison.
         """
         self._check_fitted()
         other._check_fitted()
@@ -401,11 +401,11 @@ class Estimator(Generic[ScoresT]):
         return self._compare(gold, a, b, samples=whole_number("samples", samples, 1), seed=seed, **options)
 
     def _analysed(self, gold: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """What is compared with the gold sentences."""
+        """The predictions that are compared with the gold sentences."""
         return self.predict(gold, jobs=jobs)
 
     def _annotation(self) -> str:
-        """What is annotated, in a word or two; only estimators that agree on it can be compared."""
+        """The kind of annotation, in a word or two; only estimators with the same kind can be compared."""
         return self.annotates
 
     def _gold(self, corpus: Corpus) -> list[Sentence]:
@@ -427,7 +427,7 @@ class Estimator(Generic[ScoresT]):
     # ---- the model file
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the model to one file, whole or not at all."""
+        """Write the model to one file, completely or not at all."""
         model = self.to_model()
         write_model(path, task=model.task, config=model.config, arrays=model.arrays, card=model.card)
         return Path(path)
@@ -438,7 +438,7 @@ class Estimator(Generic[ScoresT]):
         return cls.from_model(read_model(path, expect_task=cls.task))
 
     def to_model(self) -> ModelFile:
-        """Return what :meth:`save` writes to a file: :meth:`from_model` takes it back."""
+        """Return the contents of the model file that :meth:`save` writes; :meth:`from_model` reads them."""
         self._check_fitted()
         settings, arrays = self._learned()
         config = {"params": self.resolved_config(), "learned": settings}
@@ -446,12 +446,12 @@ class Estimator(Generic[ScoresT]):
 
     @classmethod
     def from_model(cls, model: ModelFile) -> Self:
-        """Return the estimator that a model file holds."""
+        """Return the estimator of a model file."""
         try:
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             with at_once(0):
                 estimator._restore(model.config["learned"], model.arrays)
-        except (KeyError, TypeError, ValueError) as error:  # its checksum was right: the file is as it was written
+        except (KeyError, TypeError, ValueError) as error:  # the checksum was correct, so the file is not damaged
             advice = f"it was written by Treewright {model.treewright}; train it again, or use that version"
             if model.treewright == library_versions()["treewright"]:
                 advice = "this version wrote it, so this is a bug in Treewright: please report it"
@@ -469,10 +469,10 @@ class Estimator(Generic[ScoresT]):
 
 
 def missing_columns(expected: Iterable[str], sentences: Sequence[Sentence], *, own_lemmas: bool = False) -> list[str]:
-    """Return those of the columns that a model expects in which no word has a value.
+    """Return the columns that a model expects and in which no word has a value.
 
-    A model with lemmas of its own can do without those of the words. Words that have tags may have no features: many do
-    not.
+    A model with its own lemmas does not need lemmas in the input. If words have tags, missing features are not
+    reported, because many words have none.
     """
     filled = filled_columns(sentences)
     missing = [name for name in expected if name not in filled and not (name == "lemma" and own_lemmas)]
@@ -480,7 +480,7 @@ def missing_columns(expected: Iterable[str], sentences: Sequence[Sentence], *, o
 
 
 def clone(estimator: AnEstimator) -> AnEstimator:
-    """Return an estimator with the same settings that has learned nothing.
+    """Return an unfitted estimator with the same settings.
 
     >>> from treewright.tagging import Tagger
     >>> clone(Tagger("xpos", bits=12))

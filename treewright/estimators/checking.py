@@ -1,7 +1,7 @@
-"""``check_estimator``: does an estimator keep the manners that all of them have? It says in words what is wrong.
+"""``check_estimator`` checks that an estimator follows the common conventions, and explains what is wrong.
 
-Every estimator of this library passes. For one of your own, give a corpus with the annotation that it learns, and small
-settings: it is fitted three times.
+Every estimator of this library passes. For your own estimator, give a corpus with the annotation that it learns, and
+settings that train fast: it is fitted three times.
 
 >>> from treewright.corpora import builtin_corpus
 >>> from treewright.tagging import ViterbiTagger
@@ -42,7 +42,7 @@ class EstimatorError(TreewrightError):
 
 @dataclass
 class Subject:
-    """An estimator that has not learned, and corpora to learn from, to choose by and to annotate.
+    """An unfitted estimator, and training, development and test corpora.
 
     ``long`` is the number of words of the longest sentence that it must annotate.
     """
@@ -55,17 +55,17 @@ class Subject:
 
     @cached_property
     def fitted(self) -> Estimator[Any]:
-        """The estimator after ``fit``, for all checks that only look at it."""
+        """The estimator after ``fit``, for all checks that do not change it."""
         return self.fit()
 
     @property
     def has_traces(self) -> bool:
-        """Whether it shows its decisions; an estimator of your own need not."""
+        """Whether it has traces; your own estimator need not."""
         return type(self.estimator)._trace is not Estimator._trace
 
     @cached_property
     def predicted(self) -> list[Sentence]:
-        """The test sentences as it annotates them."""
+        """The test sentences with its annotation."""
         return self.fitted.predict(self.test)
 
     def fit(self, **options: Any) -> Estimator[Any]:
@@ -76,7 +76,7 @@ class Subject:
         return fresh
 
     def file_of(self, estimator: Estimator[Any]) -> bytes:
-        """Return the bytes of its model file, but for the date."""
+        """Return the bytes of its model file, without the date."""
         dated = copy.copy(estimator)
         dated.card_ = {**estimator.card_, "date": ""}
         with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def check_estimator(
     """Run all :data:`CHECKS` on an estimator.
 
     Args:
-        estimator: one that has not learned; it stays as it is. Its learner should make two passes or more.
+        estimator: an unfitted estimator, which is not changed. Its learner should make two passes or more.
         train, dev, test: small corpora with the annotation that it learns.
         long: the number of words of the longest sentence that it is given.
 
@@ -105,7 +105,7 @@ def check_estimator(
     for name, check in CHECKS.items():
         try:
             check(subject)
-        except Exception as error:  # whatever an estimator of somebody's own raises
+        except Exception as error:  # a user's estimator may raise anything
             what = str(error) if isinstance(error, EstimatorError) else f"{type(error).__name__}: {error}"
             problems.append(f"{name}: {what}")
     if problems:
@@ -117,7 +117,7 @@ def check_estimator(
 
 
 def constructor_only_stores(subject: Subject) -> None:
-    """The constructor stores its arguments under their names, whatever they are, and does nothing else."""
+    """The constructor stores its arguments under their names, without checking them, and does nothing else."""
     kind = type(subject.estimator)
     for given in (subject.estimator.get_params(), {name: object() for name in subject.estimator.get_params()}):
         made = kind(**given)
@@ -141,11 +141,11 @@ def settings_can_be_read_and_changed(subject: Subject) -> None:
 
 
 def settings_take_effect_at_the_next_fit(subject: Subject) -> None:
-    """``set_params`` of what is about learning does not change what a fitted estimator predicts and saves."""
+    """``set_params`` of training settings does not change what a fitted estimator predicts and saves."""
     fitted = copy.copy(subject.fitted)
     at_once = {setting.name for setting in type(fitted).settings if setting.annotates}
     for name, value in fitted.get_params().items():
-        other = object()  # no setting takes it
+        other = object()  # no setting accepts it
         if name in at_once:
             with _raises(ConfigError, f"set_params accepts any {name}", naming=name):
                 fitted.set_params(**{name: other})
@@ -163,7 +163,7 @@ def settings_take_effect_at_the_next_fit(subject: Subject) -> None:
 
 
 def learning_changes_no_settings(subject: Subject) -> None:
-    """``fit`` returns the estimator, leaves its settings alone, and sets ``card_`` and ``history_``."""
+    """``fit`` returns the estimator, does not change its settings, and sets ``card_`` and ``history_``."""
     fitted = subject.fitted
     _expect(fitted.get_params() == subject.estimator.get_params(), "fit changes settings")
     _expect(isinstance(fitted.card_, dict) and set(fitted.card_["corpora"]) == {"train", "dev"}, "card_ is incomplete")
@@ -213,7 +213,7 @@ def lists_give_lists_and_iterators_iterators(subject: Subject) -> None:
 
 
 def bad_sentences_are_refused(subject: Subject) -> None:
-    """What is no sentence is an error that says so."""
+    """Input that is not a sentence raises an error that says so."""
     for wrong in (["she sees"], [3], [None], [[1, 2]]):
         with _raises(ConfigError, f"{wrong!r} is taken for sentences", naming="is not a sentence"):
             subject.fitted.predict(wrong)  # type: ignore[arg-type]
@@ -224,7 +224,7 @@ def bad_sentences_are_refused(subject: Subject) -> None:
 
 
 def annotating_changes_nothing(subject: Subject) -> None:
-    """``predict``, ``evaluate`` and ``trace`` leave the estimator as it is."""
+    """``predict``, ``evaluate`` and ``trace`` do not change the estimator."""
     fitted = subject.fitted
     before = _digest(fitted)
     unknown = [replace(s, tokens=tuple(t._replace(form=t.form + "ish") for t in s)) for s in subject.test]
@@ -237,7 +237,7 @@ def annotating_changes_nothing(subject: Subject) -> None:
 
 
 def threads_may_share_it(subject: Subject) -> None:
-    """Eight threads that annotate at the same time get what one gets."""
+    """Eight threads that annotate at the same time get the same result as one."""
     wanted = subject.predicted
     with ThreadPoolExecutor(_THREADS) as pool:
         futures = [pool.submit(subject.fitted.predict, subject.test) for _ in range(2 * _THREADS)]
@@ -246,7 +246,7 @@ def threads_may_share_it(subject: Subject) -> None:
 
 
 def sentences_of_any_length(subject: Subject) -> None:
-    """A sentence without words, with one, and with very many."""
+    """Sentences without words, with one word, and with very many words are annotated."""
     words = [token for sentence in subject.test for token in sentence]
     chain = [words[k % len(words)]._replace(head=k, deprel="dep" if k else "root") for k in range(subject.long)]
     odd = [Sentence(()), Sentence((words[0]._replace(head=0, deprel="root"),)), Sentence(tuple(chain)), Sentence(())]
@@ -255,7 +255,7 @@ def sentences_of_any_length(subject: Subject) -> None:
 
 
 def traces_end_with_what_is_predicted(subject: Subject) -> None:
-    """``trace`` shows decisions that lead to the prediction, with probabilities, and as JSON gives it back."""
+    """``trace`` shows the decisions that lead to the prediction, with probabilities, and survives JSON."""
     if not subject.has_traces:
         return
     for sentence, predicted in zip(subject.test, subject.predicted, strict=True):
@@ -320,7 +320,7 @@ def scores_have_one_shape(subject: Subject) -> None:
 
 
 def comparisons_with_itself_find_nothing(subject: Subject) -> None:
-    """``compare`` with itself: no difference, and so nothing significant; with another kind, an error."""
+    """``compare`` finds no difference to itself, and raises an error for another kind of annotation."""
     found = subject.fitted.compare(subject.fitted, subject.test, samples=20)
     _expect(found.difference == 0.0 and found.p_bootstrap == found.p_randomization == 1.0, "it differs from itself")
     main = subject.fitted.evaluate(subject.test).main
@@ -334,7 +334,7 @@ def comparisons_with_itself_find_nothing(subject: Subject) -> None:
 
 
 def a_model_file_gives_it_back(subject: Subject) -> None:
-    """``save`` and ``load``: the same annotation, settings and card; a damaged file is an error."""
+    """``save`` and ``load`` keep annotation, settings and card; a damaged file raises an error."""
     kind = type(subject.fitted)
     with tempfile.TemporaryDirectory() as folder:
         path = subject.fitted.save(Path(folder, "model.tw"))
@@ -350,7 +350,7 @@ def a_model_file_gives_it_back(subject: Subject) -> None:
 
 
 def the_same_seed_gives_the_same_file(subject: Subject) -> None:
-    """Fitting again gives the same bytes but for the date, with any number of threads."""
+    """Fitting again gives the same bytes, except for the date, with any number of threads."""
     again = subject.fit(jobs=2)
     _expect(subject.file_of(again) == subject.file_of(subject.fitted), "the same seed gives another model")
 
@@ -377,7 +377,7 @@ def resuming_gives_the_same(subject: Subject) -> None:
 
 
 def bad_corpora_are_named(subject: Subject) -> None:
-    """An empty corpus, one that is no corpus, and a file that is not there are errors that say so."""
+    """An empty corpus, something that is not a corpus, and a missing file raise clear errors."""
     fresh = clone(subject.estimator)
     for use in (fresh.fit, subject.fitted.evaluate):
         with _raises(CorpusError, "an empty corpus is accepted", naming="no sentences"):
@@ -425,7 +425,7 @@ def _expect(condition: bool, problem: str) -> None:
 
 
 class _raises:
-    """Inside of it, an error of some class must be raised, whose message has ``naming`` in it."""
+    """A block that must raise an error of some class, whose message contains ``naming``."""
 
     def __init__(self, kind: type[Exception], otherwise: str, naming: str = "") -> None:
         self.kind, self.otherwise, self.naming = kind, otherwise, naming
@@ -443,7 +443,7 @@ class _raises:
 
 
 def _digest(estimator: Estimator[Any]) -> dict[str, str]:
-    """A digest of each attribute, deep down."""
+    """A digest of each attribute and everything in it."""
     found = {}
     for name, value in vars(estimator).items():
         digest = hashlib.sha256()
@@ -453,7 +453,7 @@ def _digest(estimator: Estimator[Any]) -> dict[str, str]:
 
 
 def _feed(digest: Any, value: Any, above: set[int]) -> None:
-    """Add a value and all that it consists of; what is computed from it once and kept does not count."""
+    """Add a value and all its parts, without cached properties."""
     digest.update(type(value).__name__.encode())
     if value is None or isinstance(value, (str, bytes, int, float, type)) or callable(value):
         digest.update(getattr(value, "__qualname__", repr(value)).encode())

@@ -1,4 +1,4 @@
-"""What estimators learn from and are scored on: one way to read a corpus, and to say what is wrong with it."""
+"""Read the corpora of estimators, and report errors in them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Corpus = str | os.PathLike[str] | Iterable[Sentence]
 
 
 def read_corpus(corpus: Corpus, *, column: str = "upos", advice: str = "") -> list[Sentence]:
-    """Return the sentences of a corpus: a file's, or those that are given.
+    """Return the sentences of a corpus, given the path of a file or sentences.
 
     Args:
         corpus: sentences, or the path of a file.
         column: the column that the tags of a tabular file belong to.
-        advice: how to get sentences with the right annotation, for the message to users who give something else.
+        advice: how to get sentences with gold annotation, for the error message.
 
     Raises:
         ConfigError: if something in it is no :class:`~treewright.corpora.Sentence`.
@@ -43,7 +43,7 @@ def read_corpus(corpus: Corpus, *, column: str = "upos", advice: str = "") -> li
         what = f"a corpus is a file or a list of Sentence objects, not of {' or '.join(sorted(kinds))}"
         raise ConfigError(f"{what}; {advice}" if advice else what)
     if not sentences:
-        raise CorpusError("there is nothing to learn from or to score: no sentences")
+        raise CorpusError("the corpus has no sentences")
     return sentences
 
 

@@ -1,6 +1,6 @@
-"""Cross-validation: learn from all folds of a corpus but one, score on that one, and take turns.
+"""Cross-validation: for each fold of a corpus, learn from all other folds and score on this one.
 
-A score on one test set says little about the next one; the scores of ten folds show how much it varies. Neu and
+The score on one test set does not show how much scores vary; the scores of ten folds do. Neu and
 Szepesvári (2009, §6.4) compare learners in this way:
 
 >>> from treewright.constituency import ConstituencyParser
@@ -34,10 +34,10 @@ __all__ = ["CrossValidation", "FoldComparison", "cross_validate", "split_folds"]
 
 
 class FoldComparison(NamedTuple):
-    """Two cross-validations over the same folds: is the second one better than the baseline?"""
+    """A comparison of two cross-validations over the same folds."""
 
     error_reduction: float
-    """The share of the baseline's errors that are gone, by the means of both."""
+    """The share of the baseline's errors that are avoided, computed from the means of both."""
     by_fold: tuple[float, ...]
     """The same in each fold."""
     wins: int
@@ -56,7 +56,7 @@ class CrossValidation:
     """The scores of an estimator on each fold of a corpus."""
 
     scores: tuple[Scores, ...]
-    """What ``evaluate`` returned for each fold."""
+    """The result of ``evaluate`` for each fold."""
     corpus: str
     """The digest of the corpus."""
     seed: int
@@ -131,15 +131,15 @@ def cross_validate(
     report: Callable[[int, Scores], None] | None = None,
     **options: Any,
 ) -> CrossValidation:
-    """Learn from all folds but one and score on that one, for each fold.
+    """For each fold, learn from all other folds and score on this one.
 
     Args:
-        estimator: the settings to learn with. The estimator itself learns nothing: clones of it do.
-        corpus: sentences with the right annotation, or a file of them.
+        estimator: an estimator with the settings. Clones of it are fitted, and the estimator itself is not changed.
+        corpus: sentences with gold annotation, or a file of them.
         folds: the number of folds, 2 or more. Sentences are assigned to them at random.
         seed: the seed of the assignment. The same corpus, folds and seed give the same folds for every estimator.
-        dev: whether the next fold is development data, which is then not learned from.
-        jobs: the number of threads, which changes no result.
+        dev: whether the next fold is used as development data, and not for training.
+        jobs: the number of threads, which does not change the result.
         report: is called with the number of each fold (1, 2, …) and its scores.
         options: of ``evaluate``, such as ``max_length`` of constituency parsers.
 
@@ -163,7 +163,7 @@ def cross_validate(
 
 
 def split_folds(sentences: Sequence[Sentence], folds: int, seed: int) -> list[list[Sentence]]:
-    """Return the sentences of each fold, in the order of the corpus; sizes differ by one at most."""
+    """Return the sentences of each fold, in the order of the corpus; sizes differ by at most one."""
     if len(sentences) < folds:
         raise CorpusError(f"{len(sentences)} sentences are too few for {folds} folds")
     order = np.random.default_rng(seed).permutation(len(sentences))

@@ -1,4 +1,4 @@
-"""Policies by name: the settings of estimators that choose between linear policies and those with an encoder."""
+"""The settings of estimators that offer both linear policies and policies with an encoder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SIZES = {
     "medium": "a larger one",
     "large": "the best and slowest",
 }
-#: what learners are given where they say nothing of it, by the data that they learn from
+#: defaults of learners, by the data that they learn from
 _USUAL: dict[str, dict[str, Any]] = {
     "online": {"passes": 40},
     "first": {"passes": 40},
@@ -64,7 +64,7 @@ def _checked_columns(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-POLICY = Setting("policy", _Policies(_SIZES), "What scores actions; encoders are trained with PyTorch")
+POLICY = Setting("policy", _Policies(_SIZES), "The model that scores actions; encoders are trained with PyTorch")
 VECTORS = Setting(
     "vectors",
     File(),
@@ -72,7 +72,7 @@ VECTORS = Setting(
     none="none",
     metavar="FILE",
 )
-MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: how many vectors are kept, the first ones of the file")
+MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: the number of vectors to read from the file")
 INPUT_COLUMNS = Setting(
     "input_columns",
     Like(_checked_columns, f"names of columns: {', '.join(_READABLE)}", list),
@@ -87,12 +87,12 @@ TAG_LOSS = Setting(
 DEVICE = Setting(
     "device",
     Choice({"auto": "a GPU where there is one", "cpu": "", "cuda": "a GPU"}),
-    "Encoders: what trains them",
+    "Encoders: the device for training",
 )
 
 
 class EncodedSettings:
-    """What estimators with a choice of policies share. Those that do not have all the settings have the defaults."""
+    """The common part of estimators with a choice of policies. Settings that an estimator lacks have their defaults."""
 
     policy: Any
     vectors: Any
@@ -112,7 +112,7 @@ class EncodedSettings:
         return bool(self.policy != "linear")
 
     def _check_policy(self) -> None:
-        """Raise :class:`~treewright.errors.ConfigError` for settings of encoders where there is none."""
+        """Raise :class:`~treewright.errors.ConfigError` for settings of encoders with a linear policy."""
         if self._is_encoded:
             return
         for name in ("vectors", "teacher", "tag_loss"):
@@ -129,7 +129,7 @@ class EncodedSettings:
         return _USUAL[make_learner(learner["name"], Imitation).data]
 
     def _learn_inputs(self, tokens: Sequence[Sequence[Any]]) -> None:
-        """Learn the vocabularies of an encoder, and read its fixed vectors."""
+        """Collect the vocabularies of an encoder, and read its fixed vectors."""
         from treewright.policies.encoders import Inputs, read_vectors
         from treewright.policies.encoders.torch_import import find_device
 
@@ -145,7 +145,7 @@ class EncodedSettings:
         )
 
     def _untrained(self, teaching: Any = None) -> Any:
-        """The policy with an encoder that is to be trained."""
+        """The untrained policy with an encoder."""
         from treewright.policies.encoders import UntrainedEncoder, find_architecture
 
         return UntrainedEncoder(
@@ -158,7 +158,7 @@ class EncodedSettings:
         )
 
     def _policy_arrays(self, policy: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a model file says of an encoded policy, and its arrays."""
+        """The settings and arrays of an encoded policy for a model file."""
         about = {"encoder": policy.architecture.to_plain(), "parameters": policy.n_parameters}
         return about, policy.stored()
 

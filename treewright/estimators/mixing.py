@@ -1,8 +1,8 @@
-"""Fitting an estimator on shards of a corpus, by iterative parameter mixing (:mod:`treewright.learners`).
+"""Fit an estimator on shards of a corpus, by iterative parameter mixing (:mod:`treewright.learners`).
 
-A shard is a range of bytes of a corpus file, so that who distributes the work never holds the corpus. First each shard
-is *surveyed*: which labels and words it has. What is found is merged, and every shard is packed with the same labels
-and the same vocabulary. Then passes and mixing take turns.
+A shard is a range of bytes of a corpus file, so that the process that distributes the work never loads the corpus.
+First each shard is *surveyed* for its labels and words. The results are merged, and every shard is packed with the same
+labels and the same vocabulary. Then passes and mixing alternate.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FileShard(NamedTuple):
 
 
 def cut_file(path: str | Path, shards: int) -> list[FileShard]:
-    """Return about equal ranges of a file, cut at blank lines; fewer where there are not as many sentences.
+    """Return ranges of a file of about equal size, cut at blank lines; fewer if there are not enough sentences.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile(suffix=".conllu") as file:
@@ -74,7 +74,7 @@ def cut_file(path: str | Path, shards: int) -> list[FileShard]:
 
 
 def _after_blank_line(file: Any, position: int) -> int:
-    """The place behind the first blank line at or after a position."""
+    """The position after the first blank line at or after a position."""
     file.seek(max(position - 1, 0))
     if position:
         file.readline()
@@ -88,7 +88,7 @@ def _after_blank_line(file: Any, position: int) -> int:
 
 
 class Survey(NamedTuple):
-    """What must be known of the whole corpus before weights are learned, of one shard."""
+    """The information on one shard that is needed before weights are learned."""
 
     digest: str
     sentences: int
@@ -98,7 +98,7 @@ class Survey(NamedTuple):
 
     @staticmethod
     def merged(surveys: Sequence[Survey]) -> Survey:
-        """Return what is known of all shards together; the digest of one shard is that of the corpus."""
+        """Merge the surveys of all shards; the digest of a single shard is the digest of the corpus."""
         digests = [survey.digest for survey in surveys]
         digest = digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
         words = Counter[str]()
@@ -109,7 +109,7 @@ class Survey(NamedTuple):
 
 
 class MixableEstimator(Protocol):
-    """What an estimator has that can be fitted on shards."""
+    """The interface of estimators that can be fitted on shards."""
 
     def _survey(self, sentences: list[Sentence]) -> Survey: ...
     def _adopt(self, survey: Survey) -> None: ...
@@ -120,7 +120,7 @@ class MixableEstimator(Protocol):
 
 
 class ShardRunner(Protocol):
-    """Who runs functions on shards: this process, or a cluster. The shards are those that it was made with."""
+    """Runs functions on shards, in this process or on a cluster. The shards are given when it is made."""
 
     shards: Sequence[FileShard]
 
@@ -134,7 +134,7 @@ class ShardRunner(Protocol):
 
 
 def survey_shard(shard: FileShard, task: str, params: dict[str, Any]) -> Survey:
-    """Return what a shard has."""
+    """Return the survey of a shard."""
     estimator: Any = estimator_class(task)(**params)
     found: Survey = estimator._survey(shard.read())
     return found
@@ -160,7 +160,7 @@ _LEARNERS: dict[Any, Any] = {}  # by shard, corpus and settings
 
 
 class LocalShards:
-    """Runs shards one after the other in this process: the reference for what a cluster does."""
+    """Runs shards in this process, one at a time: the reference for clusters."""
 
     def __init__(self, shards: Sequence[FileShard]) -> None:
         self.shards = shards
@@ -177,7 +177,7 @@ class LocalShards:
             return [advance_shard(shard, task, params, survey, iteration, state) for shard in self.shards]
         finally:
             if len(self.shards) > 1:
-                _LEARNERS.clear()  # one process need not hold all shards
+                _LEARNERS.clear()  # so that all shards need not be in memory together
 
 
 def fit_mixed(
@@ -190,9 +190,9 @@ def fit_mixed(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Estimator[Any]:
-    """Fit an estimator on shards by iterative parameter mixing; with ``dev``, the pass that is best there is kept.
+    """Fit an estimator on shards by iterative parameter mixing; with ``dev``, the best pass on these data is kept.
 
-    With one shard, the result is that of ``fit``.
+    With one shard, the result is equal to that of ``fit``.
 
     Raises:
         ConfigError: if the estimator or its learner cannot be trained in this way.
@@ -236,7 +236,7 @@ def fit_mixed(
 
 
 class _Passes(NamedTuple):
-    """The shards as parameter mixing asks for them."""
+    """The shards, with the interface that parameter mixing needs."""
 
     runner: ShardRunner
     task: str

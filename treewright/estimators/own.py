@@ -1,8 +1,8 @@
-"""An estimator for a task of your own: what it learned is saved with the labels and tables of the task.
+"""A base class of estimators for your own tasks; models are saved with the labels and tables of the task.
 
-A subclass says how sentences become what the task takes, and how a final state becomes annotation. Everything else is
-here: learning with any imitation learner, annotating in batches and threads, scores, and the model file. The name of
-the task is ``module:Class``, by which :func:`treewright.load` and the command line find the class again; see
+A subclass defines how sentences become the input of the task, and how a final state becomes annotation. This class does
+the rest: learning with any imitation learner, annotating in batches and threads, scores, and the model file. The name
+of the task is ``module:Class``, by which :func:`treewright.load` and the command line find the class; see
 ``docs/own-task.md`` for an example.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["LossScores", "TaskEstimator"]
 
 @dataclass(frozen=True)
 class LossScores:
-    """How far annotation is from losing everything: 1 − loss / words, and its 95 % interval."""
+    """The score of an annotation, 1 − loss / words, and its 95 % interval."""
 
     accuracy: float
     interval: tuple[float, float]
@@ -44,7 +44,7 @@ class LossScores:
 
     @property
     def main(self) -> float:
-        """1 − loss / words, 0 at least."""
+        """1 − loss / words, at least 0."""
         return self.accuracy
 
     def as_dict(self) -> dict[str, Any]:
@@ -53,19 +53,19 @@ class LossScores:
 
 
 class TaskEstimator(Estimator[LossScores]):
-    """The base class of estimators for tasks of your own. A subclass has these methods:
+    """The base class of estimators for your own tasks. A subclass has these methods:
 
-    * ``learn(sentences)`` returns what is learned before the weights are: a dictionary of plain values (labels) and one
-      of arrays (tables). Both become part of the model file.
+    * ``learn(sentences)`` prepares training: it returns a dictionary of plain values (labels) and one of arrays
+      (tables). Both become part of the model file.
     * ``make_task(values, arrays)`` returns the task.
-    * ``item(sentence, gold)`` returns what the task's ``encode`` takes, with the right answer if ``gold``.
-    * ``annotated(sentence, state)`` returns the sentence with what the final state says. ``state`` has the fields that
-      the task declares.
+    * ``item(sentence, gold)`` returns the argument of the task's ``encode``, with the gold answer if ``gold``.
+    * ``annotated(sentence, state)`` returns the sentence with the annotation of the final state. ``state`` has the
+      fields that the task declares.
 
     Args:
         learner: a learner by name, as settings, or as an object.
         bits: the size of the table of hashed features, 2^bits rows.
-        beam: how many hypotheses the search keeps; 1 is greedy.
+        beam: the width of the beam; 1 is greedy.
         seed: the same seed gives the same model.
     """
 
@@ -91,11 +91,11 @@ class TaskEstimator(Estimator[LossScores]):
 
     policy_: LinearPolicy
     values_: dict[str, Any]
-    """What is learned before the weights are: plain values."""
+    """The plain values from ``learn``."""
     arrays_: dict[str, npt.NDArray[Any]]
-    """What is learned before the weights are: arrays."""
+    """The arrays from ``learn``."""
 
-    # ---- what a subclass writes
+    # ---- defined by subclasses
 
     def learn(self, sentences: Sequence[Sentence]) -> tuple[Mapping[str, Any], Mapping[str, npt.NDArray[Any]]]:
         """Return the plain values and the arrays that the task needs, learned from a corpus."""
@@ -106,18 +106,18 @@ class TaskEstimator(Estimator[LossScores]):
         raise NotImplementedError
 
     def item(self, sentence: Sentence, gold: bool) -> Any:
-        """Return what the task's ``encode`` takes."""
+        """Return the argument of the task's ``encode``."""
         raise NotImplementedError
 
     def annotated(self, sentence: Sentence, state: Any) -> Sentence:
-        """Return the sentence with what a final state says."""
+        """Return the sentence with the annotation of a final state."""
         raise NotImplementedError
 
-    # ---- what follows from it
+    # ---- the interface of estimators
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         return (Imitation, Structured)
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
@@ -160,7 +160,7 @@ class TaskEstimator(Estimator[LossScores]):
         return read_corpus(corpus)
 
     def _analysed(self, gold: Sequence[Sentence], jobs: int) -> Any:
-        """The words of each sentence less its loss, and its words: scores are losses, and no annotation is compared."""
+        """The number of words of each sentence minus its loss, and the number of words; only losses are compared."""
         packed = self._packed(gold, gold=True)
         words = packed.lengths.astype(np.float64)
         return np.stack([words - self._losses(self.policy_, packed, jobs), words], 1)

@@ -1,14 +1,14 @@
-"""The estimators by the name of their task: those of this library, and those of installed packages.
+"""The estimators of this library and of installed packages, by the names of their tasks.
 
-A package adds an estimator with an entry point in the group ``treewright.tasks``, whose name is the task's::
+A package adds an estimator by an entry point in the group ``treewright.tasks``, with the name of the task::
 
     [project.entry-points."treewright.tasks"]
     chunking = "my_package.chunker:Chunker"
 
-From then on :func:`treewright.load` reads its models. Nothing is imported until it is asked for by its name.
+Then :func:`treewright.load` can read its models. An estimator is imported when its name is first used.
 
-An estimator without a package has the name ``module:Class``. It is found if its module is imported already: a model
-file never decides what is imported.
+An estimator without a package has the name ``module:Class``. It is found only if its module is already imported,
+because a model file must not cause imports.
 """
 
 from __future__ import annotations

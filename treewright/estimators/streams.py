@@ -1,4 +1,4 @@
-"""Sentences as they come: checked, cut into batches, and one batch decoded while the next one is read."""
+"""Streams of sentences: they are checked and cut into batches, and one batch is decoded while the next one is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treewright.search.threads import thread_pool
 __all__ = ["Input", "as_sentence", "batches", "check_words", "overlapped"]
 
 Input = Iterable[Sentence | Sequence[str]]
-"""What is annotated: sentences, or lists of words."""
+"""The input of ``predict``: sentences, or lists of words."""
 
 Item = TypeVar("Item")
 Sized = TypeVar("Sized", bound=Sentence | Sequence[str])
@@ -22,12 +22,12 @@ Result = TypeVar("Result")
 
 
 def check_words(sentence: Sentence | Sequence[str]) -> Sentence | Sequence[str]:
-    """Return a sentence or a list of words as it is, and raise :class:`ConfigError` for anything else."""
+    """Return a sentence or a list of words unchanged, and raise :class:`ConfigError` for anything else."""
     if isinstance(sentence, Sentence):
         return sentence
     try:
         if not isinstance(sentence, str):
-            "".join(sentence)  # the fastest way to know that all of them are strings
+            "".join(sentence)  # the fastest check that all of them are strings
             return sentence
     except TypeError:
         pass
@@ -38,7 +38,7 @@ def check_words(sentence: Sentence | Sequence[str]) -> Sentence | Sequence[str]:
 
 
 def as_sentence(sentence: Sentence | Sequence[str]) -> Sentence:
-    """Return a sentence as it is, and make one of a list of words.
+    """Return a sentence, given a sentence or a list of words.
 
     >>> as_sentence("she can see")
     Traceback (most recent call last):
@@ -56,9 +56,9 @@ def batches(
     """Cut sentences into lists of at least ``size`` words; the last one may be shorter.
 
     Args:
-        sentences: what to cut, read as far as it is needed.
+        sentences: the sentences, read only as far as needed.
         size: the sum of ``measure`` at which a batch is complete.
-        convert: what to do with each sentence, such as :func:`as_sentence`.
+        convert: a function that is applied to each sentence, such as :func:`as_sentence`.
         measure: the size of a sentence, by default its number of words.
 
     >>> [len(batch) for batch in batches([["a"], ["b", "c"], ["d"], ["e"]], 2, as_sentence)]
@@ -89,8 +89,8 @@ def overlapped(
 ) -> Iterator[tuple[Batch, Result]]:
     """Yield each batch with its result, which another thread computes while the next batch is read and prepared.
 
-    ``prepare`` runs in the calling thread and returns the work for the other one. So no more than two batches are in
-    memory. A list of a single batch needs no other thread.
+    ``prepare`` runs in the calling thread and returns the work for the other one. So at most two batches are in memory.
+    A list of a single batch needs no other thread.
 
     >>> list(overlapped(iter([1, 2, 3]), lambda n: lambda: n * n))
     [(1, 1), (2, 4), (3, 9)]

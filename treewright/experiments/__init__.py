@@ -1,4 +1,4 @@
-"""Experiments: grids of corpora, sizes, tasks, settings, learners and seeds, run as jobs whose results are kept."""
+"""Experiments: grids of corpora, sizes, tasks, settings, learners and seeds, run as jobs with stored results."""
 
 from treewright.experiments.corpora import CorpusSource
 from treewright.experiments.document import Document

@@ -1,4 +1,4 @@
-"""The corpora of an experiment: files, or sentences of the built-in corpus; each is read once and known by a digest."""
+"""The corpora of an experiment: files, or sentences of the built-in corpus; each is read once and has a digest."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(frozen=True)
 class CorpusSource:
-    """Where the parts of a corpus come from.
+    """The source of the parts of a corpus.
 
     Args:
         name: its name in the experiment.
         parts: a path for each part, or the number of sentences of the built-in corpus.
         trees: files in CoNLL-U with the dependency trees of the sentences of each part, for meaning graphs.
         seed: the seed of the built-in corpus.
-        note: what users should know who do not have the corpus.
+        note: a note for users who do not have the corpus.
     """
 
     name: str
@@ -44,7 +44,7 @@ class CorpusSource:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether its sentences are those of the built-in corpus."""
+        """Whether it is the built-in corpus."""
         return any(isinstance(part, int) for part in self.parts.values())
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ def expanded(path: str, folder: Path) -> Path:
 def select(
     parts: Parts, *, size: int | None = None, max_length: int | None = None, fold: tuple[int, int, int] | None = None
 ) -> dict[str, list[Sentence]]:
-    """Return the sentences of a job: those up to a length, the first of train, or the folds of a cross-validation.
+    """Return the sentences of a job: up to a length, the first ones of train, or the folds of a cross-validation.
 
     ``fold`` is the number of the fold that is tested (from 0), the number of folds, and the seed of their assignment;
     the folds are those of the sentences of train, and the next fold is development data.

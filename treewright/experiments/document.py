@@ -1,6 +1,6 @@
-"""TOML files whose errors have lines.
+"""TOML files with line numbers in error messages.
 
-``tomllib`` returns values without their places. :class:`Document` keeps the text, and finds the line of a key in it.
+``tomllib`` returns values without positions. :class:`Document` keeps the text, and finds the line of a key in it.
 
 >>> document = Document.parse('title = "a"\\n[rows.one]\\nlearner = { name = "dagger" }\\n', "a.toml")
 >>> document.line("rows", "one", "learner"), document.line("rows", "one", "learner", "name"), document.line("title")
@@ -86,7 +86,7 @@ class Document:
         return found
 
     def line(self, *keys: str) -> int:
-        """Return the line of a key, or that of the table that it stands in; the first line if neither is found."""
+        """Return the line of a key, or of its table; the first line if neither is found."""
         for n in range(len(keys), 0, -1):
             if keys[:n] in self._lines:
                 return self._lines[keys[:n]]

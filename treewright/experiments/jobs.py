@@ -1,4 +1,4 @@
-"""Jobs: one training and its scores, as plain data with a key; the same job has the same key on every machine."""
+"""Jobs: one training and its scores, as plain data with a key that is the same on every machine."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from treewright.settings import settings_of
 
 __all__ = ["Job", "code_version", "make_estimator"]
 
-#: packages whose code changes no result
+#: packages whose code does not affect results
 _NO_RESULTS = ("cli", "cluster", "experiments", "interop", "reports", "server")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One training: what is learned, from what, with which settings, and what is scored."""
+    """One training: the task, the corpus, the settings, and the parts that are scored."""
 
     task: str
     params: dict[str, Any]
@@ -35,7 +35,7 @@ class Job:
     max_length: int | None
     fold: tuple[int, int, int] | None
     parts: tuple[str, ...]
-    """What is scored."""
+    """The parts that are scored."""
     best_pass: bool
     """Whether the pass that is best on development data is kept."""
     scoring: dict[str, Any]
@@ -54,18 +54,18 @@ class Job:
         return str(learner.get("name", "")) if isinstance(learner, dict) else str(learner)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the job as plain values, which :meth:`from_dict` takes back."""
+        """Return the job as plain values, for :meth:`from_dict`."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Job:
-        """Return the job of plain values, also after a round trip through JSON."""
+        """Return the job from plain values, also after a round trip through JSON."""
         fold = values["fold"]
         lists = {"parts": tuple(values["parts"]), "probes": tuple(values["probes"])}
         return cls(**{**values, **lists, "fold": None if fold is None else tuple(fold)})
 
     def estimator(self) -> Estimator[Any]:
-        """Return the estimator that is to learn."""
+        """Return the unfitted estimator."""
         settings = {**self.params, "seed": self.seed}
         return estimator_class(self.task)(**settings)
 
@@ -76,7 +76,7 @@ class Job:
 
 
 def make_estimator(task: str, settings: dict[str, Any], learner: dict[str, Any] | None, seed: int) -> Estimator[Any]:
-    """Return the estimator of some settings, as a person writes them: the number that stands for None is known.
+    """Return the estimator of settings from a file, in which a number may mean None.
 
     Raises:
         ConfigError: for a setting or a combination that cannot be used; it has the name of the setting.

@@ -1,4 +1,4 @@
-"""Pages: headings, paragraphs, tables and figures, written as Markdown or as one HTML file that needs no other."""
+"""Pages: headings, paragraphs, tables and figures, written as Markdown or as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Page:
             self.html += [f"<p>{escape(each)}</p>" for each in text.strip().split("\n\n")]
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a table; the first column is words, the others are numbers. Columns without any value are left out."""
+        """Add a table; the first column has words, the others numbers. Empty columns are omitted."""
         kept = [k for k in range(len(head)) if k == 0 or any(row[k] for row in rows)]
         head, rows = [head[k] for k in kept], [[row[k] for k in kept] for row in rows]
         rule = ["---", *["---:"] * (len(head) - 1)]

@@ -1,4 +1,4 @@
-"""Experiments as files: what is compared, on which corpora, what is chosen on development data, what is reported.
+"""Experiments as files: the systems, the corpora, the choices on development data, and the reported parts.
 
 :func:`read_experiment` reads a file and checks all of it before anything runs; an error names the line. The page
 ``docs/experiments.md`` has the keys.
@@ -52,7 +52,7 @@ PLOTS = ("sizes", "passes", "pareto", "folds", "grid")
 
 @dataclass(frozen=True)
 class Row:
-    """One of the systems that are compared: a learner and settings, and the values of which one is chosen on dev."""
+    """One of the compared systems: a learner, its settings, and the values from which the best on dev is chosen."""
 
     name: str
     learner: dict[str, Any]
@@ -64,7 +64,7 @@ class Row:
 class Choosing:
     """How values are chosen on development data.
 
-    ``by`` is ``grid`` (all combinations) or ``in-turn`` (one setting after the other, the best so far kept). The score
+    ``by`` is ``grid`` (all combinations) or ``in-turn`` (one setting at a time, keeping the best so far). The score
     is the mean over ``seeds``. ``corpora`` and ``sizes`` say where the choice is made; empty: for each one separately.
     """
 
@@ -75,7 +75,7 @@ class Choosing:
 
 
 class Cell(NamedTuple):
-    """A cell of the grid; its jobs differ in seeds and folds only."""
+    """A cell of the grid; its jobs differ only in seeds and folds."""
 
     task: str
     corpus: str
@@ -85,7 +85,7 @@ class Cell(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The row with its place in the grid of settings, for tables."""
+        """The name of the row with its settings in the grid, for tables."""
         return ", ".join([self.row, *(f"{key.removeprefix('learner.')} = {value}" for key, value in self.grid)])
 
 
@@ -122,7 +122,7 @@ class Experiment:
             yield Cell(task, corpus, size, values, row)
 
     def choices(self, cell: Cell) -> dict[str, tuple[Any, ...]]:
-        """Return the values of which one is chosen for a cell, by setting."""
+        """Return the candidate values of a cell, by setting."""
         return self.rows[cell.row].choose
 
     @property
@@ -168,7 +168,7 @@ class Experiment:
         return make_estimator(cell.task, settings, learner or None, seed)
 
     def _learner(self, task: str, row: Row) -> dict[str, Any]:
-        """The learner of a row, with those of the common settings that it has."""
+        """The learner of a row, with the common settings that it supports."""
         from treewright.learners import learner_rows, learner_settings
 
         kinds = estimator_class(task).learners()
@@ -227,7 +227,7 @@ def experiment_of(document: Document, folder: Path) -> Experiment:
 
 
 class _Reader:
-    """Reads the values of a document one by one and complains with their lines."""
+    """Reads the values of a document one by one; errors name the line."""
 
     def __init__(self, document: Document, folder: Path) -> None:
         self.document, self.folder, self.values = document, folder, document.values
@@ -328,7 +328,7 @@ class _Reader:
         value = [0 if each == "all" else each for each in value]
         if not value or any(isinstance(v, bool) or not isinstance(v, int) or v < 0 for v in value):
             raise self._error(
-                f'{name} must be a list of numbers of sentences, where "all" stands for all of them, not {value!r}',
+                f'{name} must be a list of numbers of sentences, where "all" means all of them, not {value!r}',
                 *(where or (name,)),
             )
         return tuple(each or None for each in value)
@@ -358,7 +358,7 @@ class _Reader:
     def _tasks(self) -> tuple[str, ...]:
         value = self.values.get("task")
         if value is None:
-            raise self._error('which task is it? Add a line such as task = "dependency"')
+            raise self._error('the task is missing: add a line such as task = "dependency"')
         tasks = [value] if isinstance(value, str) else value
         for task in tasks if isinstance(tasks, list) else [tasks]:
             if not isinstance(task, str) or (task not in estimator_names() and ":" not in task):
@@ -369,7 +369,7 @@ class _Reader:
         table = self._table("corpora")
         if not table:
             raise self._error(
-                "which corpora are learned from? Add a table [corpora.NAME] with train, dev and test: files, or "
+                "the corpora are missing: add a table [corpora.NAME] with train, dev and test: files, or "
                 "numbers of sentences of the built-in corpus"
             )
         return {name: self._corpus(name, value) for name, value in table.items()}
@@ -455,7 +455,7 @@ class _Reader:
         sizes = self._sizes("sizes", table["sizes"], "choosing", "sizes") if "sizes" in table else ()
         return Choosing(by, chosen, tuple(on), sizes)
 
-    # ---- what goes together
+    # ---- checks of combinations
 
     def _check_parts(self, experiment: Experiment) -> None:
         for name, corpus in experiment.corpora.items():
@@ -490,7 +490,7 @@ class _Reader:
             raise self._error(f"{error} (task {cell.task}, row {cell.label})", *keys) from None
 
     def _blamed(self, setting: str, row: str, value: Any) -> tuple[str, ...]:
-        """The keys of the value that is to blame for an error, the most particular one first."""
+        """The keys of the value that caused an error, the most specific one first."""
         own = ("rows", row)
         places = [
             (*own, "choose", f"learner.{setting}"),

@@ -1,4 +1,4 @@
-"""Probes: what papers report of a trained model besides its score, by name.
+"""Probes: further measurements of trained models that papers report, by name.
 
 A probe is a function of an estimator and the parts of the corpus, and returns numbers by name. Experiments name the
 probes that they need: ``probes = ["agenda"]``.
@@ -85,7 +85,7 @@ def expert(parser: AMRParser, parts: Parts) -> dict[str, float]:
 
 
 def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
-    """Return how naive Smatch and Smatch agree on dev, and what each takes (Goodman 2015, Table 5.2, Figure 5.3)."""
+    """Return the agreement of naive Smatch and Smatch on dev, and their times (Goodman 2015, Table 5.2, Figure 5.3)."""
     import numpy as np
 
     from treewright.amr import AMRParser, score_smatch

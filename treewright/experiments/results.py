@@ -1,4 +1,4 @@
-"""What the results of an experiment say: scores with intervals, and comparisons with the baseline."""
+"""The evaluation of an experiment: scores with intervals, and comparisons with the baseline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Counts = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CellResult:
-    """The results of a cell: what was chosen on dev, and the jobs that finished, with their outcomes."""
+    """The results of a cell: the choices on dev, and the finished jobs with their outcomes."""
 
     cell: Cell
     chosen: dict[str, Any] | None
@@ -33,11 +33,11 @@ class CellResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all seeds and folds are there."""
+        """Whether all seeds and folds have results."""
         return len(self.jobs) == self.expected
 
     def replicates(self, part: str) -> list[Counts]:
-        """Return the counts of each seed; those of folds are joined."""
+        """Return the counts of each seed; the counts of folds are concatenated."""
         by_seed: dict[int, list[Counts]] = {}
         for job, outcome in self.jobs:
             by_seed.setdefault(job.seed, []).append(outcome.counts[part])
@@ -85,7 +85,7 @@ class Results:
     missing: int
 
     def of(self, task: str, corpus: str, size: int | None = None, *, any_size: bool = False) -> list[CellResult]:
-        """Return the results on a corpus that are there, in the order of tables."""
+        """Return the existing results on a corpus, in the order of tables."""
         return [
             result
             for cell, result in self.cells.items()
@@ -93,7 +93,7 @@ class Results:
         ]
 
     def baseline(self, cell: Cell) -> CellResult | None:
-        """Return what a cell is compared with: the baseline with the same corpus, size and settings."""
+        """Return the baseline of a cell, with the same corpus, size and settings."""
         found = self.cells.get(cell._replace(row=self.experiment.baseline))
         return found if found is not None and found.jobs and found.cell != cell else None
 

@@ -1,4 +1,4 @@
-"""Running jobs: one training with its scores, and all jobs of an experiment in one process or through an executor."""
+"""Run jobs: one training with its scores, and all jobs of an experiment in one process or through an executor."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = ["Executor", "OneProcess", "Progress", "Summary", "attempt", "run_expe
 def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = None) -> Outcome:
     """Train and score: the parts are those of the whole corpus, of which the job selects its own.
 
-    The result depends on the job alone, not on the machine, on the number of threads or on an interruption. With
-    ``checkpoint``, a folder, training goes on after the last pass that an interrupted run finished.
+    The result depends only on the job, not on the machine, the number of threads or an interruption. With
+    ``checkpoint``, a folder, training continues after the last finished pass of an interrupted run.
     """
     own = select(parts, size=job.size, max_length=job.max_length, fold=job.fold)
     for part in ("train", *job.parts):
@@ -67,7 +67,7 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
 
 
 def _compile(job: Job, own: Parts, jobs: int) -> None:
-    """Train on a few sentences where a process first meets such a job: CPU seconds are not those of compiling."""
+    """Train on a few sentences before the first such job of a process, so that CPU times exclude compilation."""
     learner = job.params.get("learner")
     kind = job.task, json.dumps(job.params, sort_keys=True)
     interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
@@ -95,7 +95,7 @@ def _passed(row: Any) -> dict[str, Any]:
 
 
 def attempt(job: Job, parts: Parts | Callable[[], Parts], **how: Any) -> Outcome:
-    """Run a job; an error that it raises becomes its outcome, so that other jobs go on."""
+    """Run a job; an error becomes its outcome, so that other jobs continue."""
     started = time.perf_counter()
     try:
         return run_job(job, parts() if callable(parts) else parts, **how)
@@ -104,11 +104,11 @@ def attempt(job: Job, parts: Parts | Callable[[], Parts], **how: Any) -> Outcome
 
 
 class Executor(Protocol):
-    """Who runs jobs: this process, or a cluster."""
+    """Runs jobs, in this process or on a cluster."""
 
     @property
     def workers(self) -> int:
-        """How many jobs run at a time, to estimate the time left."""
+        """The number of jobs that run at a time, to estimate the remaining time."""
 
     def run(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
         """Yield each job with its outcome, as soon as it is known, in any order."""
@@ -144,19 +144,19 @@ class OneProcess:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an experiment is, after a job."""
+    """The progress of an experiment after a job."""
 
     job: Job
     outcome: Outcome
     done: int
     total: int
     left: float | None
-    """The seconds that are probably left, None where nothing is known."""
+    """The estimated remaining seconds; None if there is no estimate."""
 
 
 @dataclass
 class Summary:
-    """What an experiment did: the number of jobs that ran, of those whose results were there, and what failed."""
+    """A summary of a run: the numbers of jobs that ran and of existing results, and the failed jobs."""
 
     ran: int = 0
     known: int = 0
@@ -174,8 +174,8 @@ def run_experiment(
 ) -> Summary:
     """Run all jobs whose results are not in the store; results are written as they come.
 
-    Jobs that failed earlier run again. With ``any_code``, results of other versions of the code count, too. ``only`` is
-    the key of a job, or how it begins: that job runs, whether or not its result is there, and no other.
+    Jobs that failed earlier run again. With ``any_code``, results of other versions of the code count too. ``only`` is
+    the key of a job, or a prefix of it: only that job runs, even if its result exists.
 
     Raises:
         ConfigError: if no job has the key ``only``.

@@ -1,4 +1,4 @@
-"""Which jobs an experiment needs next, what was chosen on development data, and how long jobs will take."""
+"""The next jobs of an experiment, the choices on development data, and estimates of times."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Outcomes = Mapping[str, Outcome]
 
 
 class Needed(NamedTuple):
-    """The jobs that can run now, and how many more will follow when their results are known (at most)."""
+    """The jobs that can run now, and the maximum number of jobs that will follow when their results are known."""
 
     jobs: list[Job]
     later: int
 
 
 class Choice(NamedTuple):
-    """What is chosen for a cell: the values, or None with the jobs that must run first; and the scores on dev."""
+    """The choice for a cell: the values, or None with the jobs that must run first; and the scores on dev."""
 
     chosen: dict[str, Any] | None
     jobs: list[Job]
     tried: dict[str, float]
-    """The mean score on dev of each combination that was tried, in words."""
+    """The mean score on dev of each combination, by its description."""
 
 
 def needed(experiment: Experiment, digests: Mapping[str, str], outcomes: Outcomes) -> Needed:
@@ -47,7 +47,7 @@ def needed(experiment: Experiment, digests: Mapping[str, str], outcomes: Outcome
 
 
 def known_jobs(experiment: Experiment, digests: Mapping[str, str], outcomes: Outcomes) -> list[Job]:
-    """Return the jobs of all cells as far as outcomes are known, those that have run included."""
+    """Return the jobs of all cells as far as outcomes are known, including finished jobs."""
     found: dict[str, Job] = {}
     for cell in experiment.cells():
         choice = choose(experiment, cell, digests, outcomes)
@@ -115,7 +115,7 @@ def _best(
 
 
 class Durations:
-    """How long jobs took, to estimate how long others will take."""
+    """The times of jobs, to estimate the times of others."""
 
     def __init__(self, known: Iterable[tuple[Job, float]] = ()) -> None:
         self._known: dict[tuple[str, ...], list[float]] = {}
@@ -124,13 +124,13 @@ class Durations:
             self.add(job, seconds)
 
     def add(self, job: Job, seconds: float) -> None:
-        """Remember how long a job took."""
+        """Record the time of a job."""
         self._by_key[job.key] = seconds
         for kind in self._kinds(job):
             self._known.setdefault(kind, []).append(seconds)
 
     def estimate(self, job: Job) -> float | None:
-        """Return the seconds that a job will probably take, from the most similar jobs; None if there are none."""
+        """Return the estimated seconds of a job, from the most similar jobs; None if there are none."""
         if job.key in self._by_key:
             return self._by_key[job.key]
         for kind in self._kinds(job):
@@ -139,7 +139,7 @@ class Durations:
         return None
 
     def left(self, jobs: Iterable[Job], workers: int) -> float | None:
-        """Return the seconds that jobs will probably take together; None if nothing is known of one of them."""
+        """Return the estimated seconds of all jobs together; None if there is no estimate for one of them."""
         found = [self.estimate(job) for job in jobs]
         known = [each for each in found if each is not None]
         return None if len(known) < len(found) else sum(known) / max(1, workers)

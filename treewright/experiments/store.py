@@ -1,8 +1,8 @@
 """The store of an experiment: one SQLite file with the result of every job, written as soon as it is known.
 
 The file is in WAL mode: a reader, such as a report, does not wait for the writer. Only one process at a time may write
-(:meth:`Store.open`), because two that run the same experiment would do the same jobs twice. What is committed survives
-the death of the process.
+(:meth:`Store.open`), because two that run the same experiment would do the same jobs twice. Committed results survive
+the end of the process.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StoreError(TreewrightError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its result and the counts of sentences by part, or the error that ended it."""
+    """The outcome of a job: its result and the counts of sentences by part, or its error."""
 
     seconds: float
     result: dict[str, Any] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Store:
     # ---- results
 
     def write(self, key: str, code: str, job: Mapping[str, Any], outcome: Outcome) -> None:
-        """Keep what became of a job, in place of what was known before.
+        """Store the outcome of a job, replacing an earlier one.
 
         Raises:
             StoreError: if it cannot be written, e.g. because the disk is full; earlier results are kept.
@@ -171,7 +171,7 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def outcomes(self, code: str | None = None) -> dict[str, Outcome]:
-        """Return what became of all jobs, by key: of one version of the code, or (None) the newest of any version."""
+        """Return the outcomes of all jobs, by key: of one version of the code, or (None) the newest of any version."""
         query = "SELECT key, seconds, result, counts, error, finished FROM jobs"
         with self._trouble():
             if code is None:
@@ -204,7 +204,7 @@ def _arrays(blob: bytes | None) -> dict[str, npt.NDArray[np.float64]]:
 
 
 def _locked(path: Path) -> Any:
-    """Hold the lock of a store until the file that is returned is closed, or the process ends, however it ends."""
+    """Hold the lock of a store until the returned file is closed or the process ends."""
     if fcntl is None:
         return None
     try:

@@ -55,11 +55,11 @@ class _Parser(_Adapter, ParserI, ABC):
 
     @abstractmethod
     def _tree(self, sentence: Sentence) -> Any:
-        """Return the tree of an annotated sentence as NLTK has it."""
+        """Return the tree of an annotated sentence as an object of NLTK."""
 
 
 class TreewrightParser(_Parser):
-    """A constituency parser of NLTK that asks a model of Treewright."""
+    """A constituency parser of NLTK that uses a model of Treewright."""
 
     layer = "constituency"
 
@@ -69,7 +69,7 @@ class TreewrightParser(_Parser):
 
 
 class TreewrightDependencyParser(_Parser):
-    """A dependency parser of NLTK that asks a model of Treewright."""
+    """A dependency parser of NLTK that uses a model of Treewright."""
 
     layer = "dependency"
 
@@ -82,7 +82,7 @@ class TreewrightDependencyParser(_Parser):
 
 
 class TreewrightTagger(_Adapter, TaggerI):
-    """A tagger of NLTK that asks a model of Treewright; ``column`` is ``xpos`` or ``upos``."""
+    """A tagger of NLTK that uses a model of Treewright; ``column`` is ``xpos`` or ``upos``."""
 
     def __init__(self, model: Any = "english", column: str = "xpos") -> None:
         self.layer = column

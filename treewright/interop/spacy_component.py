@@ -1,6 +1,6 @@
 """Treewright in spaCy: a component that annotates documents, and a tokenizer.
 
-Both are found by entry points, so that nothing has to be imported::
+Both are found by entry points, without an import::
 
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1"}}})
     nlp.add_pipe("treewright", config={"model": "english"})
@@ -56,7 +56,7 @@ def make_tokenizer(model: str = "english") -> Callable[[Language], TreewrightTok
 
 
 class _Saved:
-    """What keeps a model, and writes it to disk as Treewright does."""
+    """The common part: it has a model, and writes it to disk in Treewright's format."""
 
     def __init__(self, model: Any) -> None:
         self.model = load(model) if isinstance(model, str) or hasattr(model, "__fspath__") else model
@@ -178,7 +178,7 @@ class TreewrightTokenizer(_Saved):
     def __init__(self, vocab: Vocab, model: Any = "english") -> None:
         super().__init__(model)
         self.vocab = vocab
-        self._tokenizer  # noqa: B018 - complains where there is none
+        self._tokenizer  # noqa: B018 - raises an error if there is none
 
     @property
     def _tokenizer(self) -> Tokenizer:
@@ -200,7 +200,7 @@ class TreewrightTokenizer(_Saved):
             starts.append(start)
 
         def gap(white: str) -> None:
-            """White space: one space belongs to the token before, what is more is a token."""
+            """White space: one space belongs to the token before, and further white space is a token."""
             if words and white.startswith(" "):
                 spaces[-1] = True
                 white = white[1:]

@@ -1,4 +1,4 @@
-"""Learners: imitation learning as one algorithm with a table of named rows; with beams, planners, and rewards."""
+"""Learners: imitation learning as one algorithm with named variants; learning with beams, planners and rewards."""
 
 from treewright.learners.counting import MaximumLikelihood
 from treewright.learners.imitation import (

@@ -1,4 +1,4 @@
-"""Checkpoints of training: plain arrays in a folder, each file written whole or not at all."""
+"""Checkpoints of training: plain arrays in a folder, each file written completely or not at all."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = [
 Learned = TypeVar("Learned")
 Arrays = Mapping[str, npt.NDArray[Any]]
 Fingerprint = Mapping[str, Any]
-"""What a checkpoint belongs to: settings by name, and a digest under ``data`` of all that is learned from."""
+"""The identity of a training run: settings by name, and a digest of the training data under ``data``."""
 
 
 @dataclass(frozen=True)
 class Judge(Generic[Learned]):
-    """A function that scores what was learned, and ``by`` what: a digest of development data.
+    """A function that scores the learned model; ``by`` is a digest of its development data.
 
-    Scores by other data cannot be compared, so training is resumed with the same ones only.
+    Scores on different data cannot be compared, so training can only be resumed with the same development data.
     """
 
     score: Callable[[Learned], float]
@@ -52,12 +52,12 @@ class Judge(Generic[Learned]):
 
 
 def judged_by(evaluate: Callable[..., float] | None) -> Fingerprint:
-    """What a checkpoint should know of the function that scores; of one that is no :class:`Judge`, nothing."""
+    """The part of a checkpoint's identity that belongs to the scoring function; empty unless it is a :class:`Judge`."""
     return {"dev": getattr(evaluate, "by", None)}
 
 
 def clear(folder: Path) -> None:
-    """Forget an earlier training: remove what was saved, and the folder if it held nothing else."""
+    """Remove the files of an earlier training, and the folder if it is then empty."""
     for name in ("state.npz", "examples-[0-9]*.npz", ".treewright-*.tmp"):
         for file in folder.glob(name):
             file.unlink()
@@ -91,7 +91,7 @@ def save_state(folder: Path, fingerprint: Fingerprint, history: list[dict[str, A
 
 
 def history(folder: Path) -> list[dict[str, Any]]:
-    """The passes that a checkpoint has finished."""
+    """The passes that were finished before a checkpoint."""
     arrays = load_arrays(folder, "state")
     return [] if arrays is None else list(json.loads(arrays["about"].tobytes())["history"])
 
@@ -99,10 +99,9 @@ def history(folder: Path) -> list[dict[str, Any]]:
 def load_state(
     folder: Path, fingerprint: Fingerprint
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]] | None:
-    """The history and the arrays of the last iteration that was finished, or None where there is none.
+    """The history and the arrays of the last finished iteration, or None if there is none.
 
-    Training with other data or other settings cannot be resumed: that is a :class:`ConfigError`, which says where they
-    differ.
+    Training with other data or other settings cannot be resumed: the :class:`ConfigError` lists the differences.
     """
     arrays = load_arrays(folder, "state")
     if arrays is None:
@@ -117,7 +116,7 @@ def load_state(
 
 
 def differences(then: Any, now: Any, name: str = "") -> list[str]:
-    """Where two fingerprints differ, in words.
+    """The differences of two fingerprints, in words.
 
     >>> differences({"seed": 0, "update": {"C": 1.0}, "data": "a1"}, {"seed": 9, "update": {"C": 2.0}, "data": "b2"})
     ['seed was 0 and is now 9', 'update.C was 1.0 and is now 2.0', 'the data are not the same']

@@ -1,4 +1,4 @@
-"""Maximum likelihood: relative frequencies, and nothing is learned after they are counted."""
+"""Maximum likelihood estimation by relative frequencies."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Imitation learning: one algorithm, and a table of the named ones.
+"""Imitation learning: one algorithm, and a table of its named variants.
 
-:class:`Imitation` is Goodman's Algorithm 6. In every pass it *rolls in* (visits states), finds what each action
-*costs* in each of them, often by *rolling out* to the end, and *trains* on the examples. Every named algorithm is this
-one with some choices made, as in his Table 5.1:
+:class:`Imitation` is Goodman's Algorithm 6. In every pass it *rolls in* (visits states), finds the *cost* of each
+action in each of them, often by *rolling out* to the end, and *trains* on the examples. Every named algorithm is a set
+of choices for this one, as in Goodman's Table 5.1:
 
 >>> for row in table():
 ...     print(f"{row['learner']:12} {row['roll-in']:15} {row['roll-out']:15} {row['cost']:8} {row['data']}")
@@ -19,7 +19,7 @@ di-lo        mixed-per-step  mixed-per-roll  loss     all
 di-dlo       mixed-per-step  both            loss     all
 li-do        learned         mixed-per-step  loss     all
 
-A row of your own takes three lines, or one: ``Imitation(roll_in="learned", roll_out="expert", data="online")``.
+Your own variant takes three lines, or one: ``Imitation(roll_in="learned", roll_out="expert", data="online")``.
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ SETTINGS = (
     Setting(
         "roll_out",
         Choice("none", _WHO, {"mixed-per-state": "drawn once a state", "both": "weighted by β"}),
-        "Who finishes sentences, to find out costs",
+        "Who finishes sentences, to find the costs of actions",
     ),
-    Setting("cost", Choice("action", "optimal", "oracle", "loss"), "What an action costs"),
-    Setting("data", Choice("first", "current", "all", "online"), "What to train on: the examples of which passes"),
+    Setting("cost", Choice("action", "optimal", "oracle", "loss"), "The cost of an action"),
+    Setting("data", Choice("first", "current", "all", "online"), "The passes whose examples are trained on"),
     BETA,
     PASSES,
     Setting("epochs", Whole(1), "Epochs of classifier training in each pass"),
     Setting("samples", Whole(1), "Roll-outs of each action"),
     Setting("focus", Whole(0), "Actions after which roll-outs are cut; 0: never"),
-    Setting("small_first", Whole(0), "Passes at the beginning that leave out long sentences, fewer each time; 0: none"),
-    Setting("alpha", Whole(0), "Mistakes after which an example is left out; 0: none is"),
+    Setting("small_first", Whole(0), "The number of first passes that skip long sentences, fewer each time; 0: none"),
+    Setting("alpha", Whole(0), "Mistakes after which an example is dropped; 0: never"),
     Setting("k", Whole(0), "Exploration: the pass after which predictions are followed", flags="-k"),
-    Setting("p", Real(0, 1), "Exploration: how often they are not followed even then", flags="-p"),
-    Setting("expert_accuracy", Real(0, 1), "For experiments: how often the expert is right"),
+    Setting("p", Real(0, 1), "Exploration: the probability that they are not followed even then", flags="-p"),
+    Setting("expert_accuracy", Real(0, 1), "For experiments: the probability that the expert is right"),
     Setting(
         "expert_errors",
         Choice({"random": "anywhere", "systematic": "wherever the first feature is the same"}),
-        "Where an expert errs that is not always right",
+        "Where an imperfect expert makes mistakes",
     ),
     Setting("interpolation", Real(0, 1), "SEARN's γ: the share of the newest policy in the mixture"),
     UPDATE,
@@ -85,28 +85,28 @@ SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Imitation(Learner):
-    """Goodman's Algorithm 6 with every choice open.
+    """Goodman's Algorithm 6 with all its choices as settings.
 
     * ``roll_in``: who visits the states: the ``expert``, the ``learned`` policy (the expert in the first pass), a
-      mixture of both, drawn at each step or once a sentence, with the expert's share β; or ``explore``, the lecture's
+      mixture of both, drawn at each step or once per sentence, with the expert's share β; or ``explore``, the lecture's
       Algorithm 3.
-    * ``roll_out``: who finishes the sentence after each action that could be taken: as above; ``both`` takes the
-      expert's and the learned policy's loss, weighted by β; ``mixed-per-state`` draws one of the two for all actions of
-      a state, so that their costs are comparable; ``none`` asks the oracle instead.
-    * ``cost``: what an action costs: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
+    * ``roll_out``: who finishes the sentence after each possible action: as above; ``both`` takes the expert's and the
+      learned policy's loss, weighted by β; ``mixed-per-state`` draws one of the two for all actions of a state, so that
+      their costs are comparable; ``none`` uses the oracle instead.
+    * ``cost``: the cost of an action: the ``loss`` of the roll-out (less the lowest), or without roll-out ``action``: 0
       for the expert's action and 1 for the others; ``optimal``: 0 for all optimal ones; ``oracle``: the oracle's costs.
-    * ``data``: what the classifier is trained on: the examples of the ``first`` visit to each sentence, which is the
-      expert's; those of the ``current`` pass, of ``all`` passes up to now, or each example as soon as it is met
+    * ``data``: the training data of the classifier: the examples of the ``first`` visit to each sentence, which is the
+      expert's; those of the ``current`` pass, of ``all`` passes so far, or each example as soon as it is found
       (``online``).
     * ``beta``: the schedule of β; see :mod:`treewright.learners.schedules`.
     * ``passes`` over the corpus, each with some ``epochs`` of classifier training; ``samples`` of each roll-out;
       ``focus``: the number of steps after which roll-outs are cut (focused costing), 0 for never; ``update``: the
       classifier's update; ``interpolation``: SEARN's γ: train a new policy in each pass and add it to a stochastic
       mixture.
-    * ``small_first``: the first passes, as many as this, take the shorter sentences only, more of them each time
-      (§7.2.4); with ``data="first"`` a sentence is visited in the first pass that takes it. ``alpha``: the number of
-      mistakes after which an example is left out, because it may be noise (the α-bound of Goodman, Vlachos &
-      Naradowsky 2016). 0: neither.
+    * ``small_first``: the number of first passes that take only the shorter sentences, more of them each time (§7.2.4);
+      with ``data="first"`` a sentence is visited in the first pass that takes it. ``alpha``: the number of mistakes
+      after which an example is dropped, because it may be noise (the α-bound of Goodman, Vlachos & Naradowsky 2016). 0:
+      neither.
     * ``expert_accuracy``, ``expert_errors``: an expert that is right with this probability, for experiments
       with experts that are not optimal; see :func:`~treewright.search.weak_expert.weaken_expert`.
     * ``k``, ``p``: of ``explore``: from pass k + 1 on follow the prediction unless a random number is at most p.
@@ -164,7 +164,7 @@ class Imitation(Learner):
 
     @property
     def leaves_path(self) -> bool:
-        """Whether the expert is asked in states that it would not have come to itself."""
+        """Whether the expert is used in states outside its own path."""
         if self.roll_out != "none":
             return True
         if self.roll_in == "explore":
@@ -173,13 +173,13 @@ class Imitation(Learner):
 
     @property
     def stages(self) -> int:
-        """The number of stages that a pass has: visiting states, and the epochs of training."""
+        """The number of stages of a pass: visiting states, and the epochs of training."""
         return 1 if self.data == "online" else 1 + self.epochs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Supervised(Imitation):
-    """Simple imitation: learn what the expert does where the expert goes (lecture, Alg. 43; Goodman, Alg. 1)."""
+    """Simple imitation: learn the expert's actions on the expert's path (lecture, Alg. 43; Goodman, Alg. 1)."""
 
     name: ClassVar[str] = "supervised"
     source: ClassVar[str] = "lecture, Alg. 43; Goodman, Alg. 1"
@@ -190,8 +190,8 @@ class Supervised(Imitation):
 class Exploration(Imitation):
     """Online training with a dynamic oracle (lecture, Algorithm 3; Goldberg & Nivre 2012).
 
-    All actions of zero cost are right; after pass ``k`` the parser's own prediction is followed, whatever it costs,
-    unless a random number is at most ``p``.
+    All actions of zero cost are correct; after pass ``k`` the parser's own prediction is followed, at any cost, unless
+    a random number is at most ``p``.
     """
 
     name: ClassVar[str] = "exploration"
@@ -216,7 +216,7 @@ class DAgger(Imitation):
 
 @dataclass(frozen=True, kw_only=True)
 class AggraVaTe(Imitation):
-    """Like DAgger, but an action costs the loss that the expert ends with after it (lecture; Ross & Bagnell 2014)."""
+    """DAgger with the expert's final loss after an action as its cost (lecture; Ross & Bagnell 2014)."""
 
     name: ClassVar[str] = "aggravate"
     source: ClassVar[str] = "lecture, AggraVaTe"
@@ -231,7 +231,7 @@ class SEARN(Imitation):
     """Search and learn: a stochastic mixture of policies that drifts away from the expert (Goodman, Table 5.1).
 
     Each pass trains a new policy on its own data; the newest acts with probability γ (``interpolation``), the
-    one before with γ(1 − γ), and so on; the expert keeps the rest, and is left out in the end.
+    one before with γ(1 − γ), and so on; the expert has the rest, and is removed at the end.
     """
 
     name: ClassVar[str] = "searn"
@@ -248,7 +248,7 @@ class SEARN(Imitation):
 
 @dataclass(frozen=True, kw_only=True)
 class VDAgger(Imitation):
-    """V-DAgger: step-wise mixtures for roll-in and roll-out, ``samples`` roll-outs an action, β = (1 − δ)^(i−1).
+    """V-DAgger: step-wise mixtures for roll-in and roll-out, ``samples`` roll-outs per action, β = (1 − δ)^(i−1).
 
     (Goodman, Algorithm 2; Vlachos & Craven 2011.)
     """
@@ -267,9 +267,9 @@ class LOLS(Imitation):
     """Locally optimal learning to search, online (Goodman, Algorithm 3; Chang et al. 2015).
 
     The learned policy rolls in; each roll-out is the expert's with probability β and the learned policy's otherwise,
-    from its first step to its last. In the first pass the expert stands in for the policy, which has learned nothing
-    yet (π̂₀ = π*). Costs are regressed, as by the authors: those of single roll-outs are noisy. ``focus``, or a draw
-    for all actions of a state at once (``roll_out="mixed-per-state"``), takes most of the noise away.
+    from its first step to its last. In the first pass the expert replaces the untrained policy (π̂₀ = π*). Costs are
+    regressed, as by the authors, because the costs of single roll-outs are noisy. ``focus``, or one draw for all
+    actions of a state (``roll_out="mixed-per-state"``), removes most of the noise.
     """
 
     name: ClassVar[str] = "lols"
@@ -346,7 +346,7 @@ _ROWS = (
     LI_DO,
 )
 
-#: the named algorithms; add your own under its name and the command line knows it too
+#: the named algorithms; an algorithm that you add here is also available on the command line
 LEARNERS: dict[str, type[Imitation]] = {row.name: row for row in (*_ROWS, Imitation)}
 
 
@@ -368,5 +368,5 @@ FAMILY = register(
 
 
 def table() -> list[dict[str, str]]:
-    """The named algorithms and what each of them chooses (compare Goodman's Table 5.1)."""
+    """The named algorithms and their choices (compare Goodman's Table 5.1)."""
     return FAMILY.table()

@@ -1,8 +1,8 @@
-"""Inverse reinforcement learning: the expert's plans are the best ones, but for which rewards?
+"""Inverse reinforcement learning: find rewards for which the expert's plans are the best ones.
 
-An action earns the reward θᵀφ(x, a), a *planner* finds the plans that earn most, and a treebank has those of an expert.
-Learning looks for weights θ with which the planner's plans are like the expert's. What "like" means is the
-*dissimilarity* J of each method. The algorithms and equations are those of Neu & Szepesvári, *Training parsers by
+An action earns the reward θᵀφ(x, a), a *planner* finds the plans with the highest reward, and a treebank has the plans
+of an expert. Learning looks for weights θ with which the planner's plans are similar to the expert's. Each method has
+its own measure, the *dissimilarity* J. The algorithms and equations are those of Neu & Szepesvári, *Training parsers by
 inverse reinforcement learning* (2009). All methods are one algorithm, their Algorithm 1, :func:`incremental_pass` here:
 
     θ ← g(g⁻¹(θ) + α_k·(Δ − λθ))        Δ = the mean of computeUpdate over the corpus
@@ -18,8 +18,8 @@ max-margin       identity  optimal_features  Alg. 4, eq. 15
 policy-matching  identity  policy_matching   Alg. 5, eq. 16–19
 maxent           identity  n_best_features   Alg. 6, §4.2.5
 
-The column ``planner`` names the function of :class:`~treewright.search.Planner` that a method rests upon. Learning
-itself, with passes, development data and checkpoints, is :func:`~treewright.learners.train_irl`.
+The column ``planner`` names the function of :class:`~treewright.search.Planner` that a method uses. Training, with
+passes, development data and checkpoints, is in :func:`~treewright.learners.train_irl`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "exp": lambda θ, change: θ * np.exp(change),  # g(x) = exp x, g⁻¹ = log: multiplicative updates
 }
 
-_AT_ONCE = 256  # instances a call of the planner: after each there is progress to report, and Ctrl-C is heard
+_AT_ONCE = 256  # instances per call of the planner; after each call, progress is reported and Ctrl-C works
 
 PATIENCE = Setting(
     "patience",
@@ -79,29 +79,29 @@ N_BEST = Setting("n_best", Whole(0), "maxent: the number of best plans to learn 
 LEAST = Setting(
     "least",
     Real(above=0),
-    "mwal: what weights of 0 begin with",
+    "mwal: the initial value of weights that would be 0",
     why="a weight of 0 cannot be changed by multiplication",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class InverseRL(Learner):
-    """What all methods have in common: the settings of Algorithm 1.
+    """The base class of all methods: the settings of Algorithm 1.
 
-    * ``passes``: over the corpus. ``patience``: training ends earlier, after this many passes in a row that were no
-      better on development data than one before; None makes all passes.
+    * ``passes``: the number of passes over the corpus. ``patience``: training ends early after this many passes in a
+      row without an improvement on development data; None runs all passes.
     * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
       the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
-      tried constants from 0.01 to 10 for each method. ``projection`` is the Projection method's own.
-    * ``normalise``: Δ is scaled to length 1 before it meets regularisation and step size, as in the paper (§6).
+      tried constants from 0.01 to 10 for each method. ``projection`` is the rule of the Projection method.
+    * ``normalise``: Δ is scaled to length 1 before regularisation and step size are applied, as in the paper (§6).
     * ``l2``: λ: minimise J + λ/2·‖θ‖². ``l1``: minimise also l1·‖θ‖₁, for weights of which many are 0: after each step
       all weights move towards 0 by α_k·l1, and stop there (a *proximal* step: Duchi & Singer 2009). Both change every
       weight in every update.
     * ``averaged``: the result is the mean of the weights after each update.
     * ``batch``: the number of instances per update, drawn again in each pass; None for the whole corpus, as in the
-      paper. Without l2 and l1 such an update costs no more than the features that it changes.
+      paper. Without l2 and l1 the cost of such an update is proportional to the number of features that it changes.
 
-    A method of your own has ``compute_update``, a ``name``, and a place in ``IRL``.
+    Your own method needs ``compute_update``, a ``name``, and an entry in ``IRL``.
     """
 
     about: ClassVar[str] = ""
@@ -117,7 +117,7 @@ class InverseRL(Learner):
         BATCH,
     )
     link: ClassVar[str] = "identity"
-    sign: ClassVar[float] = 1.0  # −1 where what is learned are negated scores
+    sign: ClassVar[float] = 1.0  # −1 if the method learns negated scores
 
     passes: int = 100
     patience: int | None = None
@@ -162,7 +162,7 @@ class InverseRL(Learner):
         return "optimal_features"
 
     def first_weights(self, θ: Floats) -> Floats:
-        """The scores to begin with, given the planner's."""
+        """The initial scores, given the planner's."""
         return np.array(θ, np.float64)
 
     def measure(self, update: Features, n: int) -> float:
@@ -170,12 +170,12 @@ class InverseRL(Learner):
         return update.value / n
 
     def penalty(self, θ: Floats) -> float:
-        """What regularisation adds to J (§4.3, with λ/2 for λ: the update −λθ belongs to that)."""
+        """The regularisation term of J (§4.3, with λ/2 instead of λ, which matches the update −λθ)."""
         return 0.5 * self.l2 * float(θ @ θ) + self.l1 * float(np.abs(θ).sum())
 
 
 def _towards_expert(planner: Planner, θ: Floats, which: Ints, planned: Features) -> Features:
-    """Σ Φ_E − Σ Φ of what was planned, and how much more that is worth than the expert's plans."""
+    """Σ Φ_E − Σ Φ of the plans, and the value of the plans minus the value of the expert's."""
     expert = planner.expert_features(which)
     at, amount = np.concatenate([expert.at, planned.at]), np.concatenate([expert.amount, -planned.amount])
     return Features(at, amount, planned.value - planner.expert_values(θ, which))
@@ -186,9 +186,9 @@ class Projection(InverseRL):
     """Match the expert's feature expectations by projection (Abbeel & Ng 2004; eq. 9–12, Algorithm 2).
 
     J(θ) = ‖Φ̄_θ − Φ̄_E‖² (eq. 9), where Φ̄_θ are the mean features of the best plans. The update is Φ̄_E − Φ̄_θ − θ (eq. 10)
-    with step sizes of its own, so step, normalise, l2 (which is 1), l1 and batch are fixed. The first update forgets
-    the planner's initial weights: see :class:`~treewright.learners.steps.ProjectionStep`. And the weights go to 0 as a
-    mixture of its policies comes close to the expert: give it development data, by which to choose among them.
+    with its own step sizes, so step, normalise, l2 (which is 1), l1 and batch are fixed. The first update discards the
+    planner's initial weights: see :class:`~treewright.learners.steps.ProjectionStep`. The weights go to 0 as a mixture
+    of the policies approaches the expert, so give development data to choose the best pass.
     """
 
     name: ClassVar[str] = "projection"
@@ -219,7 +219,7 @@ class Projection(InverseRL):
         return float(total @ total) / n**2
 
     def penalty(self, θ: Floats) -> float:
-        """Nothing: λ = 1 is part of the projection here."""
+        """Zero: λ = 1 is part of the projection here."""
         return 0.0
 
 
@@ -228,12 +228,12 @@ class MWAL(InverseRL):
     """Multiplicative weights for apprenticeship learning (Syed & Schapire 2008; eq. 13–14, Algorithm 3).
 
     J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13) with θ > 0, and g = exp: it assumes that the signs of all weights are known. Scores
-    are logarithms of probabilities, so what is learned are *negated* scores, all positive, of negated features; the
+    are logarithms of probabilities, so the method learns *negated* scores, all positive, of negated features. The
     planner gets, and training returns, the scores themselves, all negative.
 
-    A weight of 0 would stay 0, whatever it is multiplied with. So one that the planner would begin with 0 (a rule
-    of relative frequency 1, whose logarithm is 0) or with the other sign begins with ``least``; and all with 1, where
-    the planner has nothing but zeros to begin with.
+    Multiplication does not change a weight of 0. So a weight whose initial value is 0 (a rule of relative frequency 1,
+    whose logarithm is 0) or has the other sign begins with ``least``. If all initial weights of the planner are zero,
+    all begin with 1.
     """
 
     name: ClassVar[str] = "mwal"
@@ -268,8 +268,8 @@ class MWAL(InverseRL):
 class PerceptronIRL(InverseRL):
     """Towards the expert's plans, away from the best ones (Collins & Roark 2004; §4.4, Algorithm 3 without the minus).
 
-    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13): what the best plans are worth more than the expert's. It is Max-Margin with a
-    margin of 0. The perceptron of Collins (2002) has ``batch=1, normalise=False, step="constant", averaged=True``.
+    J(θ) = θᵀ(Φ̄_θ − Φ̄_E) (eq. 13): the value of the best plans minus the value of the expert's. It is Max-Margin with
+    a margin of 0. The perceptron of Collins (2002) has ``batch=1, normalise=False, step="constant", averaged=True``.
     """
 
     name: ClassVar[str] = "irl-perceptron"
@@ -285,10 +285,10 @@ class PerceptronIRL(InverseRL):
 class MaxMargin(InverseRL):
     """The expert's plans must be best by a margin (Ratliff et al. 2006, Taskar et al. 2004; eq. 15, Algorithm 4).
 
-    While learning, what the expert does is made less attractive: the best plans are those for r − ℓ, with
-    ℓ(a) = c·f(R, τ_E): the ``margin`` c times how often the expert uses the rule. 0 is the perceptron, 0.5 the paper's
-    choice. J(θ) = max (r − ℓ) − r(τ_E) + λ/2·‖θ‖². It is negative where the margin is kept, for the constant
-    c·Σ f(R, τ_E)² that would make it a hinge is left out.
+    In training, the expert's actions are penalised: the best plans are those for r − ℓ, with ℓ(a) = c·f(R, τ_E): the
+    ``margin`` c times the number of times that the expert uses the rule. 0 is the perceptron, 0.5 the paper's choice.
+    J(θ) = max (r − ℓ) − r(τ_E) + λ/2·‖θ‖². It is negative where the margin is satisfied, because the constant c·Σ f(R,
+    τ_E)² that would make it a hinge is omitted.
     """
 
     name: ClassVar[str] = "max-margin"
@@ -307,9 +307,10 @@ class MaxMargin(InverseRL):
 class PolicyMatching(InverseRL):
     """Do what the expert does in each state (Neu & Szepesvári 2007; eq. 16–19, Algorithm 5).
 
-    J(θ) = ½·Σ (π_θ(a|x) − π_E(a|x))² over the states of the expert's plans (eq. 16), a sentence. π_θ is the Boltzmann
-    policy (eq. 17): each action as probable as the exponential of what the best plan after it is worth, divided by the
-    ``temperature`` η. Small temperatures are close to the optimal policy, and have no gradient far from the expert.
+    J(θ) = ½·Σ (π_θ(a|x) − π_E(a|x))² over the states of the expert's plans (eq. 16), per sentence. π_θ is the Boltzmann
+    policy (eq. 17): the probability of an action is proportional to the exponential of the value of the best plan after
+    it, divided by the ``temperature`` η. At small temperatures the policy is nearly optimal, and the gradient vanishes
+    far from the expert.
     """
 
     name: ClassVar[str] = "policy-matching"
@@ -333,8 +334,8 @@ class PolicyMatching(InverseRL):
 class MaxEnt(InverseRL):
     """Make the expert's plans probable (Ziebart et al. 2008; §4.2.5, Algorithm 6).
 
-    A plan is as probable as the exponential of its value, among the ``n_best`` plans (reranking: Charniak & Johnson
-    2005), or with ``n_best`` = 0 among all, exactly. J(θ) = −(1/|Λ|)·Σ log P_θ(τ_E).
+    The probability of a plan is proportional to the exponential of its value, among the ``n_best`` plans (reranking:
+    Charniak & Johnson 2005), or with ``n_best`` = 0 among all plans, exactly. J(θ) = −(1/|Λ|)·Σ log P_θ(τ_E).
     """
 
     name: ClassVar[str] = "maxent"
@@ -358,7 +359,7 @@ class MaxEnt(InverseRL):
         return _towards_expert(planner, θ, which, expected)
 
 
-#: the methods of inverse reinforcement learning by name; add your own, as in ``LEARNERS``
+#: the methods of inverse reinforcement learning by name; you can add your own, as in ``LEARNERS``
 IRL: dict[str, type[InverseRL]] = {
     row.name: row for row in (Projection, MWAL, PerceptronIRL, MaxMargin, PolicyMatching, MaxEnt)
 }
@@ -387,44 +388,44 @@ FAMILY = register(
 
 
 def irl_table() -> list[dict[str, str]]:
-    """The named methods, and what each of them needs."""
+    """The named methods and their requirements."""
     return FAMILY.table()
 
 
 @dataclass
 class Learned:
-    """What updates change: the scores that the planner is given, and what they need to remember.
+    """The state that updates change: the scores for the planner, and the state of step sizes and averaging.
 
     ``totals`` are the sums for averaging, Σ (t − 1)·(the change of update t), as in :mod:`treewright.policies.updates`:
-    of the weights after updates 1 … T that change is in all but the first t − 1. So an update costs no more than the
-    weights that it changes, and the mean is θ_T − totals / T.
+    of the weights after updates 1 … T that change is in all but the first t − 1. So the cost of an update is
+    proportional to the number of weights that it changes, and the mean is θ_T − totals / T.
     """
 
     θ: Floats
-    totals: Floats  # empty where the mean is not asked for
+    totals: Floats  # empty if the mean is not needed
     updates: int
     rule: StepRule
 
     def weights(self) -> Floats:
-        """The weights to decode with: the last ones themselves, or where they were averaged their mean."""
+        """The weights for decoding: the last ones themselves, or their mean if they are averaged."""
         return self.θ - self.totals / self.updates if len(self.totals) and self.updates else self.θ
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All that the next update depends on, for a checkpoint."""
+        """Everything that the next update depends on, for a checkpoint."""
         steps = {f"step_{name}": array for name, array in self.rule.arrays.items()}
         return {"weights": self.θ, "totals": self.totals, "updates": np.array([self.updates], np.int64), **steps}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to what :meth:`arrays` gave."""
+        """Restore the result of :meth:`arrays`."""
         self.θ, self.totals, self.updates = arrays["weights"], arrays["totals"], int(arrays["updates"][0])
         self.rule.arrays = {name: arrays[f"step_{name}"] for name in self.rule.arrays}
 
 
 def begin(learner: InverseRL, planner: Planner) -> Learned:
-    """What there is before the first update."""
+    """The state before the first update."""
     θ = np.asarray(planner.initial(), np.float64)
     if θ.shape != (planner.size,):
-        raise TaskError(f"the planner has {planner.size} weights to learn, but begins with an array of {θ.shape}")
+        raise TaskError(f"the planner has {planner.size} weights, but its initial weights have the shape {θ.shape}")
     totals = np.zeros(planner.size if learner.averaged else 0)
     return Learned(learner.first_weights(θ), totals, 0, make_step(learner.step, learner.step_size, planner.size))
 
@@ -441,12 +442,12 @@ def incremental_pass(
 ) -> float:
     """Algorithm 1, the generic incremental training algorithm: its pass k, which changes ``learned``.
 
-    Returns J, regularised, of the weights with which the planner worked: where the whole corpus makes one update, that
-    is J of the weights before it. ``progress`` is told how many instances are done.
+    Returns J, regularised, of the weights that the planner used: with one update for the whole corpus, J of the weights
+    before it. ``progress`` receives the number of finished instances.
     """
     n, done = len(planner), 0
     θ, J = learned.θ, learner.penalty(learned.θ)
-    # regularisation changes all weights; without it, those of a small batch are few
+    # regularisation changes all weights; without it, a small batch changes only a few
     sparse = learner.batch is not None and learner.batch < n and not learner.l2 and not learner.l1
 
     def tell(instances: int) -> None:
@@ -463,7 +464,7 @@ def incremental_pass(
             length = float(np.linalg.norm(difference))
             difference = difference / length if length > 0.0 else difference
         before = learner.sign * θ[at]
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below, with a better message
             Δ = difference - learner.l2 * before
             after = LINKS[learner.link](before, learned.rule.change(k, Δ, difference))
         if learner.l1:
@@ -483,7 +484,7 @@ def incremental_pass(
 
 
 def dissimilarity(learner: InverseRL, planner: Planner, θ: Floats, *, jobs: int = 1) -> float:
-    """J of a method over all instances of a planner, regularised, for weights as the planner takes them."""
+    """J of a method over all instances of a planner, regularised, for the planner's weights."""
     everything = np.arange(len(planner), dtype=np.int64)
     update = _summed_update(learner, planner, np.asarray(θ, np.float64), everything, jobs, None)
     return learner.measure(update, len(planner)) + learner.penalty(θ)
@@ -502,16 +503,16 @@ def _batches(n: int, batch: int | None, seeds: list[int]) -> Iterator[Ints]:
 def _summed_update(
     learner: InverseRL, planner: Planner, θ: Floats, which: Ints, jobs: int, tell: Callable[[int], None] | None
 ) -> Features:
-    """Σ computeUpdate over some instances: each place once, in their order, and none where the sum is 0."""
+    """Σ computeUpdate over some instances: each index once, in order, and only where the sum is not 0."""
     at, amount, value = np.zeros(0, np.int64), np.zeros(0), 0.0
     for first in range(0, len(which), _AT_ONCE):
         part = which[first : first + _AT_ONCE]
         update = learner.compute_update(planner, θ, part, jobs)
         if len(update.at) and not 0 <= update.at.min() <= update.at.max() < planner.size:
-            raise TaskError(f"the planner has {planner.size} weights, but features of others")
+            raise TaskError(f"the planner has {planner.size} weights, but some of its features are not among them")
         if not np.isfinite(update.amount).all() or not math.isfinite(update.value):
             raise TaskError(
-                f"learner {learner.name!r}: weights have grown beyond what can be computed with (at instances "
+                f"learner {learner.name!r}: weights have become too large to compute with (at instances "
                 f"{part.min()} to {part.max()} values are not finite numbers); take a step_size smaller than "
                 f"{learner.step_size:g}, or begin with smaller weights"
             )

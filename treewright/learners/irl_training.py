@@ -1,4 +1,4 @@
-"""Training by inverse reinforcement learning: passes of Algorithm 1, the best of them, and what survives Ctrl-C."""
+"""Training by inverse reinforcement learning: passes of Algorithm 1, the best pass, and checkpoints."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def train_irl(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> TrainedIRL:
-    """Learn the weights of a planner's features, with a method by name or one of your own.
+    """Learn the weights of a planner's features, with a method by name or your own.
 
-    The planner begins with ``planner.initial()``; the weights that come back are such as it takes, also from methods
-    that learn their negation. ``evaluate`` scores weights after each pass (higher is better), and the best are
-    returned, as in the paper; to keep weights that it is given, copy them, for they go on learning. ``report``
-    receives a :class:`Pass` each time, whose ``loss`` is J; ``progress`` (stage, done, total) is called all along. With
-    ``checkpoint``, a folder, the state after each pass is kept there, and ``resume`` goes on from it: the result is the
-    same to the bit as without the interruption.
+    The initial weights are ``planner.initial()``. The result are weights for the planner, also from methods that learn
+    their negation. ``evaluate`` scores weights after each pass (higher is better), and the best are returned, as in the
+    paper; its argument changes in later passes, so copy it to keep it. ``report`` receives a :class:`Pass` after each
+    pass, whose ``loss`` is J; ``progress`` (stage, done, total) is called regularly. With ``checkpoint``, a folder, the
+    state after each pass is stored there, and ``resume`` continues from it: the result is the same to the bit as
+    without the interruption.
 
-    ``seed`` is that of the order of instances, where there are batches of them. ``jobs`` is the planner's affair.
+    ``seed`` determines the order of instances, if there are batches. ``jobs`` is passed to the planner.
     """
     learner = make_learner(learner, InverseRL)
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -85,10 +85,10 @@ def train_irl(
 
 
 def _fingerprint(learner: InverseRL, planner: Planner, seed: int) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: every setting but those that end training, and the data.
+    """The identity of a training run: every setting but those that end training, and the data.
 
-    What a planner begins with, and the features of its expert, share by share, tell other data from these; a planner
-    with a ``fingerprint`` adds what else its plans depend on.
+    The planner's initial weights and the features of its expert identify the data; a planner with a ``fingerprint``
+    adds everything else that its plans depend on.
     """
     digest = hashlib.sha256(f"{len(planner)} {planner.size} {getattr(planner, 'fingerprint', '')}".encode())
     digest.update(np.ascontiguousarray(planner.initial(), np.float64).data)

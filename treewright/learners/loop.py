@@ -1,7 +1,7 @@
-"""The outer loop of all training: passes, the best of them on development data, and what survives Ctrl-C.
+"""The outer loop of all training: passes, the best pass on development data, and checkpoints.
 
-What a pass does is the affair of a :class:`Learnable`. :func:`run` calls it again and again, scores what it has
-learned, keeps the best, writes checkpoints and reports.
+A :class:`Learnable` defines a pass. :func:`run` calls it repeatedly, scores the result, keeps the best, writes
+checkpoints and reports.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pass:
-    """What one iteration did. ``loss`` is the mean cost, a decision, of what the policy preferred while learning.
+    """A report on one iteration. ``loss`` is the mean cost per decision of the actions that the policy preferred.
 
-    With beam search, ``loss`` is that of the beam's best, a decision, and ``examples`` are the sentences where the
-    search went wrong, so that there was something to learn. In inverse reinforcement learning, ``loss`` is the
-    dissimilarity J, ``decisions`` are the plans that were compared and ``examples`` the updates.
+    With beam search, ``loss`` is the loss of the best hypothesis per decision, and ``examples`` are the sentences with
+    a search error, which caused an update. In inverse reinforcement learning, ``loss`` is the dissimilarity J,
+    ``decisions`` are the plans that were compared and ``examples`` the updates.
     """
 
     iteration: int
@@ -48,31 +48,31 @@ Learned_co = TypeVar("Learned_co", covariant=True)
 
 
 def best_score(history: Iterable[Pass]) -> float | None:
-    """Return the best score of an iteration; None where none has one."""
+    """Return the best score of all iterations; None if there are no scores."""
     return max((row.score for row in history if row.score is not None), default=None)
 
 
 class Learnable(Protocol[Learned_co]):
-    """What passes change: the state of a learner between two iterations."""
+    """The state of a learner between two iterations, which passes change."""
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """Learn for one iteration (1, 2, …) and return the fields of its :class:`Pass` that tell what it did."""
+        """Learn for one iteration (1, 2, …) and return the fields of its :class:`Pass`."""
 
     def current(self) -> Learned_co:
-        """Return what is learned so far, as the score takes it; it may go on learning afterwards."""
+        """Return the current model for scoring; it may change later."""
 
     def keep(self, score: float | None, best: bool) -> None:
-        """Remember what is learned so far if it is the best; ``score`` is None where nothing is scored."""
+        """Keep the current model if it is the best; ``score`` is None without scoring."""
 
     def arrays(self, folder: Path) -> Arrays:
-        """Return all that the next iteration depends on, and the best so far.
+        """Return everything that the next iteration depends on, and the best model so far.
 
-        What grows from iteration to iteration may go to files of its own in ``folder``
+        Data that grow from iteration to iteration may be written to separate files in ``folder``
         (:func:`~treewright.learners.checkpoints.save_arrays`).
         """
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state that :meth:`arrays` returned."""
+        """Restore the state that :meth:`arrays` returned."""
 
 
 def run(
@@ -87,12 +87,12 @@ def run(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> list[Row]:
-    """Run a number of iterations, and return what each of them did as a ``row``.
+    """Run a number of iterations, and return a ``row`` for each of them.
 
-    ``evaluate`` scores what is learned after each iteration; higher is better, and without it the last is the best.
-    With ``patience``, training ends after that many iterations in a row none of which was the best.
-    With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it, if it
-    has the same ``fingerprint``: the result is the same to the bit as without the interruption.
+    ``evaluate`` scores the model after each iteration; higher is better, and without it the last is the best.
+    With ``patience``, training ends after this number of iterations in a row without an improvement.
+    With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues from it, if
+    it has the same ``fingerprint``: the result is the same to the bit as without the interruption.
     """
     history = list[Row]()
     known = {} if checkpoint is None else {**fingerprint(), **checkpoints.judged_by(evaluate)}
@@ -122,28 +122,28 @@ def run(
     return history
 
 
-# ---- weights: what inverse reinforcement learning and reinforcement learning change
+# ---- weights, for inverse reinforcement learning and reinforcement learning
 
 
 @dataclass
 class TrainedWeights(Generic[Row]):
-    """The weights that training ended with (those best on development data, if there was a score), and its history."""
+    """The final weights (the best on development data, if there was a score), and the history of training."""
 
     weights: Floats
     history: list[Row]
 
 
 class Weighted(Protocol):
-    """Weights that learn, and what else the next update depends on."""
+    """Weights in training, and everything else that the next update depends on."""
 
     def weights(self) -> Floats:
-        """Return the weights to use now."""
+        """Return the current weights for prediction."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that the next update depends on."""
+        """Return everything that the next update depends on."""
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to what :meth:`arrays` returned."""
+        """Restore the result of :meth:`arrays`."""
 
 
 class _Weights:

@@ -1,4 +1,4 @@
-"""What learners were measured to gain: the results of ``python -m benchmarks learners``, as data of the package."""
+"""The measured gains of learners: the results of ``python -m benchmarks learners``, as data of the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Measurement", "measured_conditions", "measurements"]
 
 
 class Measurement(NamedTuple):
-    """A learner on one task, beside ``supervised`` on the same sentences.
+    """A learner on one task, compared with ``supervised`` on the same sentences.
 
     ``gain`` is the difference of the scores in points, the mean over seeds, with half of its 95 % ``interval``;
     ``times`` is the CPU time of training as a multiple.
@@ -22,7 +22,7 @@ class Measurement(NamedTuple):
     times: float
 
     def __str__(self) -> str:
-        """The gain with its interval, and the price.
+        """The gain with its interval, and the relative training time.
 
         >>> str(Measurement(1.25, 0.5, 3.0))
         '+1.2 ± 0.5, 3.0×'
@@ -31,7 +31,7 @@ class Measurement(NamedTuple):
 
     @property
     def pays(self) -> bool:
-        """Whether the learner is better than ``supervised``, beyond chance."""
+        """Whether the learner is significantly better than ``supervised``."""
         return self.gain > self.interval
 
 
@@ -42,7 +42,7 @@ def _results() -> dict[str, Any]:
 
 
 def measurements(learner: str) -> dict[str, Measurement]:
-    """Return what was measured for a learner, by task; nothing for a learner that was not measured.
+    """Return the measurements of a learner, by task; empty for a learner that was not measured.
 
     >>> measurements("supervised")["tagging"].gain
     0.0
@@ -54,7 +54,7 @@ def measurements(learner: str) -> dict[str, Measurement]:
 
 
 def measured_conditions() -> str:
-    """Return what the learners were measured on, in words."""
+    """Return a description of the data of the measurements."""
     results = _results()
     measures = ", ".join(f"{task}: {measure}" for task, measure in results["measures"].items())
     return f"{results['corpus']} ({measures})"

@@ -11,8 +11,8 @@ every shard learns from the same weights, independently of the others; then the 
         w    = Σᵢ μᵢ w⁽ⁱ⁾
       return w
 
-What an update remembers besides the weights is mixed in the same way: AROW's variances, and the sums from which
-averaged weights are computed. With one shard the result is that of plain training, to the bit.
+The state of an update besides the weights is mixed in the same way: AROW's variances, and the sums from which averaged
+weights are computed. With one shard the result is equal to plain training, to the bit.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from treewright.search.task import Packed
 __all__ = ["ShardLearner", "Shards", "State", "check_online", "mix", "train_mixed"]
 
 State = Mapping[str, npt.NDArray[Any]]
-"""What a trainer remembers between passes: the weights, and what its update needs."""
+"""The state of a trainer between passes: the weights, and the state of its update."""
 
 
 class Shards(Protocol):
-    """The shards of a corpus, wherever they are."""
+    """The shards of a corpus, in this process or elsewhere."""
 
     def advance(self, iteration: int, state: State) -> Sequence[tuple[State, dict[str, Any]]]:
-        """Learn for one pass over each shard, each from the same state; return the states and what passes did."""
+        """Learn for one pass over each shard, each from the same state; return the states and the reports."""
 
 
 def check_online(learner: Learner) -> None:
-    """Raise :class:`~treewright.errors.ConfigError` for a learner whose passes leave more behind than weights."""
+    """Raise :class:`~treewright.errors.ConfigError` for a learner that keeps more than weights between passes."""
     data, interpolation = getattr(learner, "data", ""), getattr(learner, "interpolation", 0.0)
     if data != "online" or interpolation:
         raise ConfigError(
@@ -74,7 +74,7 @@ def mix(states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
 
 
 class ShardLearner:
-    """Learns on one shard; the next pass depends on nothing but the weights that it is given."""
+    """Learns on one shard; a pass depends only on the given state."""
 
     def __init__(self, learner: Learner, packed: Packed, **settings: Any) -> None:
         check_online(learner)
@@ -82,11 +82,11 @@ class ShardLearner:
 
     @property
     def trainer(self) -> Trainer:
-        """The trainer, which has the state of the last pass."""
+        """The trainer, with the state of the last pass."""
         return self._training.trainer
 
     def advance(self, iteration: int, state: State) -> tuple[State, dict[str, Any]]:
-        """Learn for one pass from a state; return the new one and what the pass did."""
+        """Learn for one pass from a state; return the new state and the report."""
         self.trainer.restore({name: array.copy() for name, array in state.items()})
         done = self._training.advance(iteration)
         return dict(self.trainer.to_arrays()), done
@@ -133,12 +133,13 @@ def train_mixed(
     Args:
         learner: an online learner.
         shards: the shards of the corpus.
-        trainer: a trainer that has learned nothing yet; it holds the mixture.
-        about: what the result depends on besides the learner and the trainer: the data, the number of shards, the seed.
+        trainer: an untrained trainer, which receives the mixture.
+        about: everything besides the learner and the trainer that the result depends on: the data, the number of
+            shards, the seed.
         evaluate: scores the mixture after each pass, and the best is returned.
         report: receives each pass.
         checkpoint: a folder for the state after each pass.
-        resume: whether to go on from it.
+        resume: whether to continue from it.
     """
     check_online(learner)
     mixing = _Mixing(shards, trainer)

@@ -41,7 +41,7 @@ __all__ = [
     "new_space",
 ]
 
-# What an action costs where nothing is rolled out.
+# The cost of an action without roll-outs.
 COST_OF_ACTION = 0  # 0 for the expert's own action, 1 for all others (Goodman's Algorithm 1)
 COST_OF_OPTIMAL = 1  # 0 for every optimal action, 1 for the others
 COST_OF_ORACLE = 2  # the oracle's cost as it is
@@ -50,13 +50,13 @@ Floats = npt.NDArray[np.float64]
 
 
 class Choices(NamedTuple):
-    """The choices of a learner, as they are in one iteration."""
+    """The choices of a learner for one iteration."""
 
     roll_in: int
     cost: int
-    explore: bool  # of EXPLORE: is this pass later than k?
+    explore: bool  # for EXPLORE: whether this pass is later than k
     p: float
-    predicts: bool  # must the policy score every state, also where the expert acts?
+    predicts: bool  # whether the policy must score every state, even if the expert acts
     seed: int
     iteration: int
 
@@ -64,7 +64,7 @@ class Choices(NamedTuple):
 class Space(NamedTuple):
     """The working space of one thread."""
 
-    kept: Scratch  # the state that was rolled into, its actions and what they cost
+    kept: Scratch  # the current state of the roll-in, its actions and their costs
     scratch: Scratch  # for roll-outs, and the random numbers
     expert_costs: Floats
     cells: npt.NDArray[np.int32]  # of the state
@@ -78,11 +78,11 @@ def new_space(scorer: Scorer, task: Task, cells: int) -> Space:
 
 
 class Outcome(NamedTuple):
-    """What is known of each sentence after a pass, by its number."""
+    """The results of a pass for each sentence, by its number."""
 
     decisions: Floats  # the states with more than one action
-    costs: Floats  # of what was preferred there, in sum
-    trouble: npt.NDArray[np.int64]  # 0, or a code
+    costs: Floats  # the sum of the costs of the preferred actions
+    trouble: npt.NDArray[np.int64]  # 0, or an error code
 
 
 @kernel
@@ -99,12 +99,12 @@ def imitate_pass(
     log: Log,
     outcome: Outcome,
 ) -> Log:
-    """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, but for Train(C, E).
+    """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, without Train(C, E).
 
     In each state of a roll-in every action gets a cost (:func:`cost_actions`), and the policy or the expert chooses
     where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from
     each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
-    returned. Without ``rolling`` the oracle gives the costs, and nothing of roll-outs is compiled.
+    returned. Without ``rolling`` the oracle gives the costs, and roll-outs are not compiled.
     """
     kept, random = space.kept, space.scratch.random
     for position in range(shard.first, shard.last):
@@ -132,7 +132,7 @@ def imitate_pass(
                 break
             chosen = 0
             if n > 1:
-                # roll in: who acts here?
+                # roll in: draw who acts here
                 if t > 0 and (choices.roll_in == MIX_PER_STEP or choices.roll_in == LEARNED):
                     actor = draw_actor(scorer, choices.roll_in, random)
                 predicted = predict(scorer, choices, actor, size, n, kept)
@@ -160,7 +160,7 @@ def imitate_pass(
 
 @lean
 def predict(scorer: Scorer, choices: Choices, actor: int, size: int, n: int, kept: Scratch) -> int:
-    """The place of the action that the policy prefers; scored only where somebody looks at it."""
+    """The index of the action that the policy prefers; scored only if it is needed."""
     if actor == THE_EXPERT and not choices.predicts:
         return 0
     scorer.kind.score(scorer.arrays, max(actor, 0), size, n, kept)
@@ -179,9 +179,9 @@ def cost_actions(
     n: int,
     space: Space,
 ) -> int:
-    """Write the cost of each of ``n`` actions to ``space.kept.costs``; return 0 or a code of trouble.
+    """Write the cost of each of ``n`` actions to ``space.kept.costs``; return 0 or an error code.
 
-    The costs are the oracle's, or the losses of roll-outs less the lowest. The oracle is asked where it acts, too.
+    The costs are the oracle's, or the losses of roll-outs less the lowest. The oracle is also called where it acts.
     """
     actions, costs, expert_costs = space.kept.actions, space.kept.costs, space.expert_costs
     if rolling is None:
@@ -203,7 +203,7 @@ def cost_actions(
 
 @lean
 def follow(choices: Choices, actor: int, predicted: int, n: int, space: Space) -> int:
-    """Where the roll-in goes next: the place of the action."""
+    """The next action of the roll-in, as an index."""
     if choices.roll_in == EXPLORE:
         return choose_next(space.expert_costs, n, predicted, choices.explore, choices.p, space.scratch.random)
     return argmin(space.expert_costs, n) if actor == THE_EXPERT else predicted

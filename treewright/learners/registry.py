@@ -1,9 +1,8 @@
-"""The registry of learners: every learner by its name, and how one is made from its name and its settings.
+"""The registry of learners: find learners by name, and make one from its name and its settings.
 
-Learners come in *families*, by what they learn from: single actions (imitation), searches with a beam, whole plans
-(inverse reinforcement learning), rewards (reinforcement learning). A family is a base class and a table of named rows,
-each of them a subclass with some choices made. Installed packages add rows by entry points
-(:mod:`treewright.plugins`)::
+Learners belong to *families*, by what they learn from: single actions (imitation), searches with a beam, whole plans
+(inverse reinforcement learning), rewards (reinforcement learning). A family is a base class and a table of named
+subclasses, the rows, with their own defaults. Installed packages add rows by entry points (:mod:`treewright.plugins`)::
 
     [project.entry-points."treewright.learners"]
     careful-dagger = "my_package:CarefulDAgger"
@@ -36,9 +35,9 @@ class Learner:
 
     name: ClassVar[str] = ""
     source: ClassVar[str] = ""
-    """Where the algorithm comes from."""
+    """The source of the algorithm."""
     advice: ClassVar[str] = ""
-    """What it should be given besides its name, and why; empty: nothing."""
+    """Recommended settings, with a reason; may be empty."""
     settings: ClassVar[tuple[Setting, ...]] = ()
     """The declarations of the fields. A subclass that adds fields adds their declarations."""
 
@@ -57,27 +56,27 @@ class Learner:
 
     @property
     def stages(self) -> int:
-        """The number of stages that a pass has and reports progress of."""
+        """The number of stages of a pass that report progress."""
         return 1
 
     def params(self) -> dict[str, Any]:
-        """Return the name and all settings, as plain values that :func:`make_learner` takes back."""
+        """Return the name and all settings, as plain values for :func:`make_learner`."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {"name": self.name, **values, **{s.name: s.plain(values[s.name]) for s in self.settings}}
 
 
 @dataclass(frozen=True)
 class Family:
-    """Learners that learn from the same.
+    """A family of learners that learn from the same kind of data.
 
     Args:
-        name: what the family is called in ``treewright learners --json``.
-        title: what its table is called.
-        learns: what its learners learn from, in words, for messages.
+        name: the name of the family in ``treewright learners --json``.
+        title: the title of its table.
+        learns: what its learners learn from, for messages.
         base: the class that all rows inherit from.
         rows: the learners of the family by name. Add your own, and :func:`make_learner` finds it.
         describe: returns the row of the table for a learner with its default settings.
-        open_row: the name of the row that makes no choices, which the table leaves out.
+        open_row: the name of the base row, which the table omits.
     """
 
     name: str
@@ -89,7 +88,7 @@ class Family:
     open_row: str = ""
 
     def table(self) -> list[dict[str, str]]:
-        """Return what each named learner of the family chooses; those of installed packages come last."""
+        """Return the choices of each named learner of the family; learners of installed packages come last."""
         return [self.describe(row()) for name, row in learner_rows(self.base).items() if name != self.open_row]
 
 
@@ -109,9 +108,9 @@ def register(family: Family) -> Family:
 
 
 def learner_rows(*kinds: type[Learner]) -> dict[str, type[Learner]]:
-    """Return all learners by name, or those that inherit from one of some classes; plug-ins come last.
+    """Return all learners by name, or the subclasses of the given classes; plug-ins come last.
 
-    A class that has a name is one of them, registered or not. A plug-in that cannot be imported is left out with a
+    A given class that has a name is included, registered or not. A plug-in that cannot be imported is skipped with a
     warning.
     """
     rows = _built_in(kinds)
@@ -136,7 +135,7 @@ def _plugin(name: str) -> type[Learner]:
 
 
 def _row(name: str, kinds: tuple[type[Learner], ...]) -> type[Learner]:
-    """Return the learner of a name, whatever the case of its letters; plug-ins are imported when they are asked for."""
+    """Return the learner with a name, ignoring case; plug-ins are imported on demand."""
     wanted = current_name("learners", name.replace("_", "-").lower())
     built_in = {known.lower(): row for known, row in _built_in(kinds).items()}
     if wanted in built_in:
@@ -148,7 +147,7 @@ def _row(name: str, kinds: tuple[type[Learner], ...]) -> type[Learner]:
 
 
 def learner_settings(learner: str | Mapping[str, Any], *kinds: type[Learner]) -> dict[str, Any]:
-    """Return the settings of a learner by the names that it and they have today, with the ``name`` first.
+    """Return the settings of a learner, with the present names of the learner and its settings; ``name`` is first.
 
     >>> learner_settings({"name": "V_DAgger", "iterations": 3})
     {'name': 'v-dagger', 'passes': 3}
@@ -180,7 +179,7 @@ def _check_kind(row: type[Learner], kinds: tuple[type[Learner], ...]) -> None:
         learns = next((family.learns for family in FAMILIES.values() if issubclass(row, family.base)), "something else")
         others = ", ".join(learner_rows(*kinds))
         raise ConfigError(
-            f"{row.name!r} learns from {learns}, for which there is no use here; it is one of: {others}",
+            f"{row.name!r} learns from {learns}, which is not supported here; it is one of: {others}",
             setting="learner",
             value=row.name,
         )
@@ -193,9 +192,9 @@ def make_learner(learner: str | Learner | Mapping[str, Any], kind: type[A], /) -
 @overload
 def make_learner(learner: str | Learner | Mapping[str, Any], kind: type[A], other: type[B], /) -> A | B: ...
 def make_learner(learner: str | Learner | Mapping[str, Any], *kinds: type[Learner]) -> Learner:
-    """Return a learner from its name, from its settings (a dictionary with ``name``), or as it is.
+    """Return a learner, given its name, its settings (a dictionary with ``name``), or the learner itself.
 
-    With classes, such as :class:`~treewright.learners.InverseRL`, it must be one of theirs.
+    With classes, such as :class:`~treewright.learners.InverseRL`, it must be an instance of one of them.
 
     >>> make_learner("dagger").roll_in
     'mixed-per-step'

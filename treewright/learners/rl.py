@@ -1,14 +1,15 @@
-"""Reinforcement learning: a policy acts, sees what it earns, and makes probable what earned much.
+"""Reinforcement learning: a policy acts, observes rewards, and makes actions with high rewards more probable.
 
-An *environment* (:mod:`treewright.search.environment`) has examples on which a policy acts, and rewards; learning looks
-for weights θ with which the Boltzmann policy π_θ(a | s) ∝ exp(θ·φ(a, s)/temp) earns most. The algorithms and equations
-are those of Jiang, Teichert, Daumé III & Eisner, *Learned prioritization for trading off accuracy and speed* (2012).
-All of them are one, :func:`policy_gradient_pass`, which draws trajectories, and for their mean does (eq. 9)
+An *environment* (:mod:`treewright.search.environment`) has examples on which a policy acts, and rewards. Learning looks
+for weights θ that maximise the reward of the Boltzmann policy π_θ(a | s) ∝ exp(θ·φ(a, s)/temp). The algorithms and
+equations are those of Jiang, Teichert, Daumé III & Eisner, *Learned prioritization for trading off accuracy and speed*
+(2012). All of them are variants of :func:`policy_gradient_pass`, which draws trajectories and makes this update by
+their mean (eq. 9):
 
     θ ← θ + α_k · Σ_t (Σ_{t'≥t} γ^{t'−t} r̃_{t'}) ∇log π_θ(a_t | s_t)
 
-They differ in the rewards r̃ that count, in the discount γ, and in the share δ of steps at which an oracle acts
-(eq. 11), which falls from pass to pass or stays what it is:
+They differ in the rewards r̃, in the discount γ, and in the share δ of steps at which an oracle acts (eq. 11), which
+decreases from pass to pass or is constant:
 
 >>> for row in rl_table():
 ...     print(f"{row['learner']:15} {row['credit']:9} {row['γ']:4} {row['δ']:13} {row['source']}")
@@ -19,8 +20,8 @@ I-              shaped    0    constant:1.0  §6.2
 D+              shaped    1    decay:0.2     §5, eq. 11
 I+              shaped    0    decay:0.2     §5, eq. 11
 
-A row of your own takes a line: ``PolicyGradient(credit="shaped", discount=0.5, infusion="decay:0.1")``. Learning
-itself, with passes, development data and checkpoints, is :func:`~treewright.learners.rl_training.train_rl`.
+Your own variant takes one line: ``PolicyGradient(credit="shaped", discount=0.5, infusion="decay:0.1")``. Training, with
+passes, development data and checkpoints, is in :func:`~treewright.learners.rl_training.train_rl`.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: the rules of :mod:`treewright.learners.steps` that there are here: the others compare one gradient with the next,
-#: which says nothing where both are estimates
+#: the supported rules of :mod:`treewright.learners.steps`: the others compare one gradient with the next, which is
+#: meaningless if both are estimates
 RULES = tuple(name for name, rule in STEPS.items() if not rule.whole)
 
 CREDIT = Setting(
@@ -72,19 +73,19 @@ CREDIT = Setting(
     Choice({"terminal": "at the end", "shaped": "as soon as they are earned", "unit": "1 for each action"}),
     "Which rewards count",
 )
-DISCOUNT = Setting("discount", Real(0, 1), "γ: what a reward counts for the action before, and so on back in time")
+DISCOUNT = Setting("discount", Real(0, 1), "γ: the factor by which a reward decreases for each step back in time")
 INFUSION = Setting("infusion", SCHEDULES, "δ: the oracle's share of steps, by passes", metavar="SCHEDULE")
-COOLING = Setting("cooling", Real(above=0, high=1), "What the temperature is multiplied by after each pass; 1 keeps it")
+COOLING = Setting("cooling", Real(above=0, high=1), "The factor of the temperature after each pass; 1 keeps it")
 TRAJECTORIES = Setting("trajectories", Whole(1), "Trajectories of each example in a pass")
-BASELINE = Setting("baseline", Flag(), "Subtract from rewards what is usual for the example")
+BASELINE = Setting("baseline", Flag(), "Subtract the usual reward of the example from rewards")
 
-_AT_ONCE = 256  # examples a call of the environment: after each there is progress to report, and Ctrl-C is heard
+_AT_ONCE = 256  # examples per call of the environment; after each call, progress is reported and Ctrl-C works
 _COLDEST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyGradient(Learner):
-    """REINFORCE (Williams 1992), with every choice open; as it is, with the reward at the end only (eq. 6–7).
+    """REINFORCE (Williams 1992) with all its choices as settings; by default with the reward at the end (eq. 6–7).
 
     * ``credit``: the rewards r̃_t that count: the ``terminal`` one alone (eq. 3), or parts of it as soon as they are
       earned (``shaped``, eq. 8), or 1 for each action taken (``unit``).
@@ -93,20 +94,21 @@ class PolicyGradient(Learner):
     * ``infusion``: δ, the share of steps at which the oracle acts (eq. 11), a schedule by passes as for β of imitation
       (:mod:`treewright.learners.schedules`): ``decay:0.2`` is 0.8^epoch, 1 in the first pass; 0 is no oracle at all.
     * ``temperature``: temp of eq. 4, times ``cooling`` after each pass: high ones explore, low ones exploit.
-    * ``trajectories``: how many are drawn of each example in a pass; one while δ is 1, as the oracle does not vary.
-    * ``baseline``: subtract from the rewards to come what is usual for the example: the mean reward of its trajectories
-      in the pass before, in the first pass that of the greedy policy. The expectation of the gradient stays the same,
-      and its variance becomes much smaller. It goes with a discount of 1, and where no oracle acts.
+    * ``trajectories``: the number of trajectories per example and pass; one while δ is 1, because the oracle is
+      deterministic.
+    * ``baseline``: subtract the usual reward of the example from the rewards to come: the mean reward of its
+      trajectories in the previous pass, or of the greedy policy in the first pass. The expectation of the gradient
+      stays the same, and its variance becomes much smaller. It needs a discount of 1 and no oracle.
     * ``passes`` over the examples, in random order; ``batch``: the number of examples per update, None for all of them.
-      Only the examples of one update can be shared out among several ``jobs``.
+      Only the examples of one update can be distributed over several ``jobs``.
     * ``step``: the rule of the step size α_k, ``constant``, ``1/k`` or ``1/sqrt(k)``, with k the number of the pass;
-      ``step_size``: its constant. ``normalise``: the gradient is scaled to length 1 before it meets the step size.
+      ``step_size``: its constant. ``normalise``: the gradient is scaled to length 1 before the step size is applied.
     * ``averaged``: the result is the mean of the weights after each update.
     """
 
     name: ClassVar[str] = "policy-gradient"
     source: ClassVar[str] = "§3.2, eq. 6–7"
-    about: ClassVar[str] = "make trajectories probable that earned much"
+    about: ClassVar[str] = "make trajectories with high rewards more probable"
     settings: ClassVar[tuple[Setting, ...]] = (
         CREDIT,
         DISCOUNT,
@@ -165,14 +167,14 @@ class PolicyGradient(Learner):
 
 @dataclass(frozen=True, kw_only=True)
 class Apprenticeship(PolicyGradient):
-    """Apprenticeship by classification: make the oracle's actions probable where the oracle goes (§4.2, eq. 10).
+    """Apprenticeship by classification: make the oracle's actions probable on the oracle's path (§4.2, eq. 10).
 
     It is policy gradient with the oracle acting at every step (δ = 1), each of whose actions counts 1.
     """
 
     name: ClassVar[str] = "apprenticeship"
     source: ClassVar[str] = "§4.2, eq. 10"
-    about: ClassVar[str] = "make the oracle's actions probable, whatever they earn"
+    about: ClassVar[str] = "make the oracle's actions probable, regardless of rewards"
     credit: Credit = "unit"
     discount: float = 0.0
     infusion: Schedule = field(default_factory=lambda: Constant(1.0))
@@ -180,7 +182,7 @@ class Apprenticeship(PolicyGradient):
 
 @dataclass(frozen=True, kw_only=True)
 class DMinus(PolicyGradient):
-    """D−: delayed reward (γ = 1) on the oracle's trajectories alone (§6.2)."""
+    """D−: delayed reward (γ = 1) on the oracle's trajectories only (§6.2)."""
 
     name: ClassVar[str] = "D-"
     source: ClassVar[str] = "§6.2"
@@ -191,7 +193,7 @@ class DMinus(PolicyGradient):
 
 @dataclass(frozen=True, kw_only=True)
 class IMinus(DMinus):
-    """I−: immediate reward (γ = 0) on the oracle's trajectories alone (§6.2): much the same as apprenticeship."""
+    """I−: immediate reward (γ = 0) on the oracle's trajectories only (§6.2): similar to apprenticeship."""
 
     name: ClassVar[str] = "I-"
     about: ClassVar[str] = "learn from the oracle's trajectories, by immediate rewards"
@@ -217,14 +219,14 @@ class IPlus(DPlus):
     discount: float = 0.0
 
 
-#: the learners by reinforcement, by name; add your own, as in ``LEARNERS``
+#: the reinforcement learners by name; you can add your own, as in ``LEARNERS``
 RL: dict[str, type[PolicyGradient]] = {
     row.name: row for row in (PolicyGradient, Apprenticeship, DMinus, IMinus, DPlus, IPlus)
 }
 
 
 def make_rl(learner: str | PolicyGradient | dict[str, Any]) -> PolicyGradient:
-    """A learner from its name, from its settings (a dict with ``name``), or as it is.
+    """Return a learner, given its name, its settings (a dictionary with ``name``), or the learner itself.
 
     >>> make_rl("i+").discount
     0.0
@@ -258,13 +260,13 @@ FAMILY = register(
 
 
 def rl_table() -> list[dict[str, str]]:
-    """The named learners and what each of them chooses."""
+    """The named learners and their choices."""
     return FAMILY.table()
 
 
 @dataclass
 class LearnedPolicy(Learned):
-    """What updates change: the weights and what belongs to them, and for a baseline the usual reward of each example.
+    """The state that updates change: the weights, their averages, and the usual reward of each example for a baseline.
 
     ``usual`` is empty where there is no baseline.
     """
@@ -272,17 +274,17 @@ class LearnedPolicy(Learned):
     usual: Floats
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All that the next update depends on, for a checkpoint."""
+        """Everything that the next update depends on, for a checkpoint."""
         return {**super().arrays(), "usual": self.usual}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go back to what :meth:`arrays` gave."""
+        """Restore the result of :meth:`arrays`."""
         super().restore(arrays)
         self.usual = arrays["usual"]
 
 
 class Experience(NamedTuple):
-    """What a pass has seen: means over its trajectories, how many there were, and how many updates."""
+    """The statistics of a pass: means over its trajectories, their number, and the number of updates."""
 
     reward: float
     accuracy: float
@@ -292,10 +294,10 @@ class Experience(NamedTuple):
 
 
 def begin(learner: PolicyGradient, environment: Environment, *, jobs: int = 1) -> LearnedPolicy:
-    """What there is before the first update."""
+    """The state before the first update."""
     θ = np.array(environment.initial(), np.float64)
     if θ.shape != (environment.size,):
-        raise TaskError(f"the environment has {environment.size} weights, but begins with an array of {θ.shape}")
+        raise TaskError(f"the environment has {environment.size} weights, but its initial weights have shape {θ.shape}")
     totals = np.zeros(environment.size if learner.averaged else 0)
     everything = np.arange(len(environment) if learner.baseline else 0, dtype=np.int64)
     usual = environment.run(θ, everything, jobs=jobs).reward if learner.baseline else np.zeros(0)
@@ -314,7 +316,7 @@ def policy_gradient_pass(
 ) -> Experience:
     """Oracle-infused policy gradient (§5): its pass k = 1, 2, …, which changes ``learned``.
 
-    ``progress`` is told how many examples are done.
+    ``progress`` receives the number of finished examples.
     """
     n, done, δ = len(environment), 0, learner.infusion(k)
     settings: dict[str, Any] = {
@@ -353,7 +355,7 @@ def policy_gradient_pass(
 
 
 def mean_reward(environment: Environment, θ: Floats, *, jobs: int = 1) -> float:
-    """What the greedy policy earns, on average over all examples: to judge weights by, on development data."""
+    """The mean reward of the greedy policy over all examples, to score weights on development data."""
     return float(environment.run(θ, np.arange(len(environment), dtype=np.int64), jobs=jobs).reward.mean())
 
 
@@ -363,11 +365,11 @@ def _parts(examples: Ints, size: int) -> Iterator[Ints]:
 
 
 def _add_up(gradients: list[Features], size: int) -> Features:
-    """The sum of sparse gradients, each place once."""
+    """The sum of sparse gradients, each index once."""
     at = np.concatenate([gradient.at for gradient in gradients])
     amount = np.concatenate([gradient.amount for gradient in gradients])
     if len(at) and not 0 <= at.min() <= at.max() < size:
-        raise TaskError(f"the environment has {size} weights, but gradients of others")
+        raise TaskError(f"the environment has {size} weights, but some of its gradients are not among them")
     if not np.isfinite(amount).all():
         raise TaskError("the environment's gradients are not finite numbers: are its rewards?")
     places, inverse = np.unique(at, return_inverse=True)
@@ -376,10 +378,10 @@ def _add_up(gradients: list[Features], size: int) -> Features:
 
 
 def _climb(learner: PolicyGradient, learned: LearnedPolicy, k: int, at: Ints, gradient: Floats) -> None:
-    """Take a step of pass k along a gradient, and remember it where weights are averaged."""
+    """Take a step of pass k along a gradient, and record it if weights are averaged."""
     if learner.normalise:
         gradient = gradient / (np.linalg.norm(gradient) or 1.0)
-    with np.errstate(over="ignore"):  # said below, in words
+    with np.errstate(over="ignore"):  # checked below, with a better message
         change = learned.rule.change(k, gradient, gradient)
         after = learned.θ[at] + change
     if not np.isfinite(after).all():

@@ -1,4 +1,4 @@
-"""Training by reinforcement learning: passes of policy gradient, the best of them, and what survives Ctrl-C."""
+"""Training by reinforcement learning: passes of policy gradient, the best pass, and checkpoints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RLPass(Pass):
-    """What one pass of policy gradient did.
+    """A report on one pass of policy gradient.
 
     ``reward``, ``accuracy`` and ``time`` are means over its trajectories, with exploration and oracle. ``beta`` is δ,
     the oracle's share, ``loss`` the negated reward, ``decisions`` are the trajectories and ``examples`` the updates.
@@ -48,13 +48,14 @@ def train_rl(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> TrainedWeights[RLPass]:
-    """Learn the weights of a policy from what it earns in an environment, with a learner by name or one of your own.
+    """Learn the weights of a policy from its rewards in an environment, with a learner by name or your own.
 
-    It begins with ``environment.initial()``. ``evaluate`` scores weights after each pass (higher is better), and the
-    best are returned; :func:`~treewright.learners.rl.mean_reward` does that, given development data as an environment.
-    To keep weights that it is given, copy them, for they go on learning. ``report`` receives a :class:`RLPass` each
-    time; ``progress`` (stage, done, total) is called all along. With ``checkpoint``, a folder, the state after each
-    pass is kept there, and ``resume`` goes on from it: the result is the same to the bit as without the interruption.
+    The initial weights are ``environment.initial()``. ``evaluate`` scores weights after each pass (higher is better),
+    and the best are returned; :func:`~treewright.learners.rl.mean_reward` does this for an environment of development
+    data. Its argument changes in later passes, so copy it to keep it. ``report`` receives a :class:`RLPass` after each
+    pass; ``progress`` (stage, done, total) is called regularly. With ``checkpoint``, a folder, the state after each
+    pass is stored there, and ``resume`` continues from it: the result is the same to the bit as without the
+    interruption.
 
     The same ``seed`` gives the same result, with any number of ``jobs``.
     """
@@ -92,7 +93,7 @@ def train_rl(
 
 
 def _fingerprint(learner: PolicyGradient, environment: Environment, seed: int) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: every setting but the number of passes, and the environment."""
+    """The identity of a training run: every setting but the number of passes, and the environment."""
     about = f"{len(environment)} {environment.size} {getattr(environment, 'fingerprint', '')}"
     digest = hashlib.sha256(about.encode())
     digest.update(np.ascontiguousarray(environment.initial(), np.float64).data)

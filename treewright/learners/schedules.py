@@ -101,7 +101,7 @@ class Linear(Schedule):
 
 
 def make_schedule(schedule: str | float | Schedule) -> Schedule:
-    """Return a schedule as it is, from a number (constant), or from words such as ``decay:0.1`` and ``expert-first``.
+    """Return a schedule, given a schedule, a number (constant), or a text such as ``decay:0.1`` or ``expert-first``.
 
     >>> make_schedule("decay:0.02")(2)
     0.98
@@ -128,7 +128,7 @@ def make_schedule(schedule: str | float | Schedule) -> Schedule:
     raise ConfigError(f"{schedule!r} is not a schedule: write decay:0.1, constant:0.5, linear:10 or expert-first")
 
 
-#: the values of a setting that is a schedule
+#: the values of settings for schedules
 SCHEDULES = Like(make_schedule, "a schedule: decay:0.1, constant:0.5, linear:10 or expert-first", str)
 
 BETA = Setting(

@@ -1,14 +1,13 @@
-"""Step sizes: how far an update of inverse reinforcement learning goes (computeStepSize of Neu & Szepesvári 2009).
+"""Step sizes of updates in inverse reinforcement learning (computeStepSize of Neu & Szepesvári 2009).
 
-Algorithm 1 moves the weights by α_k·Δ_k in pass k = 1, 2, …. A rule says what α_k is:
+Algorithm 1 moves the weights by α_k·Δ_k in pass k = 1, 2, …. A rule defines α_k:
 
 >>> [float(OverRootK(2.0, 1).size(k)) for k in (1, 4, 16)]
 [2.0, 1.0, 0.5]
 
-Where updates are stochastic there are several in a pass, and k remains the number of the pass: so a constant means much
-the same for a corpus of any size. Two of the rules are more than a number: iRprop has a step for each weight, and the
-Projection method computes its own. They remember something from one update to the next, in named arrays that a
-checkpoint can keep.
+If updates are stochastic, a pass has several, and k remains the number of the pass: so a constant has a similar effect
+for corpora of any size. Two of the rules are more than a number: iRprop has a step for each weight, and the Projection
+method computes its own. Their state between updates is in named arrays, which a checkpoint can store.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class StepRule:
         raise NotImplementedError
 
     def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
-        """α_k·Δ: what is added to the weights, or to g⁻¹ of them.
+        """α_k·Δ: the change of the weights, or of g⁻¹ of them.
 
         ``Δ`` is the update with its regularisation, −λθ; ``difference`` is the same without it.
         """
@@ -96,12 +95,12 @@ class OverRootK(StepRule):
 
 
 class IRprop(StepRule):
-    """iRprop⁻: a step for each weight, of which only the signs of gradients decide (Igel & Hüsken 2000, 2003).
+    """iRprop⁻: each weight has a step, which depends only on the signs of gradients (Igel & Hüsken 2000, 2003).
 
     A weight's step, ``constant`` at first, grows by η⁺ = 1.2 while its gradient keeps its sign, up to 50; where the
-    sign has changed the last step went too far: the step shrinks by η⁻ = 0.5, down to 10⁻⁶, and the weight rests once.
-    Of the two improved versions of Rprop this is the one that needs nothing but gradients (iRprop⁺ also takes back
-    steps after which the error has grown); the paper does not say which of them it used.
+    sign has changed, the last step was too large: the step shrinks by η⁻ = 0.5, down to 10⁻⁶, and the weight is not
+    changed once. Of the two improved versions of Rprop, this one needs only gradients (iRprop⁺ also reverts steps after
+    which the error has increased). The paper does not say which of them it used.
     """
 
     name: ClassVar[str] = "irprop"
@@ -130,9 +129,10 @@ class ProjectionStep(StepRule):
 
         β_k = (Φ̄_θ − Ψ)ᵀ(Φ̄_E − Ψ) / ‖Φ̄_θ − Ψ‖²        Ψ ← Ψ + β_k (Φ̄_θ − Ψ)
 
-    What is kept is ``gap`` = Φ̄_E − Ψ, from which the difference of an update, Φ̄_E − Φ̄_θ, gives all the rest. In the
-    first update Ψ becomes Φ̄_θ and β is 1. Equation 11 leaves it open, but with it, and with λ = 1, the weights are
-    θ_{k+1} = Φ̄_E − Ψ_k ever after, which is the algorithm of Abbeel & Ng (2004); what they were at first is forgotten.
+    The state is ``gap`` = Φ̄_E − Ψ; with the difference of an update, Φ̄_E − Φ̄_θ, it determines all the rest. In the
+    first update Ψ becomes Φ̄_θ and β is 1. Equation 11 does not define this case, but with this choice and λ = 1 the
+    weights are always θ_{k+1} = Φ̄_E − Ψ_k, which is the algorithm of Abbeel & Ng (2004); the initial weights are
+    discarded.
     """
 
     name: ClassVar[str] = "projection"
@@ -150,7 +150,7 @@ class ProjectionStep(StepRule):
             gap = difference.copy()
         else:
             length = float(towards @ towards)
-            β = float(towards @ gap) / length if length > 0.0 else 0.0  # there already: nowhere to go
+            β = float(towards @ gap) / length if length > 0.0 else 0.0  # 0 if the target is already reached
             gap = gap - β * towards
         self.arrays = {"gap": gap}
         return β * Δ
@@ -162,14 +162,14 @@ STEPS: dict[str, type[StepRule]] = {
 }
 
 
-# settings of the learners that take steps
+# settings of learners with step sizes
 STEP = Setting("step", Choice(lambda: STEPS), "How the step size changes from pass to pass", metavar="RULE")
 NORMALISE = Setting("normalise", Flag(), "Give every update the length 1")
 BATCH = Setting("batch", Whole(1), "Examples an update", none="the whole corpus", none_written=0)
 TEMPERATURE = Setting(
     "temperature",
     Real(above=0),
-    "The temperature of the Boltzmann policy: how random it is",
+    "The temperature of the Boltzmann policy; high values make it more random",
     why="at 0 the policy has no gradient; take a small one, such as 0.1",
 )
 

@@ -1,13 +1,14 @@
-"""Structured learning with beam search: the perceptron over whole episodes, where the search itself goes wrong.
+"""Structured learning with beam search: perceptron updates over whole episodes at search errors.
 
-Imitation learning asks of every single action whether it was right. Here a sentence is searched with a beam, as it
-will be when parsing, beside the *gold* episode: in each state the expert's action, the first of the least cost. Where
-the search does not end with the gold episode, the weights move towards a prefix of it and away from the best
-hypothesis of the same number of steps: w ← w + Φ(gold prefix) − Φ(hypothesis).
+Imitation learning judges every single action. Here a sentence is searched with a beam, as in parsing, and compared with
+the *gold* episode, which takes the expert's action in each state: the first of the least cost. If the search does not
+end with the gold episode, the weights move towards a prefix of it and away from the best hypothesis of the same number
+of steps: w ← w + Φ(gold prefix) − Φ(hypothesis).
 
-Which prefix, is the choice. The update must fix a *violation*, a hypothesis that scores no less than the gold prefix
-(Huang, Fayong & Guo 2012); whole episodes often are none, because the search lost the gold one although it scores more.
-A hypothesis that is finished waits for the others with its score, as in decoding, and so does the gold episode.
+The learners differ in the prefix. The update must fix a *violation*, a hypothesis that scores no less than the gold
+prefix (Huang, Fayong & Guo 2012). Whole episodes often are not violations, because the search lost the gold episode
+although its score is higher. A finished hypothesis stays in the beam with its score, as in decoding, and so does the
+gold episode.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ __all__ = [
 VIOLATION = Setting(
     "violation",
     Choice({"max": "where the search is worst", "early": "where it is first wrong"}),
-    "Where to learn in a search with a beam",
+    "The step of the beam search to learn from",
 )
 
 
@@ -59,9 +60,9 @@ class Structured(Learner):
       (the search ends there), or the whole one if that never happens; or ``max``, that of the step where the best
       hypothesis exceeds the gold prefix most. Where the search ends with the gold episode, nothing is learned.
     * ``passes`` over the corpus.
-    * ``update``: the perceptron, averaged over sentences unless told otherwise (Collins 2002), and without margin.
+    * ``update``: the perceptron, by default averaged over sentences (Collins 2002), and without margin.
 
-    The width of the beam is given to :func:`~treewright.learners.train`: it should be the one to decode with.
+    The width of the beam is an argument of :func:`~treewright.learners.train`: it should be the width in decoding.
     """
 
     name: ClassVar[str] = "structured"
@@ -121,7 +122,7 @@ class MaxViolation(Structured):
     violation: str = "max"
 
 
-#: the named algorithms that learn with beam search; add your own under its name, as in ``LEARNERS``
+#: the named algorithms that learn with beam search; you can add your own, as in ``LEARNERS``
 STRUCTURED: dict[str, type[Structured]] = {row.name: row for row in (EarlyUpdate, MaxViolation, Structured)}
 
 FAMILY = register(
@@ -138,12 +139,12 @@ FAMILY = register(
 
 
 class Lattice(NamedTuple):
-    """The working space of the search: the beam, and how each of its hypotheses came about, step by step."""
+    """The working space of the search: the beam, and the history of each of its hypotheses, step by step."""
 
     beam: Beam
     parents: npt.NDArray[np.int64]  # steps × width
     moves: npt.NDArray[np.int64]  # −1: was finished already
-    is_gold: npt.NDArray[np.bool_]  # steps × width: is this hypothesis a prefix of the gold episode?
+    is_gold: npt.NDArray[np.bool_]  # steps × width: whether this hypothesis is a prefix of the gold episode
     gold: npt.NDArray[np.int32]  # the actions of the gold episode
     gold_scores: npt.NDArray[np.float64]  # the sums of their scores up to each step
     rival: npt.NDArray[np.int32]  # the actions of the hypothesis that is learned from
@@ -163,22 +164,22 @@ def new_lattice(width: int, size: int, steps: int) -> Lattice:
 
 
 class Outcome(NamedTuple):
-    """What is known of each sentence after a pass, by its number."""
+    """The results of a pass for each sentence, by its number."""
 
-    losses: npt.NDArray[np.float64]  # of the beam's best before the update, finished by the expert if need be
+    losses: npt.NDArray[np.float64]  # of the best hypothesis before the update, finished by the expert if necessary
     steps: npt.NDArray[np.float64]  # to there
     violations: npt.NDArray[np.float64]  # 1 where there was one
-    trouble: npt.NDArray[np.int64]  # 0, or a code
+    trouble: npt.NDArray[np.int64]  # 0, or an error code
 
 
 def new_outcome(n: int) -> Outcome:
-    """The outcome of a pass over a corpus of ``n`` sentences, before it."""
+    """The empty results of a pass over a corpus of ``n`` sentences."""
     return Outcome(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64))
 
 
 @lean
 def follow_expert(task: Any, episode: Episode, scorer: Scorer, lattice: Lattice, scratch: Scratch) -> int:
-    """Write the gold episode and its scores to the lattice; return its length or a code of trouble."""
+    """Write the gold episode and its scores to the lattice; return its length or an error code."""
     x, state = episode.x, episode.state
     lattice.gold_scores[0] = 0.0
     for t in range(episode.bound + 1):
@@ -209,7 +210,7 @@ def search(
 ) -> tuple[int, int]:
     """Beam search from the initial state of an episode, which ends in the state of the best hypothesis.
 
-    Returns after how many steps the search ended (or a code of trouble), and the step to learn from, 0 for none.
+    Returns the number of steps of the search (or an error code), and the step to learn from, 0 for none.
     """
     beam, is_gold, gold_scores = lattice.beam, lattice.is_gold, lattice.gold_scores
     start(beam, episode)
@@ -254,7 +255,7 @@ def search(
 
 @lean
 def trace_back(lattice: Lattice, steps: int) -> int:
-    """Write the actions of the best hypothesis after ``steps`` steps to ``rival``; return how many there are."""
+    """Write the actions of the best hypothesis after ``steps`` steps to ``rival``; return their number."""
     length = 0
     b: Any = 0
     for t in range(steps - 1, -1, -1):
@@ -313,7 +314,7 @@ def structured_pass(
 ) -> Log:
     """Search the sentences ``order[first:last]`` with a beam, and learn from each at once or add credits to ``log``.
 
-    As in decoding with a beam, an action that has no alternative is scored too, and so learned about.
+    As in decoding with a beam, an action without alternatives is scored too, and so it is learned.
     """
     cells = lattice.beam.cells
     for position in range(shard.first, shard.last):
@@ -346,7 +347,7 @@ def structured_pass(
         common = 0
         while common < min(length, rival_length) and lattice.gold[common] == lattice.rival[common]:
             common += 1
-        # w ← w + Φ(gold prefix) − Φ(hypothesis), less what they share
+        # w ← w + Φ(gold prefix) − Φ(hypothesis), without their common prefix
         episode = begin(task, sentences, i, cells)
         log = credit_episode(task, episode, lattice.gold, common, length, 1.0, scorer, online, log, scratch)
         episode = begin(task, sentences, i, cells)

@@ -1,4 +1,4 @@
-"""Training for any task: Goodman's Algorithm 6 with any row of the table of learners, or learning with beam search."""
+"""Training for any task: Goodman's Algorithm 6 with any imitation learner, or learning with beam search."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF
 
 
 class Trainable(Protocol):
-    """What :func:`train` begins with: a policy, or the settings of one that has learned nothing yet."""
+    """The start of :func:`train`: a policy, or an untrained one."""
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """What learns the policy, for a corpus and by the learner's update."""
+        """The trainer of the policy, for a corpus and the learner's update."""
 
 
 @dataclass
 class Trained:
-    """The policy that training ended with (the one best on development data, if there was a score), and its history."""
+    """The final policy (the best on development data, if there was a score), and the history of training."""
 
     policy: Any
     history: list[Pass] = field(default_factory=list)
@@ -97,14 +97,14 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Trained:
-    """Train a policy for a task, with a learner by name or one of your own.
+    """Train a policy for a task, with a learner by name or your own.
 
-    ``policy`` is what is trained; by default a linear policy with a table of 2^``bits`` rows for hashed features.
-    ``beam`` is the width that structured learners search with, 2 at least; others learn without. ``evaluate`` scores a
-    policy after each iteration (higher is better), and the best is returned; to keep a policy that it is given, copy
-    its weights, for they go on learning. ``report`` receives each :class:`Pass`, ``progress`` (stage, done, total) all
-    along. With ``checkpoint``, a folder, the state after each iteration is kept there, and ``resume`` goes on from it:
-    the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
+    ``policy`` is trained; by default it is a linear policy with a table of 2^``bits`` rows for hashed features.
+    ``beam`` is the width of the beam of structured learners, at least 2; others ignore it. ``evaluate`` scores a policy
+    after each iteration (higher is better), and the best is returned; its argument changes in later iterations, so copy
+    its weights to keep them. ``report`` receives each :class:`Pass`, and ``progress`` (stage, done, total) is called
+    regularly. With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues
+    from it: the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -143,7 +143,7 @@ def make_training(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Training:
-    """Return the iterations of a learner over a corpus, of which :func:`train` runs one after the other."""
+    """Return the iterations of a learner over a corpus, which :func:`train` runs."""
     learner = make_learner(learner, Imitation, Structured)
     preflight(packed)
     if isinstance(learner, Imitation) and learner.expert_accuracy < 1.0:
@@ -178,12 +178,12 @@ class Iterations(ABC):
             self.best = self.trainer.kept(self.current(), self.best)
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """What the trainer remembers, and the best policy."""
+        """The state of the trainer, and the best policy."""
         assert self.best is not None
         return {**_named("trainer", self.trainer.to_arrays()), **_named("best", self.best.to_arrays())}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.trainer.restore(_of("trainer", arrays))
         self.best = self.trainer.policy_class.from_arrays(_of("best", arrays))
 
@@ -202,7 +202,7 @@ class Training(Iterations):
         return int((state_at[which + 1] - state_at[which]).max(initial=1))
 
     def tell(self, stage: str, total: int, done: int = 0) -> Callable[[int], None] | None:
-        """A function that reports how far a stage has come, after what is ``done``."""
+        """A function that reports the progress of a stage, added to ``done``."""
         progress = self.progress
         return None if progress is None else lambda count: progress(stage, done + count, total)
 
@@ -229,7 +229,7 @@ class _Imitating(Training):
 
     def advance(self, iteration: int) -> dict[str, Any]:
         """One iteration over the corpus."""
-        self.policy, self.iteration = None, iteration  # it may be large: do not hold two while the next one is made
+        self.policy, self.iteration = None, iteration  # policies may be large: do not keep two in memory
         learner, β = self.learner, self.learner.beta(iteration)
         self.collected, decisions = no_examples(), 0
         if learner.data == "online":
@@ -251,14 +251,14 @@ class _Imitating(Training):
             loss, n_examples = self._learn(), self.examples.size
         self.policy = self.trainer.policy()
         if learner.interpolation:
-            self.policies.append(self.policy)  # the next iteration trains one of its own
+            self.policies.append(self.policy)  # the next iteration trains a new one
             shares = self._shares()
             self.policy = self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()])
         return {"iteration": iteration, "beta": β, "examples": n_examples, "loss": loss, "decisions": decisions}
 
     @property
     def _expert_alone(self) -> bool:
-        """Whether the expert stands in for the policy: in the first pass (π̂₀ = π*), and where first visits count."""
+        """Whether the expert replaces the policy: in the first pass (π̂₀ = π*), and where first visits count."""
         return self.iteration == 1 or self.learner.data == "first"
 
     def _shares(self) -> npt.NDArray[np.float64]:
@@ -285,7 +285,7 @@ class _Imitating(Training):
         return np.sort(np.argsort(packed.lengths, kind="stable")[:share])
 
     def _choices(self) -> tuple[Choices, RollOut | None]:
-        """The learner's choices as kernels take them. While nothing is learned the expert stands in for the policy."""
+        """The learner's choices for the kernels. Before the first training the expert replaces the policy."""
         learner, online = self.learner, self.learner.data == "online"
         roll_in, roll_out = (
             EXPERT if self._expert_alone and who == LEARNED else who
@@ -311,14 +311,14 @@ class _Imitating(Training):
         online: Online | None,
         tell: Callable[[int], None] | None,
     ) -> tuple[Examples, int, float]:
-        """Roll in and out over some sentences: the examples, the decisions, and the costs of what was preferred."""
+        """Roll in and out over some sentences; return examples, decisions, and the costs of the preferred actions."""
         packed, task = self.packed, self.packed.task
         choices, rolling = self._choices()
         outcome = Outcome(np.zeros(len(packed)), np.zeros(len(packed)), np.zeros(len(packed), np.int64))
         run, cells = kernel_for(packed, imitate_pass), self.cells(order)
 
         def visit(start: int, end: int) -> list[Examples]:
-            """Visit some sentences that are prepared together: so the result does not depend on the threads."""
+            """Visit some sentences that are prepared together, so that the result does not depend on the threads."""
             scorer = prepare(policy, packed, order[start:end], mixture)
 
             def work(first: int, last: int, control: Longs, slot: int) -> Examples:
@@ -340,7 +340,7 @@ class _Imitating(Training):
     def _learn_online(self, β: float) -> tuple[int, float]:
         """Visit the shuffled corpus and learn from each state at once, or after each batch of sentences.
 
-        Returns the number of decisions, and the mean cost of what was preferred.
+        Returns the number of decisions, and the mean cost of the preferred actions.
         """
         trainer, order = self.trainer, self._order()
         share = 1.0 if self._expert_alone else β
@@ -371,7 +371,7 @@ class _Imitating(Training):
         return float(total / max(n, 1))
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """All that the next iteration needs; examples have a file for each iteration that collected some."""
+        """Everything that the next iteration needs; examples are in one file per iteration that collected some."""
         if self.collected.size:
             checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
         policies = [_named(f"policy{k}", policy.to_arrays()) for k, policy in enumerate(self.policies)]
@@ -379,7 +379,7 @@ class _Imitating(Training):
         return {**super().arrays(folder), **own, **{name: a for arrays in policies for name, a in arrays.items()}}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         super().restore(arrays, folder)
         self.iteration, self.mistakes = int(arrays["iteration"]), arrays["mistakes"]
         read = self.trainer.policy_class.from_arrays
@@ -420,7 +420,7 @@ class _Searching(Training):
         }
 
     def _search(self, order: Longs, outcome: SearchOutcome, tell: Callable[[int], None] | None) -> None:
-        """Search some sentences, and learn on the way or from the credits that were collected."""
+        """Search some sentences, and learn during the search or from the collected credits."""
         packed, task, online = self.packed, self.packed.task, self.trainer.online
         run, early = kernel_for(packed, structured_pass), self.learner.violation == "early"
         scorer = prepare(self.trainer.acting(), packed, order)
@@ -440,14 +440,14 @@ class _Searching(Training):
 
 
 def _planned(learner: Learner) -> int:
-    """The number of epochs that a trainer learns for."""
+    """The total number of training epochs."""
     if isinstance(learner, Imitation) and learner.data != "online":
         return learner.epochs if learner.interpolation else learner.passes * learner.epochs
     return learner.passes
 
 
 def _fingerprint(learner: Learner, packed: Packed, trainer: Trainer, beam: int, seed: int) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: the task, the data and every setting but the number of iterations."""
+    """The identity of a training run: the task, the data and every setting but the number of iterations."""
     settings = {**learner.params(), "passes": None, **trainer.settings(), "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam

@@ -1,9 +1,9 @@
-"""The measures of the CoNLL 2018 shared task: how good an analysis of raw text is, layer by layer.
+"""The measures of the CoNLL 2018 shared task for analyses of raw text, layer by layer.
 
 A system that starts from raw text may find other tokens, words and sentences than the treebank has. So words are first
-*aligned*. Both analyses are spans of one string, the text without white space. A word that is a token of its own is
-aligned with a word of the same span. Multiword tokens such as *don't* have no spans inside them: there, and in whatever
-overlaps them, words are aligned by the longest common subsequence of their forms, in lower case. Every later measure
+*aligned*. Both analyses are spans of one string, the text without white space. A word that is a whole token is aligned
+with a word of the same span. The words of a multiword token such as *don't* have no spans: these words, and all that
+overlap the token, are aligned by the longest common subsequence of their forms, in lower case. Every later measure
 compares aligned words, and is an F1 score, because the two analyses may have different numbers of words:
 
 ========= ==========================================================================================================
@@ -14,7 +14,7 @@ UPOS      the universal tag of aligned words
 XPOS      the tag of the treebank
 UFeats    the universal morphological features
 AllTags   UPOS, XPOS and UFeats together
-Lemmas    the lemma; where the treebank has none, any will do
+Lemmas    the lemma; any lemma is correct where the treebank has none
 UAS       the head
 LAS       the head and the relation, without subtypes
 CLAS      LAS of content words: function words and punctuation do not count
@@ -121,13 +121,13 @@ _UNIVERSAL = frozenset(
 
 @dataclass(frozen=True)
 class F1:
-    """Counts of one measure, and what follows from them."""
+    """Counts of one measure, and the scores computed from them."""
 
     gold: int
     system: int
     correct: int
     aligned: int | None = None
-    """Of how many aligned words ``correct`` are; None for spans."""
+    """The number of aligned words, of which ``correct`` are correct; None for spans."""
 
     @property
     def precision(self) -> float:

@@ -49,7 +49,7 @@ def kolmogorov_smirnov(a: ArrayLike, b: ArrayLike) -> KolmogorovSmirnov:
     """Test whether two samples come from the same distribution (two-sided).
 
     The p-value is exact for distributions without ties, and an upper bound otherwise. It counts the orders of the two
-    samples: each is a path through a grid, and D is how far the path gets from the diagonal (Hodges 1958).
+    samples: each is a path through a grid, and D is the largest distance of the path from the diagonal (Hodges 1958).
     """
     first, second = np.sort(_sample(a)), np.sort(_sample(b))
     n, m = len(first), len(second)

@@ -1,9 +1,9 @@
 """Intervals and tests over sentences and over seeds at once, and the correction for many comparisons.
 
-A system that is trained with several seeds has a score for each. Two things could have been otherwise: the sentences of
-the test set and the seeds. So samples are drawn of both: seeds with replacement and sentences with replacement, the
-same sentences for all seeds, and for both systems where two are compared (the two-level bootstrap of Davison and
-Hinkley 1997, §3.8). The score of a system is the mean over its seeds.
+A system that is trained with several seeds has a score for each. Both the sentences of the test set and the seeds are
+random samples, so the bootstrap resamples both with replacement. It draws the same sentences for all seeds, and for
+both systems where two are compared (the two-level bootstrap of Davison and Hinkley 1997, §3.8). The score of a system
+is the mean over its seeds.
 
 >>> seeds = [np.array([[4.0, 5.0], [5.0, 6.0]] * 30), np.array([[3.0, 5.0], [5.0, 6.0]] * 30)]
 >>> found = replicate_interval(seeds)
@@ -36,7 +36,7 @@ Name = TypeVar("Name")
 
 
 class ReplicateComparison(NamedTuple):
-    """The difference of two systems, B minus A, its 95 % interval, and a two-sided p-value: they do not differ."""
+    """The difference of two systems, B minus A, its 95 % interval, and the two-sided p-value of no difference."""
 
     difference: float
     low: float
@@ -61,7 +61,7 @@ def replicate_interval(
 ) -> Interval:
     """Return the mean score over seeds and its bootstrap interval over seeds and sentences.
 
-    ``replicates`` are the counts of each seed, one row a sentence, for the same sentences.
+    ``replicates`` are the counts of each seed, one row per sentence, for the same sentences.
     """
     counts = _stacked(replicates)
     found = _samples([counts], seed, samples)[0]
@@ -93,8 +93,8 @@ def replicate_comparison(
 def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     """Return p-values corrected for their number, by the step-down method of Holm (1979), in the order given.
 
-    Rejecting what is below 0.05 makes any false rejection no more probable than 0.05, however the tests depend on each
-    other.
+    If hypotheses below 0.05 are rejected, the probability of any false rejection is at most 0.05, however the tests
+    depend on each other.
     """
     corrected, largest = dict[Name, float](), 0.0
     ordered = sorted(p_values, key=lambda name: p_values[name])
@@ -117,7 +117,7 @@ def _mean(counts: Floats) -> float:
 
 
 def _samples(systems: Sequence[Floats], seed: int, samples: int) -> list[Floats]:
-    """The scores of each system in each sample. Systems with different numbers of seeds draw seeds separately."""
+    """The scores of each system in each sample; seeds are drawn separately if their numbers differ."""
     rng = np.random.default_rng(seed)
     sentences = systems[0].shape[1]
     found: list[list[Floats]] = [[] for _ in systems]

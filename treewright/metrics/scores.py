@@ -1,4 +1,4 @@
-"""The shape of scores: what all scorers of this library return."""
+"""The common interface of the scores that all scorers of this library return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Scores"]
 class Scores(Protocol):
     """The scores of an annotation: one main score, its name, its 95 % interval, and everything as plain values.
 
-    Each task has further fields beside these.
+    Each task adds its own fields.
     """
 
     @property

@@ -3,7 +3,7 @@
 The words of one sentence depend on each other; sentences are (nearly) independent. So every function here works on
 counts per sentence, and draws or swaps whole sentences. The usual counts are ``correct`` decisions out of ``total``
 ones, and the score is the sum of the first divided by the sum of the second: tagging accuracy, attachment scores. F1
-has this form too: it is *matches / ((gold + predicted) / 2)*, so that mean is the total of a sentence.
+has this form too: it is *matches / ((gold + predicted) / 2)*, so the denominator is the total of a sentence.
 
 >>> right_before, right_after, words = [3, 5, 4, 6, 2] * 20, [4, 5, 5, 6, 3] * 20, [5, 6, 5, 7, 4] * 20
 >>> score = bootstrap_interval(right_after, words)
@@ -89,7 +89,7 @@ class Comparison:
 
 
 def ratio(sums: Floats) -> Floats:
-    """The score of two columns, correct decisions and all decisions; 0 where there is nothing to decide.
+    """The score of two columns, correct decisions and all decisions; 0 if there are no decisions.
 
     >>> ratio(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [0.75, 0.0]
@@ -123,8 +123,8 @@ def bootstrap_interval(
 ) -> Interval:
     """The percentile bootstrap interval of a score.
 
-    Draws as many sentences as there are, with replacement, ``samples`` times. The interval holds the middle ``level``
-    part of the scores of these samples.
+    It draws as many sentences as the test set has, with replacement, ``samples`` times. The interval contains the
+    middle ``level`` part of the scores of these samples.
 
     >>> bootstrap_interval([5, 5, 5], [5, 5, 5])
     Interval(value=1.0, low=1.0, high=1.0)
@@ -145,7 +145,7 @@ def paired_bootstrap(
     *,
     b_totals: ArrayLike | None = None,
 ) -> float:
-    """The one-sided p-value of "B is better than A": how often B is *not* better in a resampled test set.
+    """The one-sided p-value of "B is better than A": the share of resampled test sets where B is *not* better.
 
     Both systems are scored on the same resampled sentences. The observed data count as one more sample, so
     the value is never 0. Give ``b_totals`` where the totals differ between the systems, as for F1.
@@ -168,9 +168,9 @@ def approximate_randomization(
 ) -> float:
     """The two-sided p-value of "A and B differ", by swapping their outputs.
 
-    If the systems did not differ, it would not matter which of them made which analysis of a sentence. So
-    swap the two on each sentence with probability one half, ``samples`` times, and count how often the
-    difference is at least as large as the observed one. The test assumes no distribution of the scores.
+    If the systems did not differ, their analyses of a sentence could be exchanged. So the test swaps the two on each
+    sentence with probability one half, ``samples`` times, and counts how often the difference is at least as large as
+    the observed one. It does not assume a distribution of the scores.
 
     >>> approximate_randomization([1, 2, 3], [1, 2, 3], [4, 4, 4])
     1.0
@@ -179,7 +179,7 @@ def approximate_randomization(
 
 
 def error_reduction(baseline: float, new: float) -> float:
-    """The part of the baseline's errors that the new system does not make; scores are between 0 and 1.
+    """The share of the baseline's errors that the new system avoids; scores are between 0 and 1.
 
     >>> round(error_reduction(0.90, 0.92), 6)
     0.2

@@ -68,7 +68,7 @@ class Pipeline:
         self.components = (*components, *(() if parser is None else (parser,)))
         self.lemmas = lemmas
         self.card: dict[str, Any] = {}
-        """What is known of the whole: where it comes from, and its scores."""
+        """The card of the whole pipeline: its origin and its scores."""
         self._check()
 
     def _check(self) -> None:
@@ -219,7 +219,7 @@ class Pipeline:
     # ---- the model file
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write all components to one file, whole or not at all."""
+        """Write all components to one file, completely or not at all."""
         config: list[dict[str, Any]] = []
         arrays: dict[str, Any] = {}
         for number, component in enumerate(self.components):
@@ -301,7 +301,7 @@ _LACKS: dict[str, Callable[[Sentence], bool]] = {
 
 
 def _called(layer: str) -> str:
-    """What a layer is called in messages."""
+    """The name of a layer in messages."""
     return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
 
 

@@ -55,7 +55,7 @@ class PipelineTrainer:
         report: called with each pass.
         progress: called with (stage, done, total) all along.
         checkpoint: a folder for what must survive an interruption.
-        resume: go on from what is there.
+        resume: whether to continue from it.
     """
 
     tokenizer: Tokenizer | None = field(default_factory=Tokenizer)

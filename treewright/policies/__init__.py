@@ -1,4 +1,4 @@
-"""Policies: what learners ask of them, linear ones with hashed features, and the online updates that train these."""
+"""Policies: the interface for learners, linear policies with hashed features, and their online updates."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""AdaGrad (Duchi, Hazan & Singer 2011): steps that become smaller where a weight has moved much."""
+"""AdaGrad (Duchi, Hazan & Singer 2011): each weight has a step size, which shrinks with its past gradients."""
 
 from __future__ import annotations
 

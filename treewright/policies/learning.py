@@ -1,8 +1,8 @@
-"""What learners ask of a policy: a trainer, which learns from examples and shows the policy as it is so far.
+"""The interface between learners and policies: a trainer learns from examples and returns the current policy.
 
-A learner visits states, finds what each action costs there, and hands the examples to the trainer of its policy. What
-the trainer makes of them is its own affair: an online update of a linear model, or steps along the gradient of a
-network. A trainer that can learn inside a compiled pass says so by :attr:`Trainer.online`.
+A learner visits states, finds the cost of each action there, and passes the examples to the trainer of its policy. The
+trainer decides how to learn from them: by online updates of a linear model, or by gradient steps of a network. A
+trainer that can learn inside a compiled pass has :attr:`Trainer.online`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class Online(NamedTuple):
-    """What a pass needs in order to learn on the way; the type of ``kind`` chooses the functions."""
+    """The arguments of a pass that updates the policy while it runs; the type of ``kind`` selects the functions."""
 
     kind: Any
     rule: Any
@@ -50,7 +50,7 @@ class Updating(Kind):
 
     @staticmethod
     def credit(online: Online, size: int, amount: float, scratch: Scratch) -> None:
-        """Let the score of the only action in scratch, in the state observed there, rise by a step of ``amount``."""
+        """Raise the score of the only action in scratch, in the state observed there, by a step of ``amount``."""
 
     @staticmethod
     def tick(online: Online) -> None:
@@ -58,28 +58,28 @@ class Updating(Kind):
 
 
 class Trainer(Protocol):
-    """Learns one policy, for the task and the corpus that it was made for."""
+    """Trains one policy, for one task and corpus."""
 
-    #: the class of the policies that it learns
+    #: the class of the policies that it trains
     policy_class: ClassVar[type[LearnablePolicy]]
 
     @property
     def batch(self) -> int | None:
-        """The sentences that an online learner visits between two updates; None: all, since the pass itself learns."""
+        """The number of sentences that an online learner visits between two updates; None: the pass itself updates."""
         return None
 
     @property
     def online(self) -> Online | None:
-        """What a pass needs in order to learn on the way; None: examples are collected and given to :meth:`learn`."""
+        """For updates inside a pass; None: examples are collected and passed to :meth:`learn`."""
         return None
 
     def batches(self, order: Longs) -> list[Longs]:
-        """The sentences of a pass in groups, one for each update of an online learner; here: in order."""
+        """The sentences of a pass in groups, one for each update of an online learner; by default in order."""
         size = self.batch or max(len(order), 1)
         return [order[start : start + size] for start in range(0, max(len(order), 1), size)]
 
     def plan(self, epochs: int) -> None:
-        """Take note of how many epochs of learning there will be, for step sizes that fall; here: ignored."""
+        """Set the number of training epochs, for decreasing step sizes; ignored by default."""
         return None
 
     def acting(self) -> Policy:
@@ -87,31 +87,31 @@ class Trainer(Protocol):
         return self.policy()
 
     def policy(self) -> LearnablePolicy:
-        """The policy as it is so far. It may share memory with what goes on learning; see :meth:`kept`."""
+        """The current policy. It may share memory with the trainer and change with it; see :meth:`kept`."""
         ...
 
     def kept(self, policy: LearnablePolicy, previous: LearnablePolicy | None) -> LearnablePolicy:
-        """A policy that was asked for before, unaffected by further learning; may reuse the arrays of ``previous``."""
+        """A copy of a policy that further learning does not change; it may reuse the arrays of ``previous``."""
         ...
 
     def learn(self, examples: Examples, order: Longs, mistakes: npt.NDArray[np.int32], tell: Tell | None) -> float:
-        """Learn from the examples ``order``, one epoch; return the sum of the costs of what was preferred.
+        """Learn from the examples ``order``, one epoch; return the sum of the costs of the preferred actions.
 
-        ``mistakes`` is raised by one for each example on which a costly action was preferred. ``tell`` receives the
-        number of examples that are done.
+        ``mistakes`` increases by one for each example on which a costly action was preferred. ``tell`` receives the
+        number of finished examples.
         """
         ...
 
     def credit(self, examples: Examples) -> None:
-        """Move scores, for learners that compare whole episodes: each example has one action with a cost.
+        """Change scores, for learners that compare whole episodes: each example has one action with a cost.
 
-        The score of the action rises where its cost is negative, and falls where it is positive. Only asked for where
+        The score of the action rises where its cost is negative, and falls where it is positive. Only called if
         :attr:`online` is None.
         """
         raise ConfigError(f"{type(self).__name__} cannot learn from whole episodes: take a learner of imitation")
 
     def fresh(self) -> Self:
-        """A trainer that has learned nothing yet, with the same settings."""
+        """An untrained trainer with the same settings."""
         ...
 
     def mixed(self, policies: Sequence[LearnablePolicy], probabilities: Sequence[float]) -> LearnablePolicy:
@@ -119,15 +119,15 @@ class Trainer(Protocol):
         raise ConfigError(f"{type(self).__name__} cannot mix policies: take a learner without interpolation")
 
     def settings(self) -> dict[str, Any]:
-        """What the result depends on besides the learner and the corpus, as plain values: a checkpoint records it."""
+        """What the result depends on besides the learner and the corpus, as plain values for a checkpoint."""
         ...
 
     def to_arrays(self) -> Arrays:
-        """All that must survive an interruption."""
+        """The complete state of training, for checkpoints."""
         ...
 
     def restore(self, arrays: Arrays) -> None:
-        """Go on from what :meth:`to_arrays` gave."""
+        """Continue from the result of :meth:`to_arrays`."""
         ...
 
 
@@ -135,13 +135,13 @@ Tell = Callable[[int], None]
 
 
 class LearnablePolicy(Policy, Protocol):
-    """A policy that learners can train, decode with and keep."""
+    """A policy that learners can train, decode with and store."""
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that goes on from this policy.
+        """A trainer that continues from this policy.
 
         ``update`` is the learner's choice of an online update (:mod:`treewright.policies.updates`). Policies that are
-        not linear learn in their own way and do not look at it.
+        not linear ignore it.
         """
         ...
 
@@ -151,7 +151,7 @@ class LearnablePolicy(Policy, Protocol):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The policy that :meth:`to_arrays` took apart."""
+        """The policy from the result of :meth:`to_arrays`."""
         ...
 
     def decode(

@@ -31,7 +31,7 @@ _MIDDLE = 32768
 
 
 def rows_for(bits: int) -> int:
-    """How many rows a table of features hashed to ``bits`` bits has."""
+    """The number of rows of a table of features hashed to ``bits`` bits."""
     return 1 << bits
 
 
@@ -54,17 +54,17 @@ class LinearPolicy(LearnablePolicy):
         return cumulative
 
     def prepare(self, packed: Packed, which: Longs) -> Scorer:
-        """The weights themselves, whatever the sentences."""
+        """The weights themselves; they do not depend on the sentences."""
         return Scorer(LINEAR, self.weights, self.mixture)
 
     def trainer(self, packed: Packed, update: Any) -> LinearTrainer:
-        """A trainer that goes on from these weights: a single policy in 32 bits, as training leaves it."""
+        """A trainer that continues from these weights: a single policy in 32 bits, as after training."""
         if len(self.weights) != 1 or self.weights.dtype != np.float32:
-            raise ConfigError("training goes on from a single linear policy with weights in 32 bits")
+            raise ConfigError("training can continue only from a single linear policy with weights in 32 bits")
         return LinearTrainer(packed.task, make_update(update), self.weights.shape[1], self.weights[0])
 
     def save(self, path: str | os.PathLike[str], task: Task, *, card: Mapping[str, Any] | None = None) -> None:
-        """Write the policy of a task of your own to a model file; ``card`` may say where it comes from."""
+        """Write the policy of your own task to a model file; ``card`` may describe its origin."""
         about = {"libraries": library_versions(), **(card or {})}
         write_model(path, task=task.name, config={"n_actions": task.n_actions}, arrays=self.to_arrays(), card=about)
 
@@ -77,11 +77,11 @@ class LinearPolicy(LearnablePolicy):
         return cls.from_arrays(model.arrays)
 
     def compressed(self, most: int | None = None, *, levels: int = 32767) -> LinearPolicy:
-        """The same policy in whole numbers of 16 bits, with at most ``most`` weights, the largest ones.
+        """The same policy in 16-bit integers, with only the ``most`` largest weights.
 
-        Scores change by a common factor and by rounding; half the memory makes decoding faster. ``levels`` is the size
-        of the largest weight that is told apart from still larger ones; with 127 or less, a model file has one byte for
-        each weight. Then a weight that is larger than all but one in ten thousand counts as the largest.
+        Scores change by a common factor and by rounding; half the memory makes decoding faster. Weights are rounded to
+        integers from −``levels`` to ``levels``; with 127 or less, a model file has one byte for each weight. Then the
+        largest weights, one in ten thousand, are clipped.
 
         >>> w = np.array([[[0.5, -2.0], [0.0, 1.0]]], np.float32)
         >>> LinearPolicy(w).compressed(most=2).weights.tolist()
@@ -97,7 +97,7 @@ class LinearPolicy(LearnablePolicy):
             sizes = np.abs(self.weights[self.weights != 0])
             least = float(np.partition(sizes, len(sizes) - most)[len(sizes) - most])
         weights = _aligned(self.weights.shape, np.int16)
-        for row in range(0, weights.shape[1], 1 << 16):  # a slice at a time: the table may be large
+        for row in range(0, weights.shape[1], 1 << 16):  # one slice at a time, because the table may be large
             part = self.weights[:, row : row + (1 << 16)]
             kept = np.where(np.abs(part) >= least, part, 0.0)
             scaled = np.rint(kept * (levels / (largest or 1.0)))
@@ -108,7 +108,8 @@ class LinearPolicy(LearnablePolicy):
         """The same policy with at most 254 different weights: a model file has one byte for each.
 
         The weights must be whole numbers of 16 bits (:meth:`compressed`). Each is replaced by the nearest of 127 sizes,
-        which grow by a constant factor, so that small weights are as exact as large ones: by 2 or 3 percent.
+        which grow by a constant factor, so that the relative error is the same for small and large weights: 2 or 3
+        percent.
 
         >>> w = np.array([[[3, -32767], [0, 17000]]], np.int16)
         >>> LinearPolicy(w).coded().weights.tolist()
@@ -151,7 +152,7 @@ class LinearPolicy(LearnablePolicy):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinearPolicy:
-        """The policy that :meth:`to_arrays` took apart."""
+        """The policy from the result of :meth:`to_arrays`."""
         shape = tuple(int(size) for size in arrays["shape"])
         coded = arrays["gaps"]
         kept = arrays["values"][arrays["weights"]] if "values" in arrays else arrays["weights"]
@@ -162,7 +163,7 @@ class LinearPolicy(LearnablePolicy):
 
 @dataclass(frozen=True)
 class UntrainedLinear:
-    """A linear policy that has learned nothing yet, with a table of 2^``bits`` rows."""
+    """An untrained linear policy, with a table of 2^``bits`` rows."""
 
     bits: int = 18
 
@@ -172,7 +173,7 @@ class UntrainedLinear:
 
 
 class LinearTrainer(Trainer):
-    """Learns a linear policy by an online update; passes over a corpus can learn on the way."""
+    """Trains a linear policy by an online update, also inside compiled passes over a corpus."""
 
     policy_class = LinearPolicy
 
@@ -182,14 +183,14 @@ class LinearTrainer(Trainer):
         if start is not None:
             if start.shape != self.model.weights.shape:
                 raise ConfigError(
-                    f"the weights to go on from are a table of {start.shape[0]} × {start.shape[1]}, and task "
+                    f"the initial weights are a table of {start.shape[0]} × {start.shape[1]}, but task "
                     f"{task.name!r} has a width of {task.table_width}"
                 )
             self.model.weights[:] = start
 
     @property
     def online(self) -> Online:
-        """The update and what it changes."""
+        """The update and the arrays that it changes."""
         return self.update.online(self.model)
 
     def acting(self) -> LinearPolicy:
@@ -197,11 +198,11 @@ class LinearTrainer(Trainer):
         return LinearPolicy(self.model.weights[None])
 
     def policy(self) -> LinearPolicy:
-        """The weights to decode with: the last ones, or where the update is ``averaged`` their mean over time."""
+        """The weights for decoding: the last ones, or their mean over time if the update is ``averaged``."""
         return LinearPolicy(final_weights(self.model, self.update)[None])
 
     def kept(self, policy: LearnablePolicy, previous: LearnablePolicy | None) -> LinearPolicy:
-        """The policy itself, or a copy where its weights go on learning: in the memory of the previous one."""
+        """The policy itself, or a copy if its weights still change; the copy reuses the memory of ``previous``."""
         assert isinstance(policy, LinearPolicy)
         if not np.may_share_memory(policy.weights, self.model.weights):
             return policy
@@ -220,7 +221,7 @@ class LinearTrainer(Trainer):
         return float(sum(run_shards(work, len(order), progress=tell)))
 
     def fresh(self) -> LinearTrainer:
-        """A trainer with the weights that this one began with."""
+        """A trainer with the initial weights of this one."""
         return LinearTrainer(self.task, self.update, self.rows, self.start)
 
     def mixed(self, policies: Sequence[LearnablePolicy], probabilities: Sequence[float]) -> LinearPolicy:
@@ -229,21 +230,21 @@ class LinearTrainer(Trainer):
         return LinearPolicy(np.concatenate(weights), tuple(probabilities))
 
     def settings(self) -> dict[str, Any]:
-        """The size of the table, and a digest of the weights to begin with."""
+        """The size of the table, and a digest of the initial weights."""
         start = None if self.start is None else hashlib.sha256(np.ascontiguousarray(self.start).data).hexdigest()
         return {"bits": self.rows.bit_length() - 1, **({} if start is None else {"start": start})}
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The weights and all that the update remembers."""
+        """The weights and the state of the update."""
         return dict(self.model._asdict())
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what :meth:`to_arrays` gave."""
+        """Continue from the result of :meth:`to_arrays`."""
         self.model = Model(*(arrays[name] for name in Model._fields))
 
 
 def _narrow(weights: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Small whole numbers in 8 bits; numbers of which there are few different ones as codes; others as they are."""
+    """Small integers in 8 bits; codes if there are few different numbers; otherwise the array itself."""
     if weights.dtype == np.int16:
         if np.abs(weights).max(initial=0) <= _BYTE:
             return {"weights": weights.astype(np.int8)}
@@ -258,7 +259,7 @@ def _narrow(weights: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
 
 
 def _aligned(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Zeros that begin with a line of the cache, so that short rows never lie on two."""
+    """Zeros that begin at a cache line, so that short rows never cross two lines."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 64, np.uint8)
     start = -raw.ctypes.data % 64

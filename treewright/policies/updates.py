@@ -6,7 +6,7 @@ among those of the least cost; its *rival* a is the costly action that violates 
 all rules are the textbook ones for classification.
 
 Features are indicators: φ(s, a) has the value 1 in one place for each feature of the state crossed with a, and for each
-further feature of the action. What two actions share cancels in the difference of their feature vectors.
+further feature of the action. Features that two actions share cancel in the difference of their feature vectors.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = [
 
 # settings, also of learners that have no such update
 AVERAGED = Setting("averaged", Flag(), "Average the weights over time")
-MARGIN = Setting("margin", Real(0), "How far what is right must be ahead of what is wrong, times what that costs")
-STEP_SIZE = Setting("step_size", Real(above=0), "How far an update goes", why="without a step nothing is learned")
+MARGIN = Setting("margin", Real(0), "The required margin between correct and wrong actions, per unit of cost")
+STEP_SIZE = Setting("step_size", Real(above=0), "The step size of updates", why="without a step nothing is learned")
 AGGRESSIVENESS = Setting("C", Real(above=0), "The largest step of passive-aggressive", flags="--C")
-CAP = Setting("cap", Real(above=0), "What costs more than this is regressed as if it cost this")
-CAUTION = Setting("r", Real(above=0), "What slows down arow: large values mean small steps", flags="--r")
+CAP = Setting("cap", Real(above=0), "The largest cost for regression; higher costs are reduced to it")
+CAUTION = Setting("r", Real(above=0), "The regularisation of arow: large values mean small steps", flags="--r")
 
 
 class Model(NamedTuple):
@@ -66,9 +66,9 @@ class Model(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The numbers of an update: ``strength`` and ``margin`` are what its ``rule`` puts there.
+    """The numbers of an update; each update's ``rule`` defines ``strength`` and ``margin``.
 
-    The code tells those apart that compare two actions.
+    The code distinguishes the updates that compare two actions.
     """
 
     code: int
@@ -79,7 +79,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Update:
-    """What all updates have in common: ``averaged`` returns the mean of the weights over time (Collins 2002)."""
+    """The base class of updates: with ``averaged``, the result is the mean of the weights over time (Collins 2002)."""
 
     code: ClassVar[int] = -1
     name: ClassVar[str] = ""
@@ -95,7 +95,7 @@ class Update:
         raise NotImplementedError
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(MARGIN_UPDATING, self.rule(), model)
 
     def params(self) -> dict[str, Any]:
@@ -107,9 +107,9 @@ class Update:
 class Perceptron(Update):
     """The (averaged) perceptron: on a mistake, w ← w + √c(a)·(φ(s, a*) − φ(s, a)).
 
-    The rival is the costly action with the largest s(a) + ``margin``·√c(a), and a mistake is when that is not below
-    s(a*). With ``margin`` 0 and costs of 0 and 1 this is the update of the lecture's Algorithm 3, lines 8–10, except
-    that a tie counts as a mistake.
+    The rival is the costly action with the largest s(a) + ``margin``·√c(a). It is a mistake if this is not below s(a*).
+    With ``margin`` 0 and costs of 0 and 1 this is the update of the lecture's Algorithm 3, lines 8–10, except that a
+    tie counts as a mistake.
     """
 
     code: ClassVar[int] = 0
@@ -184,22 +184,22 @@ class LogLinear(Update):
         return Rule(self.code, self.step_size, self.margin, self.averaged)
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(SOFTMAX_UPDATING, self.rule(), model)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Update):
-    """Cost-sensitive one-against-all (as in Vowpal Wabbit): −s(a) is an estimate of what a costs, by least squares.
+    """Cost-sensitive one-against-all (as in Vowpal Wabbit): −s(a) is an estimate of the cost of a, by least squares.
 
     The target of s(a) is c̄ − c(a), where c̄ is the mean over the actions of the state. Only differences within a state
     matter, and a weight that no example has changed belongs to an action of average cost. Noise of single roll-outs
     averages out, because no action is declared the correct one.
 
-    Costs above ``cap`` count as ``cap``: else the few decisions that cost most would decide the squares. Every weight
-    has its own step ``step_size`` / √(sum of its squared errors), as in AdaGrad, and the steps of one action together
-    are shortened so that its score never passes the target: with u the sum of the steps, the score goes 1 − e⁻ᵘ of the
-    way (the importance-aware update of Karampatziakis & Langford 2011). Errors below 0.001 are ignored.
+    Costs above ``cap`` count as ``cap``: otherwise the few most expensive decisions would dominate the squares. Every
+    weight has its own step ``step_size`` / √(sum of its squared errors), as in AdaGrad, and the steps of one action
+    together are shortened so that its score never passes the target: with u the sum of the steps, the score goes 1 −
+    e⁻ᵘ of the way (the importance-aware update of Karampatziakis & Langford 2011). Errors below 0.001 are ignored.
     """
 
     code: ClassVar[int] = 4
@@ -215,7 +215,7 @@ class Regression(Update):
         return Rule(self.code, self.step_size, self.cap, self.averaged)
 
     def online(self, model: Model) -> Online:
-        """What a pass needs in order to change the weights of a model."""
+        """The update with the arrays of a model, for a pass."""
         return Online(REGRESSION_UPDATING, self.rule(), model)
 
 
@@ -240,7 +240,7 @@ def make_update(update: str | Update | dict[str, Any]) -> Update:
 
 
 def update_settings(update: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an update by the names that they have today, with its ``name`` first.
+    """Return the settings of an update by their present names, with its ``name`` first.
 
     >>> update_settings({"name": "arow", "C": 3.0})
     {'name': 'arow', 'r': 3.0}
@@ -276,10 +276,10 @@ def new_model(update: Update, rows: int, width: int) -> Model:
 
 
 def final_weights(model: Model, update: Update) -> npt.NDArray[np.float32]:
-    """The weights to decode with: the last ones themselves, or where ``averaged`` the mean over time.
+    """The weights for decoding: the last ones themselves, or the mean over time if ``averaged``.
 
-    After T examples that is (w₀ + w₁ + … + w_T) / (T + 1). The change that example t made is in all but the first t of
-    these, so the mean is w_T − Σ t·changeₜ / (T + 1).
+    After T examples the mean is (w₀ + w₁ + … + w_T) / (T + 1). The change that example t made is in all but the first t
+    of these, so the mean is w_T − Σ t·changeₜ / (T + 1).
     """
     if not update.averaged:
         return model.weights
@@ -298,7 +298,7 @@ def mean_pass(model: Model, out: Any) -> None:
             out[r, c] = np.float32(np.float64(model.weights[r, c]) - np.float64(model.totals[r, c]) / examples)
 
 
-# ---- inside kernels: what every update shares
+# ---- inside kernels: common to all updates
 
 
 @lean
@@ -312,7 +312,7 @@ def change(rule: Rule, model: Model, r: int, c: int, amount: float) -> None:
 class Pair(NamedTuple):
     """The correct action and its rival, −1 where all actions cost the same, and by how much the margin is violated.
 
-    ``lowest`` is the least cost, and ``regret`` what the preferred action costs beyond it.
+    ``lowest`` is the least cost, and ``regret`` the cost of the preferred action beyond it.
     """
 
     correct: int
@@ -329,7 +329,7 @@ def compare(margin: float, n: int, costs: Any, scores: Any) -> Pair:
     correct = -1
     rival = -1
     rival_value = 0.0
-    rooted, root = 1.0, 1.0  # most costs are the same: one root is enough for all of them
+    rooted, root = 1.0, 1.0  # most costs are equal, so one square root is enough for all of them
     for k in range(n):
         cost = np.float64(costs[k]) - lowest
         if cost <= 0.0:
@@ -359,7 +359,7 @@ def credit_features(rule: Rule, model: Model, size: int, amount: float, scratch:
 
 
 class LinearUpdating(Updating):
-    """What all updates of a linear policy do alike."""
+    """The parts that all updates of a linear policy share."""
 
     @staticmethod
     def credit(online: Online, size: int, amount: float, scratch: Scratch) -> None:
@@ -385,7 +385,7 @@ def _is_in(value: int, values: Any, start: int, end: int) -> bool:
 
 @compiled
 def difference(model: Model, size: int, pair: Pair, scratch: Scratch) -> tuple[Any, Any, Any, int]:
-    """x = φ(s, a*) − φ(s, a), as rows, columns and signs of its n entries; what the two actions share cancels."""
+    """x = φ(s, a*) − φ(s, a), as rows, columns and signs of its n entries; shared features cancel."""
     rows, width = model.weights.shape
     extra, extra_at = scratch.extra, scratch.extra_at
     further = extra_at[pair.correct + 1] - extra_at[pair.correct] + extra_at[pair.rival + 1] - extra_at[pair.rival]
@@ -408,7 +408,7 @@ def difference(model: Model, size: int, pair: Pair, scratch: Scratch) -> tuple[A
 
 @compiled
 def margin_step(rule: Rule, model: Model, size: int, pair: Pair, cost: float, scratch: Scratch) -> None:
-    """One step of the perceptron, of PA-I or of AROW; ``cost`` is that of the rival, beyond the least."""
+    """One step of the perceptron, of PA-I or of AROW; ``cost`` is the rival's cost beyond the least one."""
     r, c, sign, entries = difference(model, size, pair, scratch)
     if rule.code == PERCEPTRON:
         τ = math.sqrt(cost)
@@ -485,7 +485,7 @@ def softmax_step(rule: Rule, model: Model, size: int, n: int, pair: Pair, scratc
             for i in range(size):
                 r, c = place(scratch.observed[i], scratch.actions[k], rows, width)
                 descend(rule, model, r, c, gradients[k])
-    # features of actions may be shared between them: what counts is the sum of their gradients
+    # actions may share features: the sum of their gradients counts
     entries = scratch.extra_at[n]
     if entries > 0:
         at, g = np.empty(entries, np.int64), np.empty(entries, np.float64)
@@ -508,7 +508,7 @@ class SoftmaxUpdating(LinearUpdating):
 
     @staticmethod
     def update(online: Online, size: int, n: int, scratch: Scratch) -> float:
-        """Learn wherever not all actions cost the same."""
+        """Learn in states where the costs of actions differ."""
         rule, model = online.rule, online.model
         model.clock[0] += 1
         pair = compare(rule.margin, n, scratch.costs, scratch.scores)
@@ -524,7 +524,7 @@ NEGLIGIBLE = 1e-3  # errors below this are ignored: most actions of most states 
 
 @lean
 def action_places(model: Model, size: int, k: int, scratch: Scratch, r: Any, c: Any) -> int:
-    """Write the rows and columns of φ(s, a) for action ``k``, and return how many there are."""
+    """Write the rows and columns of φ(s, a) for action ``k``, and return their number."""
     rows, width = model.weights.shape
     for i in range(size):
         r[i], c[i] = place(scratch.observed[i], scratch.actions[k], rows, width)
@@ -537,7 +537,7 @@ def action_places(model: Model, size: int, k: int, scratch: Scratch, r: Any, c: 
 
 @lean
 def regress(rule: Rule, model: Model, r: Any, c: Any, entries: int, target: float) -> None:
-    """One step of the score that is the sum of some weights towards its target."""
+    """Move a score, the sum of some weights, one step towards its target."""
     score = 0.0
     for i in range(entries):
         score += np.float64(model.weights[r[i], c[i]])
@@ -557,7 +557,7 @@ def regress(rule: Rule, model: Model, r: Any, c: Any, entries: int, target: floa
 
 @compiled
 def regression_step(rule: Rule, model: Model, size: int, n: int, lowest: float, scratch: Scratch) -> None:
-    """Regress the cost of each action, one after the other: they may share features."""
+    """Regress the cost of each action in turn, because they may share features."""
     most = size + scratch.extra_at[n]
     r, c = np.empty(most, np.int64), np.empty(most, np.int64)
     mean = 0.0
@@ -573,7 +573,7 @@ class RegressionUpdating(LinearUpdating):
 
     @staticmethod
     def update(online: Online, size: int, n: int, scratch: Scratch) -> float:
-        """Learn in every state, also where all actions cost the same."""
+        """Learn in every state, even if all actions cost the same."""
         rule, model = online.rule, online.model
         model.clock[0] += 1
         pair = compare(1.0, n, scratch.costs, scratch.scores)
@@ -589,9 +589,9 @@ REGRESSION_UPDATING = RegressionUpdating()
 def learn_pass(
     online: Online, examples: Examples, order: Any, mistakes: Any, scratch: Scratch, control: Any, slot: int
 ) -> float:
-    """Learn from the examples ``order`` once; return the sum of the costs of what the policy preferred.
+    """Learn from the examples ``order`` once; return the sum of the costs of the preferred actions.
 
-    ``mistakes[e]`` is raised by one where that has a cost.
+    ``mistakes[e]`` increases by one if the preferred action has a cost.
     """
     weights = online.model.weights
     total = 0.0

@@ -156,7 +156,7 @@ def drawn_graph(meaning: Graph | Sentence) -> Graph:
     return graph
 
 
-# ---- what is drawn
+# ---- boxes and words
 
 
 def _figure(graph: Graph, words: Sequence[str], alignment: Alignment) -> _Figure:

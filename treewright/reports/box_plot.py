@@ -21,8 +21,8 @@ _TICKS = 6  # about this many on the axis
 def box_plot_svg(samples: Mapping[str, Sequence[float]], *, label: str = "", percent: bool = True) -> str:
     """Draw a box for each sample, by its quartiles, with whiskers to its extremes and a line at its median.
 
-    Rows are ordered by their medians, the best on top (Neu & Szepesvári 2009, Figure 5). ``label`` stands below the
-    axis. With ``percent``, numbers are shown times 100.
+    Rows are ordered by their medians, the best on top (Neu & Szepesvári 2009, Figure 5). ``label`` is written below the
+    axis. With ``percent``, numbers are multiplied by 100.
 
     >>> drawing = box_plot_svg({"counting": [0.71, 0.73, 0.74], "max-margin": [0.74, 0.75, 0.78]}, label="F1")
     >>> drawing.index("max-margin") < drawing.index("counting")

@@ -89,7 +89,8 @@ class Layout:
 def constituency_svg(tree: Tree | Sentence, *, title: str | None = None, width: float | None = None) -> str:
     """Draw a constituency tree, or that of a sentence, as a self-contained SVG document.
 
-    Of a tree that is wider than ``width`` pixels, constituents are drawn apart: in the tree a number stands for each.
+    If a tree is wider than ``width`` pixels, constituents are drawn separately, and a number marks their place in the
+    tree.
 
     The drawing includes traces (in italics) and function tags; only an outermost node without a label is omitted. The
     title is written above the drawing; without one, screen readers use the words. A web page can contain several
@@ -157,7 +158,7 @@ def _numbers(places: range) -> str:
 
 
 class Part(NamedTuple):
-    """A part of a tree, and the words (from 0) below each of its leaves; a number stands for what is drawn apart."""
+    """A part of a tree, and the words (from 0) below each of its leaves; numbers mark separately drawn parts."""
 
     tree: Tree
     places: tuple[range, ...]
@@ -175,7 +176,7 @@ def parts_of(tree: Tree, width: float | None) -> list[Part]:
     """
     if width is None or layout(tree).width <= width:
         return [Part(tree, tuple(range(k, k + 1) for k in range(len(tree.leaves()))))]
-    cut: dict[str, tuple[Tree, int]] = {}  # what is drawn apart, by its mark, and the number of its words
+    cut: dict[str, tuple[Tree, int]] = {}  # the separate parts, by their marks, with their numbers of words
     waiting, done = [("", tree)], dict[str, Tree]()
     while waiting:
         mark, piece = waiting.pop(0)
@@ -377,7 +378,7 @@ def _path(branch: Branch) -> str:
 
 
 def _hint(label: str, words: Sequence[str]) -> str:
-    """A constituent in words: its label, and what it spans."""
+    """A description of a constituent: its label, and the words that it spans."""
     spanned = " ".join(islice(words, _HINT))
     return f"{label or '_'}: {spanned if len(spanned) <= _HINT else spanned[:_HINT] + '…'}"
 

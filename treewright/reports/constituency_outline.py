@@ -11,7 +11,7 @@ from treewright.settings import whole_number
 
 __all__ = ["constituency_text"]
 
-_NARROWEST = 40  # columns: below this even the words have no room
+_NARROWEST = 40  # columns; less is not enough for the words
 _WIDEST_LABEL = 16  # columns that a label keeps where the width is limited
 _SHORTEST = 8  # columns that a word keeps to have its closing brackets beside it
 _GAP = 2  # columns between two words

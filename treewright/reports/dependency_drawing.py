@@ -128,7 +128,7 @@ class _Row(NamedTuple):
 
     @property
     def shift(self) -> float:
-        """What is added to a horizontal position."""
+        """The offset of horizontal positions."""
         return self.margins[0] - self.left
 
 
@@ -136,7 +136,7 @@ def dependency_svg(sentence: Sentence, *, title: str | None = None, width: float
     """Draw the dependency tree of a sentence as a self-contained SVG document.
 
     A drawing that is wider than ``width`` pixels is cut into rows between words. An arc between words of different rows
-    runs to the edge of its row and goes on in the next one at the other side. Words without a head have no arc. The
+    runs to the edge of its row and continues in the next one at the other side. Words without a head have no arc. The
     title is written above the drawing; without one, screen readers use the words. A web page can contain several
     drawings.
 
@@ -184,7 +184,7 @@ def _whole(sentence: Sentence, drawing: Layout) -> Iterator[str]:
 
 
 def _group(sentence: Sentence, arc: Arc) -> str:
-    """The beginning of the group of an arc, with its words, and what is shown when it is pointed at."""
+    """The beginning of the group of an arc, with its words and its tooltip."""
     head = sentence.tokens[arc.head - 1].form + " → " if arc.head else ""
     hint = f"{head}{sentence.tokens[arc.dependent - 1].form}: {arc.label or '_'}"
     words = f"{arc.head} {arc.dependent}" if arc.head else str(arc.dependent)
@@ -308,7 +308,7 @@ def layout(sentence: Sentence, title: str | None = None) -> Layout:
     ]
     centres = _centres(slots, posts)
 
-    # The labels of roots may be wider than what is below them, and so stand out at either side.
+    # The labels of roots may be wider than the words below them, on both sides.
     places = [*zip(centres, slots, strict=True)]
     places += [(_x(posts[arc][0], centres), text_width(arc.label, _LABEL)) for arc in arcs if not arc.head]
     shift = _MARGIN - min((x - width / 2 for x, width in places), default=0.0)
@@ -423,7 +423,7 @@ def _centres(slots: Sequence[int], posts: dict[Arc, list[_Post]]) -> list[float]
         if arc.head:
             keep_apart(found[0], found[-1], text_width(arc.label, _LABEL) + 2 * _LABEL_GAP)
     draft = _solve(len(slots), apart)
-    # Where other arcs cross, the label needs its place between two of their legs: where most room is already.
+    # If other arcs cross, the label is put between two of their legs, where there is most space.
     for arc, found in posts.items():
         if len(found) > 2:
             gaps = [(left, right) for left, right in pairwise(found) if left.word < right.word]
@@ -487,7 +487,7 @@ def _arrow(line: Line, base: float) -> str:
 
 
 def _text(text: Text, style: str, number: int | None = None) -> str:
-    """A text; ``number`` is that of its word, so that a page can find all that belongs to the word."""
+    """A text; ``number`` is the number of its word, so that a page can find all elements of the word."""
     place = f'x="{_number(text.x)}" y="{_number(text.y)}" font-size="{text.size}"'
     place += "" if number is None else f' data-words="{number}"'
     return f"<text {_STYLES[style]} {place}>{_clean(text.text)}</text>"

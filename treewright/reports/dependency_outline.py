@@ -11,8 +11,8 @@ from treewright.settings import whole_number
 
 __all__ = ["dependency_text"]
 
-_NARROWEST = 40  # columns: below this even the words have no room
-_SHORTEST = 8  # columns that a word keeps as long as something else can give way
+_NARROWEST = 40  # columns; less is not enough for the words
+_SHORTEST = 8  # columns that a word keeps as long as something else can be shortened
 _TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 _CORNERS = {  # by where lines leave a cell, besides to the right: up, down, left
     (False, True, False): "┌",
@@ -106,7 +106,7 @@ def _levels(words: int, arcs: Sequence[Arc]) -> dict[Arc, int]:
         below[arc.head].append(arc)
     attached = {arc.dependent for arc in arcs if arc.head}
     found: dict[Arc, None] = {}  # heads before dependents, and at one head the longest first: the order is reversed
-    for start in sorted(range(1, words + 1), key=lambda word: word in attached):  # what is left after roots: cycles
+    for start in sorted(range(1, words + 1), key=lambda word: word in attached):  # roots first, then cycles
         waiting = list(below[start])
         while waiting:
             arc = waiting.pop()

@@ -1,4 +1,4 @@
-"""Plots of points and lines as SVG documents: learning curves, and scores against their price (Pareto plots)."""
+"""Plots of points and lines as SVG documents: learning curves, and scores against costs (Pareto plots)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TICKS = 5  # about this many on an axis
 
 
 class Point(NamedTuple):
-    """A point, with the interval of its second coordinate where there is one, and a label."""
+    """A point, with an optional interval of its second coordinate, and a label."""
 
     x: float
     y: float
@@ -51,12 +51,11 @@ def plot_svg(
 
     Args:
         series: the points by the name of their series; points are joined in the order of their first coordinate.
-        x_label: what stands below the horizontal axis.
-        y_label: what stands beside the vertical axis.
+        x_label: the label of the horizontal axis.
+        y_label: the label of the vertical axis.
         logarithmic: whether the horizontal axis is logarithmic; then all first coordinates must be above 0.
         lines: whether the points of a series are joined.
-        front: whether a dashed line joins the points that no other one beats in both coordinates: those that are to the
-            left of all points above them.
+        front: whether a dashed line joins the Pareto front: the points that are to the left of all points above them.
 
     >>> drawing = plot_svg({"a": [Point(1, 0.5), Point(10, 0.75, 0.7, 0.8)]}, logarithmic=True, x_label="sentences")
     >>> drawing.count("<title>a "), "sentences" in drawing
@@ -119,7 +118,7 @@ def plot_svg(
 
 
 def pareto_front(points: Sequence[Point]) -> list[Point]:
-    """Return the points that no other one beats: with a smaller first coordinate and a higher second one.
+    """Return the Pareto front: no other point has a smaller first coordinate and a higher second one.
 
     >>> [point.x for point in pareto_front([Point(1, 5), Point(2, 4), Point(3, 6)])]
     [1, 3]

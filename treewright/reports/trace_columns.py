@@ -1,4 +1,4 @@
-"""What the columns of a trace's table hold, for each kind of trace but transitions.
+"""The columns of trace tables, for each kind of trace but transitions.
 
 A column is a function of a row and of the number of rivals to show. The rows are the steps of the trace.
 """
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is chosen any more."""
+        """Whether the step is final."""
         return self.step.chosen is None
 
 
@@ -51,9 +51,9 @@ Column = Callable[[Any, int], str]
 
 
 class Layout(NamedTuple):
-    """The columns of a kind of trace, by name, those that are shown by default, and how its rows are made.
+    """The columns of a kind of trace, by name, the default columns, and the function that makes its rows.
 
-    ``titles`` are what columns are called in a table for people; the others are called by their names.
+    ``titles`` are the titles of columns in a table for people; other columns have their names as titles.
     """
 
     columns: dict[str, Column]
@@ -61,17 +61,17 @@ class Layout(NamedTuple):
     rows: Callable[[Trace], Sequence[Any]]
     titles: dict[str, str] = {}
     most: int | None = None
-    """How many rows a table for people has at most."""
+    """The maximum number of rows of a table for people."""
     footnote: Callable[[Sequence[Any]], str] = lambda rows: ""
 
 
 def number(value: float | None) -> str:
-    """A number with three digits; a dash of infinity for what cannot be."""
+    """A number with three digits, or a symbol for infinity."""
     return "" if value is None else f"{value:.3f}" if math.isfinite(value) else "−∞"
 
 
 def yes_no(value: bool | None) -> str:
-    """The answer to a question that may have none."""
+    """A truth value as text; empty for None."""
     return "" if value is None else "yes" if value else "no"
 
 
@@ -108,7 +108,7 @@ def _correct(row: Row, top: int) -> str:
 
 
 def _expert(row: Row, top: int) -> str:
-    """What the expert does instead, where the step is wrong."""
+    """The expert's action, if the step is wrong."""
     return ", ".join(row.step.expert) if row.step.correct is False else ""
 
 
@@ -149,7 +149,7 @@ tags = Layout(
     _decisions,
 )
 
-# ---- tokens: the place in the text stands for the word
+# ---- tokens, shown by their position in the text
 
 tokens = tags._replace(columns={**tags.columns, "word": lambda row, top: str(row.step.state["context"])})
 
@@ -157,7 +157,7 @@ tokens = tags._replace(columns={**tags.columns, "word": lambda row, top: str(row
 
 
 def _span(row: Row, top: int) -> str:
-    """The span in which something is decided, or the arc whose label is."""
+    """The span of the decision, or the arc whose label is decided."""
     item, words = row.step.state["focus"], ("root", *row.trace.words)
     if item is None:
         return ""
@@ -262,7 +262,7 @@ def _cell_words(row: Row, top: int) -> str:
 
 
 def _found(row: Row, top: int) -> str:
-    """The best constituents of a cell that are no parts of long rules, with their inside scores."""
+    """The best constituents of a cell, without parts of long rules, with their inside scores."""
     named = [each for each in row.step.state["items"] if each["label"] is not None and not each["pruned"]]
     return ", ".join(f"{each['label']} {number(each['inside'])}" for each in named[:top])
 
@@ -299,7 +299,7 @@ def _features(row: Row, top: int) -> str:
 
 
 def _shares(row: Row, top: int) -> str:
-    """What matters most for the priority."""
+    """The features with the largest contributions to the priority."""
     shares = [(each.name, each.share) for each in row.step.candidates[0].features if each.share]
     most = sorted(shares, key=lambda each: -abs(each[1]))[:top]
     return ", ".join(f"{name} {share:+.2f}" for name, share in most)
@@ -336,7 +336,7 @@ def _agrees(row: Row, top: int) -> str:
 
 
 def _graph_expert(row: Row, top: int) -> str:
-    """What the expert does, where that is something else."""
+    """The expert's action, if it is different."""
     return "" if row.step.action in row.step.expert else ", ".join(row.step.expert)
 
 
@@ -349,7 +349,7 @@ def _graph_footnote(rows: Sequence[Row]) -> str:
 def graph_text(state: Any) -> str:
     """The tree of a state in PENMAN notation, with the edges of the second phase.
 
-    Edges without a role have the relation of the dependency tree behind ``~``.
+    Edges without a role have the relation of the dependency tree after ``~``.
     """
     labels = {node["node"]: node["label"] for node in state["nodes"]}
     below: dict[int, list[Any]] = {}

@@ -43,7 +43,7 @@ traces.forEach((trace, k) => mountViewer(document.getElementById(`trace-${k + 1}
 def trace_html(traces: Sequence[Trace], *, title: str = "Traces") -> str:
     """Write traces as an HTML page that shows them step by step, with sliders and keys.
 
-    The page has everything that it needs, opens without a server, and asks no other host for anything. Several traces
+    The page is self-contained: it opens without a server, and loads nothing from other hosts. Several traces
     are numbered and have a table of contents; the keys move through the first one.
 
     >>> from treewright.tracing import Candidate, Step

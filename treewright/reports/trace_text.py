@@ -53,7 +53,7 @@ LAYOUTS: dict[str, Layout] = {
 
 @dataclass(frozen=True)
 class Style:
-    """How a table looks: the columns with their titles, and whether the final state has a row.
+    """The style of a table: the columns with their titles, and whether the final state has a row.
 
     ``slides`` says whether steps can be shown one by one (:func:`trace_slides`). ``system`` is the transition system
     that the style was made for.
@@ -66,7 +66,7 @@ class Style:
     system: str = "arc-standard"
 
 
-#: the styles by name; without columns of its own, a style has the usual ones of the kind
+#: the styles by name; a style without columns has the default columns of the kind
 STYLES = {
     "steps": Style(tuple(LAYOUTS), {}),
     "fig-14.8": Style(
@@ -96,7 +96,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class TraceTable:
-    """A table of text: its header, its rows, what explains them, and how many rows were left out at the end."""
+    """A table of text: its header, its rows, explanations, and the number of rows omitted at the end."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -123,10 +123,10 @@ def trace_table(
 ) -> TraceTable:
     """The steps of a trace as a table.
 
-    ``columns`` are shown instead of those of the style; without them, columns in which no row has anything are left
-    out. ``top`` is how many scores, rivals or shares a cell has at most. A table that is not ``for_people`` has all
-    rows, and columns are called by the names that ``columns`` takes. Symbols of grammars are shown plainly to people,
-    as NP and not as ``NP^PP~``, unless ``full_symbols`` is set; a part of a long rule is its label with dots, ``NP…``.
+    ``columns`` replace those of the style; without them, empty columns are omitted. ``top`` is the maximum number of
+    scores, rivals or shares in a cell. A table that is not ``for_people`` has all rows, and its columns have the names
+    that ``columns`` accepts. Symbols of grammars are shown plainly to people, as NP and not as ``NP^PP~``, unless
+    ``full_symbols`` is set; a part of a long rule is its label with dots, ``NP…``.
     """
     layout, chosen = LAYOUTS[trace.kind], style_for(style, trace.kind)
     top = whole_number("top", top, 0)
@@ -149,7 +149,7 @@ def trace_table(
 
 
 def style_for(name: str, kind: str) -> Style:
-    """A style by its name, where it is one for this kind of trace."""
+    """A style by its name, which must be a style for this kind of trace."""
     if name not in STYLES:
         raise ConfigError(f"there is no style {name!r}; choose one of {', '.join(STYLES)}")
     if kind not in STYLES[name].kinds:
@@ -159,7 +159,7 @@ def style_for(name: str, kind: str) -> Style:
 
 
 def checked_columns(names: Iterable[str], kind: str) -> dict[str, str]:
-    """The names of columns, with themselves as titles, where a kind of trace has all of them."""
+    """The names of columns, which are also their titles; the kind of trace must have all of them."""
     known, chosen = LAYOUTS[kind].columns, list(names)
     for name in chosen:
         if name not in known:
@@ -170,7 +170,7 @@ def checked_columns(names: Iterable[str], kind: str) -> dict[str, str]:
 
 
 def trace_slides(trace: Trace) -> str:
-    """The steps of a trace one after the other, each with what was built so far: transitions, or a graph."""
+    """The steps of a trace as slides, each with the result so far: transitions, or a graph."""
     if trace.kind == "transitions":
         return "\n\n".join(map(_configuration, transition_rows(trace)))
     if trace.kind == "graph":
@@ -179,7 +179,7 @@ def trace_slides(trace: Trace) -> str:
 
 
 def _configuration(row: TransitionRow) -> str:
-    """Stack and buffer, the edges so far, what comes next."""
+    """Stack and buffer, the edges so far, and the next action."""
     lines = [aligned([("Stack", "Buffer"), (row.words("stack"), row.words("buffer"))]), "Edges"]
     lines += [f"  {edge}" for edge in row.edges]
     if not row.is_done:
@@ -188,10 +188,10 @@ def _configuration(row: TransitionRow) -> str:
 
 
 def _graph_slide(row: Row) -> str:
-    """σ and β, the graph so far, and what comes next."""
+    """σ and β, the graph so far, and the next action."""
     lines = []
     if not row.is_done:
-        # the first slide says what σ and β are; then their letters do
+        # the first slide explains σ and β; the others use only the letters
         titles = {name: title if row.step.number == 0 else title.split()[0] for name, title in graph.titles.items()}
         cells = "  ".join(f"{title} {graph.columns[name](row, 0)}" for name, title in titles.items())
         lines.append(f"{row.step.number}.  {cells}")
@@ -204,7 +204,7 @@ def _graph_slide(row: Row) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells with two spaces between columns, whose cells begin below each other."""
+    """Rows of aligned cells, with two spaces between columns."""
     widths = [max(map(text_columns, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join(cell + " " * (width - text_columns(cell)) for cell, width in zip(row, widths, strict=True))

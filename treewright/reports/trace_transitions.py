@@ -1,4 +1,4 @@
-"""What the columns of a table of transitions hold: a row is a transition, with the label that was chosen after it."""
+"""The columns of tables of transitions: a row is a transition with its label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TransitionRow", "transition_rows", "transitions"]
 
 
 class TransitionRow(NamedTuple):
-    """A transition: the step in which the move is chosen, that of its label, its arc, and the arcs made before.
+    """A transition: the step of its move, the step of its label, its arc, and the arcs made before.
 
     Parsers that choose moves and labels together have no step for the label. The last row is final.
     """
@@ -36,7 +36,7 @@ class TransitionRow(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The label of the arc; empty where there is none, or labels are left out."""
+        """The label of the arc; empty if there is no arc, or labels are not shown."""
         return "" if self.arc is None or not self.is_labelled else self.arc["label"] or ""
 
     @property
@@ -51,7 +51,7 @@ class TransitionRow(NamedTuple):
 
     @property
     def costs(self) -> dict[str, float]:
-        """What each move costs, with the best of its labels."""
+        """The cost of each move with its best label."""
         found: dict[str, float] = {}
         for candidate in self.step.candidates:
             if candidate.cost is not None:
@@ -78,7 +78,7 @@ class TransitionRow(NamedTuple):
         return listed([words[k] for k in self.step.state[name]])
 
     def scores(self, top: int) -> str:
-        """The best transitions with their scores, where there is a choice; without labels, the best of each move."""
+        """The best transitions with their scores, if there is a choice; without labels, the best of each move."""
         if len(self.step.candidates) < 2:
             return ""
         best: dict[str, Candidate] = {}
@@ -87,7 +87,7 @@ class TransitionRow(NamedTuple):
         return _scored([(name, candidate.score) for name, candidate in best.items()][:top])
 
     def label_scores(self, top: int) -> str:
-        """The best labels with their scores, where they are chosen after the move."""
+        """The best labels with their scores, if they are chosen after the move."""
         if self.label_step is None or len(self.label_step.candidates) < 2 or not self.is_labelled:
             return ""
         return _scored([(candidate.action, candidate.score) for candidate in self.label_step.best[:top]])

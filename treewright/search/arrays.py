@@ -1,7 +1,7 @@
 """Copying between arrays in compiled code.
 
-An assignment of a slice brings the message of its error with it, and so some forty functions on strings, which take
-a second to compile. A loop does not, and is as fast.
+An assignment of a slice can raise an error with a message, so Numba compiles about forty string functions with it,
+which takes a second. A loop does not need them and is as fast.
 """
 
 from __future__ import annotations

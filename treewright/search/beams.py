@@ -22,7 +22,7 @@ __all__ = ["Beam", "advance", "beam_pass", "expand", "new_beam", "show", "start"
 
 
 class Beam(NamedTuple):
-    """The hypotheses of a step, and room for those of the next."""
+    """The hypotheses of a step, and space for the hypotheses of the next step."""
 
     states: npt.NDArray[np.int32]  # width × cells of a state
     successors: npt.NDArray[np.int32]
@@ -39,14 +39,14 @@ def new_beam(width: int, size: int) -> Beam:
 
 @lean
 def show(beam: Beam, b: int, episode: Episode) -> None:
-    """Let the episode be in the state of hypothesis ``b``."""
+    """Set the episode to the state of hypothesis ``b``."""
     for j in range(episode.buffer.shape[0]):
         episode.buffer[j] = beam.states[b, j]
 
 
 @lean
 def start(beam: Beam, episode: Episode) -> None:
-    """Let the state of the episode be the only hypothesis, with score 0."""
+    """Make the state of the episode the only hypothesis, with score 0."""
     for j in range(episode.buffer.shape[0]):
         beam.states[0, j] = episode.buffer[j]
     beam.scores[0] = 0.0
@@ -58,7 +58,7 @@ def expand(
 ) -> tuple[int, int]:
     """Find the best candidates for the next step: ``parents[k]`` takes the action ``moves[k]``, −1 if it is finished.
 
-    Returns how many candidates there are, or a code of trouble, and how many of the ``alive`` hypotheses are not final.
+    Returns the number of candidates, or an error code, and how many of the ``alive`` hypotheses are not final.
     """
     found = 0
     unfinished = 0
@@ -101,7 +101,7 @@ def turned(beam: Beam) -> Beam:
 
 @lean
 def _insert(scores: Any, parents: Any, moves: Any, found: int, total: float, parent: int, move: int) -> int:
-    """Put a candidate at its place among the best, which are in order; return how many there are."""
+    """Insert a candidate into the sorted list of the best; return the length of the list."""
     width = scores.shape[0]
     if found == width and total <= scores[width - 1]:
         return found

@@ -1,6 +1,6 @@
-"""Sets of small numbers as the bits of 64-bit words, for kernels that must skip what is not there.
+"""Sets of small numbers as the bits of 64-bit words, so that kernels can skip numbers that are not members.
 
-Larger numbers are folded (number modulo 64): a set may then seem to have members that it has not, never the reverse.
+Larger numbers are taken modulo 64. So a set may seem to have members that it does not have, but never lacks one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def bit(number: int) -> Any:
 
 @lean
 def turned_left(bits: Any, by: int) -> Any:
-    """Every member raised by a number, modulo 64."""
+    """The set with a number added to every member, modulo 64."""
     return (bits << np.uint64(by & 63)) | (bits >> np.uint64(-by & 63))
 
 
 @lean
 def turned_right(bits: Any, by: int) -> Any:
-    """Every member lowered by a number, modulo 64."""
+    """The set with a number subtracted from every member, modulo 64."""
     return (bits >> np.uint64(by & 63)) | (bits << np.uint64(-by & 63))

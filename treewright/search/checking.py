@@ -1,4 +1,4 @@
-"""``check_task``: does a task keep its contract? It says in words what is wrong and where."""
+"""``check_task`` checks that a task keeps its contract, and explains what is wrong and where."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Buffer = npt.NDArray[np.int32]
 
 @dataclass
 class CheckReport:
-    """What :func:`check_task` found: ``problems`` to mend, and ``notes`` on what was looked at."""
+    """The result of :func:`check_task`: ``problems`` that it found, and ``notes`` on what it checked."""
 
     task: str
     problems: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Is there nothing wrong?"""
+        """Whether there are no problems."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -43,9 +43,9 @@ _FLOWN: set[str] = set()
 
 
 def preflight(packed: Packed, sentences: int = 2) -> None:
-    """Before a task of a user is trained for the first time: walk through its shortest sentences interpreted.
+    """Run the shortest sentences of a user's task interpreted, before it is trained for the first time.
 
-    Compiled code does not check the bounds of arrays; this catches most of what would write beyond them.
+    Compiled code does not check the bounds of arrays; this finds most writes outside of them.
     """
     task = packed.task
     if type(task).__module__.startswith("treewright.") or task.digest in _FLOWN:
@@ -61,7 +61,7 @@ def preflight(packed: Packed, sentences: int = 2) -> None:
 
 
 class _Wrong(Exception):
-    """A breach of the contract, found on the way."""
+    """The task breaks its contract."""
 
 
 def check_task(
@@ -79,7 +79,7 @@ def check_task(
       changes the state and always does, features and costs are as declared, and the walk ends within ``max_steps``.
     * By exhaustive search, on the sentences with at most ``most_states`` states: the expert reaches the least loss
       possible; where ``oracle`` is ``"exact"`` or ``"optimal"``, this holds from every state that can be reached, the
-      actions of zero cost are just the optimal ones, and (``"exact"``) each cost is how much the least loss rises.
+      actions of zero cost are exactly the optimal ones, and (``"exact"``) each cost is the increase of the least loss.
     * With the compiler: compiled functions give the same as interpreted ones.
 
     The report lists at most one problem of each kind.
@@ -88,7 +88,7 @@ def check_task(
     sentences = [sentence for sentence, _ in zip(corpus, range(most_sentences), strict=False)]
     try:
         if not sentences:
-            raise _Wrong("the corpus is empty: there is nothing to check with")
+            raise _Wrong("the corpus is empty: give some sentences to check the task with")
         LINEAR.scratch(task)
         for function in ("is_final", "step", "features", "expert_costs", "loss"):
             if getattr(type(task), function) is getattr(Task, function):
@@ -115,7 +115,7 @@ def check_task(
 
 
 def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
-    """Call a function of the task; what it raises becomes a sentence."""
+    """Call a function of the task; describe its exception, if there is one, in a sentence."""
     try:
         return call(*arguments)
     except (_Wrong, TaskError):
@@ -132,7 +132,7 @@ def _guard(function: str, where: str, call: Any, *arguments: Any) -> Any:
 
 
 class _Guarded(np.ndarray):
-    """An array that takes no negative index: in compiled code, −1 is what lies before the array."""
+    """An array that rejects negative indices, because compiled code reads the memory before the array."""
 
     def __getitem__(self, key: Any) -> Any:
         _check_index(key, self)
@@ -157,7 +157,7 @@ def _guarded(view: Any) -> Any:
 
 
 class _Episode:
-    """One sentence of a task, interpreted, with every call checked; ``guarded``: negative indices are found, too."""
+    """One sentence of a task, interpreted, with every call checked; ``guarded`` also finds negative indices."""
 
     def __init__(self, task: Task, packed: Packed, i: int, *, guarded: bool = False) -> None:
         self.task, self.i, self.n = task, i, int(packed.lengths[i])
@@ -168,11 +168,11 @@ class _Episode:
         self.out_features = np.zeros(task.max_features, np.int32)
 
     def where(self, path: Sequence[int]) -> str:
-        """Where we are, in words."""
+        """A description of the current position."""
         return f"sentence {self.i} (of length {self.n}) after the actions {[int(a) for a in path]}"
 
     def call(self, function: str, buffer: Buffer, path: Sequence[int], *arguments: Any) -> Any:
-        """Call a function that must leave the state alone."""
+        """Call a function that must not change the state."""
         before = buffer.copy()
         state = self._seen(self.task.state_view(buffer, self.n))
         result = _guard(function, self.where(path), getattr(self.task, function), self.x, state, *arguments)
@@ -196,7 +196,7 @@ class _Episode:
         return buffer
 
     def is_final(self, buffer: Buffer, path: Sequence[int]) -> bool:
-        """Is the state final?"""
+        """Whether the state is final."""
         return bool(self.call("is_final", buffer, path))
 
     def actions(self, buffer: Buffer, path: Sequence[int]) -> list[int]:
@@ -226,7 +226,7 @@ class _Episode:
         return after
 
     def costs(self, buffer: Buffer, path: Sequence[int], actions: list[int]) -> list[float]:
-        """What the expert says, checked."""
+        """The expert's costs, checked."""
         self.out_actions[: len(actions)] = actions
         self.out_costs[:] = np.nan
         self.call("expert_costs", buffer, path, self.out_actions, len(actions), self.out_costs)
@@ -245,7 +245,7 @@ class _Episode:
         return loss
 
     def features(self, buffer: Buffer, path: Sequence[int], actions: list[int]) -> None:
-        """Are the features as declared?"""
+        """Check that the features are as declared."""
         calls: list[tuple[str, tuple[Any, ...]]] = [("features", (self.out_features,))]
         if self.task.structured:
             calls += [("action_features", (action, self.out_features)) for action in actions]
@@ -260,7 +260,7 @@ class _Episode:
                 raise _Wrong(f"`{function}` gives a negative feature in {self.where(path)}: features are below 2³¹")
 
     def positions(self, buffer: Buffer, path: Sequence[int]) -> None:
-        """Are the positions as declared?"""
+        """Check that the positions are as declared."""
         out = np.zeros(self.task.max_positions, np.int32)
         count = self.number(int, "positions", buffer, path, out)
         if count != self.task.max_positions:
@@ -273,7 +273,7 @@ class _Episode:
 
 
 def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -> list[int]:
-    """Walk at random to the end, trying every action on the way; return the actions taken."""
+    """Run a random episode, and try every action in every state; return the actions taken."""
     episode = _Episode(task, packed, i, guarded=True)
     buffer, path = episode.start(), list[int]()
     bound = task.steps_bound(episode.n)
@@ -297,7 +297,7 @@ def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -
 
 
 def _exhaustive(task: Task, packed: Packed, i: int, most_states: int) -> bool:
-    """Search the whole space of one sentence, if it is small, and hold the expert against it."""
+    """Search the whole space of one sentence, if it is small, and compare the expert with the result."""
     episode = _Episode(task, packed, i)
     start = episode.start()
     best: dict[bytes, float] = {}  # the least loss reachable from a state
@@ -344,7 +344,7 @@ def _exhaustive(task: Task, packed: Packed, i: int, most_states: int) -> bool:
 def _hold_expert(
     episode: _Episode, buffer: Buffer, path: list[int], actions: list[int], value: float, after: list[float]
 ) -> None:
-    """Does the oracle cost actions by how much the least loss rises?"""
+    """Check that the oracle's cost of each action is the increase of the least loss."""
     costs = episode.costs(buffer, path, actions)
     for action, cost, reachable in zip(actions, costs, after, strict=True):
         rise = reachable - value
@@ -362,7 +362,7 @@ def _hold_expert(
 
 
 def _follow_expert(episode: _Episode, buffer: Buffer, least: float) -> None:
-    """Does the expert's own path end with the least loss?"""
+    """Check that the expert's own path ends with the least loss."""
     path: list[int] = []
     while not episode.is_final(buffer, path):
         actions = episode.actions(buffer, path)
@@ -390,7 +390,7 @@ def replay_pass(
     features: Any,
     positions: Any,
 ) -> float:
-    """Take given actions and write down all that the task says on the way."""
+    """Take the given actions and record all results of the task's functions."""
     x = task.instance_view(corpus, i)
     buffer = np.zeros(states.shape[1], np.int32)
     state = task.state_view(buffer, np.int64(corpus.n[i]))
@@ -411,7 +411,7 @@ def replay_pass(
 
 
 def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -> None:
-    """Replay a walk compiled and interpreted and compare every word."""
+    """Replay an episode compiled and interpreted, and compare all results."""
     steps, size = len(path) + 1, task.state_size(int(packed.lengths[i]))
 
     def run(function: Any, which: Task) -> tuple[Any, ...]:

@@ -1,13 +1,14 @@
-"""How functions are compiled: decorators, and the way back to plain Python.
+"""Decorators that compile functions, and their interpreted counterparts.
 
-``@kernel`` marks what Python calls (a pass over a corpus): compiled on first use, kept on disk for the next
-process, and run without the GIL. ``@compiled`` marks what kernels and tasks call. With ``NUMBA_DISABLE_JIT=1``
-both leave the function as it is. :func:`interpreted` gives the plain Python twin of either.
+``@kernel`` marks functions that Python calls, such as a pass over a corpus. They are compiled on first use, cached on
+disk for the next process, and run without the GIL. ``@compiled`` marks functions that kernels and tasks call. With
+``NUMBA_DISABLE_JIT=1`` both return the function unchanged. :func:`interpreted` returns the plain Python version of
+either.
 
-Numba is imported when something has to be compiled, and not before: a process that finds all its kernels on disk
-(:mod:`treewright.search.native`) does without it. A few words are not worth a compilation: :func:`at_once` interprets
-kernels that are not compiled yet, unless the environment says ``TREEWRIGHT_COMPILE=now``. On the command line another
-process compiles them meanwhile, unless it says ``TREEWRIGHT_COMPILE=later``.
+Numba is imported only when something must be compiled: a process that finds all its kernels on disk
+(:mod:`treewright.search.native`) does not import it. For a few words, compiling takes longer than interpreting. So
+:func:`at_once` interprets kernels that are not compiled yet, unless ``TREEWRIGHT_COMPILE=now`` is set. On the command
+line another process compiles them meanwhile, unless ``TREEWRIGHT_COMPILE=later`` is set.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _lock = threading.RLock()  # one compilation at a time
 
 MOST_INTERPRETED = 100
-"""How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
+"""The number of words that a process interprets before it compiles: a few seconds, where compiling takes ten."""
 
 #: Whether kernels that are not compiled yet are interpreted; None outside of :func:`at_once`. Threads that run shards
 #: of a corpus get a copy of the context (:func:`treewright.search.running.run_shards`).
@@ -63,7 +64,7 @@ def is_disabled() -> bool:
 
 
 def is_compiler_error(error: BaseException) -> bool:
-    """Return whether an exception is the compiler's, about code that it does not accept."""
+    """Return whether an exception is the compiler's rejection of some code."""
     if "numba" not in sys.modules:
         return False
     from numba.core.errors import NumbaError
@@ -79,7 +80,7 @@ def compiled(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Compile a helper of the inner loop into its callers, without counting references, as :func:`lean` does.
 
-    It saves the call, which costs much where dozens of arrays are arguments.
+    It saves the call, which is expensive with dozens of array arguments.
     """
     return _decorated(CompiledFunction, function, _nrt=False, forceinline=True)
 
@@ -92,7 +93,7 @@ def lean(function: Function) -> Function:
 
 
 def kernel(function: Function) -> Function:
-    """Compile an entry point, cached across processes; where no folder can be written, uncached."""
+    """Compile an entry point, cached across processes if a cache folder is writable."""
     return _decorated(Kernel, function)
 
 
@@ -137,12 +138,12 @@ class Kernel(CompiledFunction):
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         super().__init__(function, **options)
         self._variants: dict[str, native.NativeCode] = {}
-        self._memory_only: set[str] = set()  # layouts whose code no file can hold: Numba keeps it in memory
+        self._memory_only: set[str] = set()  # layouts whose code cannot be stored in a file: Numba keeps it in memory
         self._signature = inspect.signature(function)
 
     @cached_property
     def digest(self) -> str:
-        """The digest of this function and of all code that it can reach, as it is when this is first asked for."""
+        """The digest of this function and of all code that it can reach, computed on first use."""
         return code_digest(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -164,10 +165,10 @@ class Kernel(CompiledFunction):
         try:
             return code(*arguments)
         except native.Stopped:
-            return super().__call__(*arguments)  # which raises the same exception, now in Python
+            return super().__call__(*arguments)  # raises the same exception, now in Python
 
     def is_ready(self, *arguments: Any) -> bool:
-        """Return whether there is machine code for arguments like these, so that nothing has to be compiled."""
+        """Return whether there is machine code for arguments like these, so that no compilation is needed."""
         layout = native.describe(arguments)
         return layout is not None and (self._variants.get(layout) or self._find(layout)) is not None
 
@@ -183,7 +184,7 @@ class Kernel(CompiledFunction):
             return code
 
     def _compile(self, layout: str, arguments: tuple[Any, ...]) -> native.NativeCode | None:
-        """Compile, load and keep the code; None where this Numba, or a result, does not let us."""
+        """Compile, load and keep the code; None where this Numba or the type of a result does not allow it."""
         with _lock:
             if layout in self._variants or layout in self._memory_only:
                 return self._variants.get(layout)
@@ -215,7 +216,7 @@ def _plain(arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 
 class _Work:
-    """What this process has interpreted."""
+    """A record of what this process has interpreted."""
 
     def __init__(self) -> None:
         self.words = 0  # in calls that might have been interpreted
@@ -227,7 +228,7 @@ work = _Work()
 
 @contextmanager
 def at_once(words: int) -> Iterator[None]:
-    """Interpret kernels that are not compiled yet, for the time of the block, if it treats only a few words.
+    """Within the block, interpret kernels that are not compiled yet, if it processes only a few words.
 
     The outermost of such blocks decides. ``at_once(0)`` is for work that is never worth a compilation by itself, such
     as a trace of one sentence, or the tables of a model that is loaded.
@@ -245,7 +246,7 @@ def at_once(words: int) -> Iterator[None]:
 
 
 class _Compilations:
-    """Who is told when a compilation begins and ends: listeners are called with True and False."""
+    """Listeners for compilations: they are called with True at the beginning and False at the end."""
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[bool], None]] = []
@@ -253,7 +254,7 @@ class _Compilations:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Record a compilation for the time of the block."""
+        """Announce a compilation at the beginning and the end of the block."""
         self.count += 1
         for listener in list(self.listeners):
             listener(True)
@@ -271,9 +272,9 @@ _overloads: list[tuple[Any, dict[str, Any], Callable[..., Any]]] = []
 
 
 def overload(function: Callable[..., Any], **options: Any) -> Callable[[Function], Function]:
-    """Say what compiled code runs in the place of a function, as ``numba.extending.overload`` does, when it is needed.
+    """Define what compiled code runs instead of a function, as ``numba.extending.overload`` does, but lazily.
 
-    The digest of a caller sees ``function``, and not what is said here: let both reach the same code.
+    The digest of a caller covers ``function`` and not its replacement, so both must reach the same code.
     """
 
     def register(choose: Function) -> Function:
@@ -296,8 +297,8 @@ def _register_overloads() -> None:
 
 @cache
 def numba_internals() -> Any:
-    """Our classes below Numba's, or None where this version of Numba is not known."""
-    from treewright.search import intrinsics  # noqa: F401 # what stands for some functions in compiled code
+    """Our subclasses of Numba's classes, or None for an unknown version of Numba."""
+    from treewright.search import intrinsics  # noqa: F401 # registers replacements of functions in compiled code
 
     _register_overloads()
     try:
@@ -318,7 +319,7 @@ def numba_internals() -> Any:
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
-    """The plain Python twin of a function, together with everything compiled that it calls.
+    """The plain Python version of a function, including all compiled functions that it calls.
 
     >>> @compiled
     ... def double(n):
@@ -343,7 +344,7 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
 
 
 def _twin(value: Any, done: dict[Any, Any]) -> Any:
-    """What a name stands for in an interpreted function."""
+    """The value of a name in an interpreted function."""
     if isinstance(value, CompiledFunction):
         return interpreted(value, done)
     if isinstance(value, python_types.FunctionType) and not is_foreign(value.__module__):

@@ -29,7 +29,7 @@ __all__ = ["decode_pass", "greedy_pass", "loss_pass", "trajectory_pass"]
 
 @lean
 def follow_policy(task: Any, episode: Episode, scorer: Scorer, scratch: Scratch) -> int:
-    """Run an episode by a policy; returns the number of steps. Nothing of the expert is compiled."""
+    """Run an episode by a policy and return the number of steps. The expert is not compiled."""
     for steps in range(episode.bound + 1):
         if task.is_final(episode.x, episode.state):
             return steps
@@ -55,7 +55,7 @@ def greedy_pass(
 ) -> None:
     """Decode each sentence by the policy alone; keep its final state and number of steps.
 
-    This is what prediction needs, and no more. Of a mixture, a member is drawn for every decision.
+    This is all that prediction needs. Of a mixture, a member is drawn for every decision.
     """
     for i in range(shard.first, shard.last):
         if shard.control[0] != 0:

@@ -1,4 +1,4 @@
-"""When a task does not compile: which function is it, and what does the compiler say about it?"""
+"""Find out which function of a task does not compile, and why."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def explain_compilation(packed: Packed, error: Exception) -> str:
 
 
 def _part(function: Any) -> Any:
-    """What compiled code calls: it has no wrapper for Python."""
+    """The function that compiled code calls; it has no wrapper for Python."""
     return getattr(function.dispatcher, "part", function.dispatcher)
 
 
 def _telling(error: Exception) -> str:
-    """The lines of Numba's report that name the culprit: the message, the place, the source."""
+    """The lines of Numba's report that name the cause: the message, the location, the source."""
     lines = [line.rstrip() for line in str(error).splitlines()]
     kept = [line for line in lines if line.strip() and not line.strip().startswith(_NOISE)]
     return "\n".join(kept[:16])

@@ -1,9 +1,9 @@
-"""What compiled code depends on, as one short digest: the code of a function and of all that it can reach.
+"""A digest of the code of a function and of everything that it can reach.
 
-Machine code on disk is valid for as long as its key stays the same. The digest is part of that key. It covers the
-bytecode of a function, the constants that it loads, and whatever its global and enclosing names stand for: functions
-(with all that those reach), numbers, arrays, records, and the attributes that it reads of modules. It does not cover
-comments, docstrings, line numbers, and names that no reachable function reads.
+Machine code on disk is valid as long as its key stays the same, and the digest is part of the key. It covers the
+bytecode of a function, the constants that it loads, and the values of its global and enclosing names: functions (with
+everything that these reach), numbers, arrays, records, and the attributes of modules that it reads. It does not cover
+comments, docstrings, line numbers, or names that no reachable function reads.
 
 >>> def area(width, height=2):
 ...     return width * height
@@ -34,7 +34,7 @@ import numpy as np
 
 __all__ = ["code_digest", "is_foreign"]
 
-# Their code changes with their versions only, which are part of the key on disk.
+# Their code changes only with their versions, which are part of the key on disk.
 _FOREIGN = frozenset(sys.stdlib_module_names) - {"__main__"} | {"numpy", "numba", "llvmlite", "scipy"}
 _CONSTANT, _GLOBAL, _EXTENDED = frozenset(dis.hasconst), dis.opmap["LOAD_GLOBAL"], dis.opmap["EXTENDED_ARG"]
 _NAME = dis.opmap["LOAD_NAME"]
@@ -56,7 +56,7 @@ class _Walk:
 
     def digest(self, values: tuple[Any, ...]) -> str:
         found = hashlib.sha256(repr([self._value(value) for value in values]).encode())
-        for function in self._functions:  # it grows while we walk
+        for function in self._functions:  # it grows in the loop
             found.update(repr(self._function(function)).encode())
         return found.hexdigest()[:16]
 
@@ -81,7 +81,7 @@ class _Walk:
         return "built in" if hasattr(builtins, name) else "not there"
 
     def _value(self, value: Any, attributes: frozenset[str] = frozenset()) -> Any:
-        """What a name stands for; of a module only the attributes that the function reads."""
+        """The value of a name; of a module only the attributes that the function reads."""
         if isinstance(value, _CONSTANTS):
             return _constant(value)
         if isinstance(value, np.generic):
@@ -133,9 +133,10 @@ class _Walk:
 
 @cache
 def _canonical(code: CodeType) -> tuple[str, tuple[str, ...], frozenset[str]]:
-    """A digest of code without its places in a file, the global names that it reads, and all names of attributes.
+    """A digest of code without its line numbers, the global names that it reads, and all names of attributes.
 
-    A constant stands where it is loaded, because a docstring, which nothing loads, changes the numbers of constants.
+    A constant is included where it is loaded, because a docstring, which is never loaded, changes the indices of
+    constants.
     """
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -183,10 +184,10 @@ def _content(cell: Any) -> Any:
 
 
 def _overloads() -> dict[Any, list[FunctionType]]:
-    """What stands for plain functions in compiled code (Numba's ``@overload``).
+    """The replacements of plain functions in compiled code (Numba's ``@overload``).
 
-    Our own do not count: :func:`treewright.search.compiling.overload` says why. Where Numba is not imported yet, there
-    are no others.
+    Our own are not included: :func:`treewright.search.compiling.overload` explains why. As long as Numba is not
+    imported, there are no others.
     """
     if "numba" not in sys.modules:
         return {}
@@ -198,5 +199,5 @@ def _overloads() -> dict[Any, list[FunctionType]]:
 
 
 def is_foreign(module: str | None) -> bool:
-    """Return whether a module is no code of ours or of the user, but of Python, NumPy or the compiler."""
+    """Return whether a module belongs to Python, NumPy or the compiler, and not to Treewright or the user."""
     return (module or "").partition(".")[0] in _FOREIGN

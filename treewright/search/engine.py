@@ -1,8 +1,8 @@
 """The engine: how an episode runs, written once against the protocols of tasks and policies.
 
-An episode is run by the expert or by members of a policy (:class:`~treewright.search.policy.Scorer`). Functions report
-trouble by a negative code instead of running on (:mod:`treewright.search.trouble`). Where the scorer is None, only the
-expert acts, and nothing of a policy is compiled.
+An episode is run by the expert or by members of a policy (:class:`~treewright.search.policy.Scorer`). Functions stop
+and return a negative error code if something goes wrong (:mod:`treewright.search.trouble`). If the scorer is None, only
+the expert acts, and no policy is compiled.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ __all__ = [
     "score_state",
 ]
 
-# Who acts: for roll-ins and roll-outs alike.
+# Who acts, in roll-ins and in roll-outs.
 EXPERT = 0
 LEARNED = 1
 MIX_PER_STEP = 2
 MIX_PER_ROLL = 3  # one actor from the first step to the last; the others are drawn at every step
-BOTH = 4  # roll-outs only: one by the expert and one by the learned policy, weighted by β
+BOTH = 4  # roll-outs only: one by the expert, with weight β, and one by the learned policy
 EXPLORE = 5  # roll-ins only: CHOOSE_NEXT of Goldberg & Nivre, see learners.passes
 MIX_PER_STATE = 6  # roll-outs only: one draw for all actions of a state
 
@@ -55,17 +55,17 @@ THE_EXPERT = -1
 
 
 class Sentences(NamedTuple):
-    """Packed sentences as kernels take them; the state of sentence i has the cells ``state_at[i]:state_at[i + 1]``."""
+    """Packed sentences for kernels; the state of sentence i has the cells ``state_at[i]:state_at[i + 1]``."""
 
     arrays: Any
     state_at: npt.NDArray[np.int64]
-    bounds: npt.NDArray[np.int64]  # the most steps that an episode may take
+    bounds: npt.NDArray[np.int64]  # the maximum number of steps of an episode
 
 
 class Shard(NamedTuple):
-    """The part of a pass that one thread makes: the sentences (or places in an order) from ``first`` to ``last``.
+    """The part of a pass that one thread runs: the sentences (or positions in an order) from ``first`` to ``last``.
 
-    ``control[0]`` ≠ 0 asks to stop; ``control[slot]`` counts the sentences that are done.
+    ``control[0]`` ≠ 0 is a request to stop; ``control[slot]`` counts the finished sentences.
     """
 
     first: int
@@ -85,7 +85,7 @@ class Episode(NamedTuple):
 
 
 class RollOut(NamedTuple):
-    """How an episode is finished: by ``who``, ``samples`` times, and for ``cut`` steps only if that is above 0."""
+    """How roll-outs run: by ``who``, ``samples`` times, and only for ``cut`` steps if ``cut`` is above 0."""
 
     who: int
     samples: int
@@ -94,7 +94,7 @@ class RollOut(NamedTuple):
 
 @compiled
 def begin(task: Any, sentences: Sentences, i: int, cells: Any) -> Episode:
-    """The episode of sentence ``i`` in its initial state, which is written to the first of ``cells``."""
+    """The episode of sentence ``i`` in its initial state, which is written to the beginning of ``cells``."""
     x = task.instance_view(sentences.arrays, i)
     buffer = cells[: sentences.state_at[i + 1] - sentences.state_at[i]]
     state = task.state_view(buffer, np.int64(sentences.arrays.n[i]))
@@ -106,7 +106,7 @@ def begin(task: Any, sentences: Sentences, i: int, cells: Any) -> Episode:
 
 @inlined
 def admissible(task: Any, x: Any, state: Any, scratch: Scratch) -> int:
-    """Write the admissible actions to scratch and return how many there are, or a code of trouble."""
+    """Write the admissible actions to scratch and return their number, or an error code."""
     n = np.int64(task.actions(x, state, scratch.actions))
     if n <= 0:
         return np.int64(NO_ACTION)
@@ -119,7 +119,7 @@ def admissible(task: Any, x: Any, state: Any, scratch: Scratch) -> int:
 def look(task: Any, episode: Episode, scorer: Scorer, scratch: Scratch) -> tuple[int, int]:
     """Write the admissible actions to scratch and, if there is a choice, what the policy observes.
 
-    Returns the number of actions, or a code of trouble, and the size of what was observed.
+    Returns the number of actions, or an error code, and the size of the observation.
     """
     n, size = admissible(task, episode.x, episode.state, scratch), np.int64(0)
     if n > 1:
@@ -129,7 +129,7 @@ def look(task: Any, episode: Episode, scorer: Scorer, scratch: Scratch) -> tuple
 
 @inlined
 def score_state(task: Any, episode: Episode, scorer: Scorer, member: int, n: int, scratch: Scratch) -> int:
-    """Score the ``n`` actions in scratch; return the size of what was observed, or a code of trouble."""
+    """Score the ``n`` actions in scratch; return the size of the observation, or an error code."""
     size = np.int64(scorer.kind.observe(task, episode.x, episode.i, episode.state, n, scratch))
     if size >= 0:
         scorer.kind.score(scorer.arrays, member, size, n, scratch)
@@ -138,7 +138,7 @@ def score_state(task: Any, episode: Episode, scorer: Scorer, member: int, n: int
 
 @inlined
 def decide(task: Any, episode: Episode, scorer: Scorer | None, actor: int, scratch: Scratch) -> int:
-    """The action that a member of a policy takes (``THE_EXPERT``: the expert's), or a code of trouble."""
+    """The action that a member of a policy takes (``THE_EXPERT``: the expert's), or an error code."""
     n = admissible(task, episode.x, episode.state, scratch)
     if n < 0:
         return n
@@ -155,7 +155,7 @@ def decide(task: Any, episode: Episode, scorer: Scorer | None, actor: int, scrat
 
 @lean
 def draw_actor(scorer: Scorer | None, who: int, random: Any) -> int:
-    """Draw who acts: the expert, or the number of a member. ``LEARNED`` leaves the expert out."""
+    """Draw who acts: the expert, or the number of a member. ``LEARNED`` excludes the expert."""
     if scorer is None:
         return THE_EXPERT
     mixture = scorer.mixture
@@ -181,8 +181,8 @@ def draw_actor(scorer: Scorer | None, who: int, random: Any) -> int:
 def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: int, scratch: Scratch) -> int:
     """Run an episode to its end; after ``cut`` > 0 actions the expert takes over. Returns the number of steps.
 
-    Where a task chooses an action in several steps (its ``is_whole``), only whole actions count for ``cut``, and not
-    the action that was begun before.
+    Where a task chooses an action in several steps (its ``is_whole``), only whole actions count for ``cut``, and the
+    action that has already begun does not.
     """
     actor = draw_actor(scorer, who, scratch.random)
     taken, counts = np.int64(0), task.is_whole(episode.x, episode.state)
@@ -211,9 +211,9 @@ def finish(task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: in
 def roll_out(
     task: Any, episode: Episode, scorer: Scorer | None, who: int, cut: int, scratch: Scratch
 ) -> tuple[int, float]:
-    """How many steps it takes ``who`` to finish an episode (or a code of trouble), and the loss then.
+    """Let ``who`` finish an episode; return the number of steps (or an error code), and the loss.
 
-    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` actions, and what counts is the least loss
+    With ``cut`` > 0 this is focused costing: the roll-out ends after ``cut`` actions, and the loss is the least loss
     still reachable: the task's ``partial_loss``, or else the loss after the expert has finished.
     """
     steps = finish(task, episode, scorer, who, cut, scratch)
@@ -238,9 +238,10 @@ def deviation_costs(
 ) -> int:
     """The regret of each action: take it, roll out, compare losses (the inner loops of Goodman's Algorithm 6).
 
-    The episode stays as it is; each roll-out runs in ``rolled``, a copy of it. The cost is the mean loss over
+    The episode is not changed; each roll-out runs in ``rolled``, a copy of it. The cost is the mean loss over
     ``samples`` roll-outs; ``BOTH`` takes one roll-out by the expert, weighted by β, and one by the learned policy,
-    weighted by 1 − β (DetLOLS). With ``MIX_PER_STATE`` each sample is that of one of the two, the same for all actions.
+    weighted by 1 − β (DetLOLS). With ``MIX_PER_STATE`` one of the two is drawn for each sample, the same for all
+    actions.
     """
     β = scorer.mixture[0]
     who = rolling.who

@@ -1,6 +1,6 @@
-"""Entries: functions that make the arguments of a kernel of the numbers in a table, and call it.
+"""Entries: functions that rebuild the arguments of a kernel from the numbers in a table, and call it.
 
-An entry is written as Python source for one layout, and compiled together with the kernel. See
+The Python source of an entry is generated for one layout, and compiled together with the kernel. See
 :mod:`treewright.search.native` for the table.
 """
 
@@ -19,11 +19,11 @@ __all__ = ["Entry", "NoPlace", "write_entry"]
 
 
 class NoPlace(Exception):
-    """A result has no place in the table."""
+    """A result cannot be represented in the table."""
 
 
 class Entry(NamedTuple):
-    """An entry: the function, the types of its arguments, and what its caller has to know."""
+    """An entry: the function, the types of its arguments, and the information that its caller needs."""
 
     function: Any
     types: tuple[Any, ...]
@@ -61,7 +61,7 @@ class _Writer:
         return Entry(self.names["entry"], kinds, {"statics": len(self.statics), "result": result})
 
     def _result(self, value: str, kind: Any) -> Any:
-        """Put a result into the table, and say what it is."""
+        """Write a result to the table, and return its description."""
         if isinstance(kind, types.BaseTuple):
             record = getattr(kind, "instance_class", None)
             parts = [self._result(f"{value}[{k}]", part) for k, part in enumerate(kind)]
@@ -84,7 +84,7 @@ class _Writer:
         return f"t[{self.size - 1}]"
 
     def _expression(self, value: Any) -> str:
-        """What makes an argument like this one."""
+        """The expression that makes an argument like this one."""
         if isinstance(value, np.ndarray):
             pointer = f"pointer_{value.dtype.str[1:]}"
             self.names.setdefault(pointer, _pointer_to(from_dtype(value.dtype)))
@@ -141,7 +141,7 @@ def _as_bits(typing_context: Any, number: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _give_away(typing_context: Any, array: Any) -> Any:
-    """The addresses of the header and of the data of an array, which the caller has to free."""
+    """The addresses of the header and of the data of an array, which the caller must free."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         context.nrt.incref(builder, array, values[0])

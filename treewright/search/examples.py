@@ -1,4 +1,4 @@
-"""Collected examples: what a policy learns from. One example is an observed state, its actions, and their costs."""
+"""Examples that a policy learns from. One example is an observed state, its actions, and their costs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ __all__ = [
 
 
 class Examples(NamedTuple):
-    """Examples in flat arrays; the arrays that end in ``at`` say where each example begins.
+    """Examples in flat arrays; the arrays that end in ``at`` have the offset of each example.
 
     ``observed`` is what the policy observed of the state, as whole numbers: the features of a linear policy, or the
     number of the sentence and positions in it for a policy that encodes sentences.
 
-    Treebanks give millions of examples, so the common case is left out: an example without ``actions`` has all of them,
-    in order, and every action costs ``usual_cost`` except the ones at the indices ``unusual``. Where actions carry
-    structure, action k (counted over all examples) has the further features ``extra[extra_at[k]:extra_at[k + 1]]``.
+    Treebanks give millions of examples, so the common case is not stored: an example without ``actions`` has all of
+    them, in order, and every action costs ``usual_cost`` except the ones at the indices ``unusual``. Where actions
+    carry structure, action k (counted over all examples) has the further features ``extra[extra_at[k]:extra_at[k +
+    1]]``.
     """
 
     observed: npt.NDArray[np.int32]
@@ -76,7 +77,7 @@ def join_examples(parts: list[Examples]) -> Examples:
 
 
 def dense_costs(examples: Examples, n_actions: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float32]]:
-    """Which actions each example admits, and what they cost: two matrices of examples × actions, for NumPy.
+    """The admissible actions of each example, and their costs: two matrices of examples × actions.
 
     Actions must be numbers below ``n_actions``; those that are not admissible cost 0.
 
@@ -102,7 +103,7 @@ def dense_costs(examples: Examples, n_actions: int) -> tuple[npt.NDArray[np.bool
 
 
 class Log(NamedTuple):
-    """Examples that a pass is writing: arrays with free cells at their ends, and ``counts`` of what is written.
+    """Examples that a pass is writing: arrays with free cells at their ends, and ``counts`` of the used cells.
 
     The counts are those of the examples and of the actions.
     """
@@ -111,7 +112,7 @@ class Log(NamedTuple):
     counts: npt.NDArray[np.int64]
 
     def written(self, structured: bool) -> Examples:
-        """The examples, without the free cells; ``structured``: actions have features of their own."""
+        """The examples, without the free cells; ``structured``: actions have their own features."""
         e, (n, n_actions) = self.examples, self.counts.tolist()
         return Examples(
             e.observed[: e.observed_at[n]].copy(),
@@ -139,7 +140,7 @@ def new_log(size: int = 1024) -> Log:
 
 @lean
 def usual_value(values: Any, n: int) -> float:
-    """The value that most of the first ``n`` are, if most of them are the same (Boyer & Moore's vote)."""
+    """The majority value of the first ``n`` values, if there is one (Boyer & Moore's vote)."""
     candidate, votes = values[0], 0
     for k in range(n):
         if votes == 0:
@@ -152,7 +153,7 @@ def usual_value(values: Any, n: int) -> float:
 def fits(log: Log, size: int, n: int, further: int) -> bool:
     """Say whether an example of this size fits into the free cells of a log.
 
-    ``size`` numbers are observed; the ``n`` actions have ``further`` features of their own.
+    ``size`` numbers are observed; the ``n`` actions have ``further`` features.
     """
     e, count, actions = log.examples, log.counts[0], log.counts[1]
     return (
@@ -257,7 +258,7 @@ def read_example(examples: Examples, e: int, scratch: Any) -> tuple[int, int]:
 
 @compiled
 def room(array: Any, needed: int) -> Any:
-    """The array itself, or a longer copy where it has fewer than ``needed`` cells: at least twice as long."""
+    """The array itself, or a copy of at least twice the length if it has fewer than ``needed`` cells."""
     if needed <= array.shape[0]:
         return array
     larger = np.zeros(max(needed, 2 * array.shape[0]), array.dtype)

@@ -1,8 +1,7 @@
 """Planners whose plans are derivations in hypergraphs, and their passes over a corpus.
 
-:class:`HypergraphPlanner` answers all that a :class:`~treewright.search.planning.Planner` is asked, for any task whose
-plans are packed into :class:`~treewright.search.hypergraph.Hypergraph`; the task only says how parts are scored, and
-what their features are.
+:class:`HypergraphPlanner` is a :class:`~treewright.search.planning.Planner` for any task whose plans are packed into a
+:class:`~treewright.search.hypergraph.Hypergraph`. The task only defines the scores and the features of parts.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from treewright.search.running import run_shards
 
 __all__ = ["Batch", "Forests", "HypergraphPlanner", "Sums", "add", "best_pass", "pack_graphs"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
@@ -34,7 +33,7 @@ _LEAST_BLOCK = 4  # instances
 
 
 class Forests(NamedTuple):
-    """Concatenated hypergraphs. ``shapes`` has a row for each: its places, its parts, and its most edges."""
+    """Concatenated hypergraphs. ``shapes`` has a row for each: its places, its parts, and the most edges of a node."""
 
     nodes: Shorts
     nodes_at: Ints
@@ -45,7 +44,7 @@ class Forests(NamedTuple):
 
 
 def pack_graphs(graphs: Sequence[Hypergraph]) -> Forests:
-    """One flat array for each field, as kernels take them."""
+    """One flat array for each field, for kernels."""
     widest = [int(np.add.reduceat(g.fans[:, COUNT], g.fans_at[:-1]).max()) for g in graphs]
     none = np.zeros(0, np.int32)
     return Forests(
@@ -61,7 +60,7 @@ def pack_graphs(graphs: Sequence[Hypergraph]) -> Forests:
 class Batch(NamedTuple):
     """Forests of some instances: the number of the graph of each, and the scores of its parts from ``at`` on.
 
-    The expert's parts are ``gold[gold_at[i] : gold_at[i + 1]]``; they tell his derivation from all others.
+    The expert's parts are ``gold[gold_at[i] : gold_at[i + 1]]``; they identify the expert's derivation.
     """
 
     graph: Ints
@@ -73,7 +72,7 @@ class Batch(NamedTuple):
 
 @compiled
 def _shape(forests: Any, g: Int) -> tuple[Any, Any, Any, Int, Int]:
-    """The nodes and fans of a graph, its root, and the place that stands for nothing."""
+    """The nodes and fans of a graph, its root, and the place that means no tail."""
     first, last = forests.nodes_at[g], forests.nodes_at[g + 1]
     fans = forests.fans[forests.fans_from[g] : forests.fans_from[g + 1]]
     fans_at = forests.fans_at[first + g : last + g + 1]
@@ -106,7 +105,7 @@ def best_pass(forests: Forests, batch: Batch, weights: Any, totals: Any) -> None
 
 @kernel
 def expected_pass(forests: Forests, batch: Batch, weights: Any, totals: Any) -> None:
-    """How often parts are expected, and the logarithms of the sums over all derivations."""
+    """The expected counts of parts, and the logarithms of the sums over all derivations."""
     places, edges = _largest(forests, batch)
     values, visits, q = np.zeros(places), np.zeros(places), np.zeros(edges)
     for i in range(batch.graph.shape[0]):
@@ -119,7 +118,7 @@ def expected_pass(forests: Forests, batch: Batch, weights: Any, totals: Any) -> 
 
 @kernel
 def matching_pass(forests: Forests, batch: Batch, temperature: Float, weights: Any, totals: Any) -> None:
-    """The weights of policy matching, and J. The expert's derivation is the best one where his parts have a score."""
+    """The weights of policy matching, and J. The expert's derivation is the best one if only its parts have scores."""
     places, edges = _largest(forests, batch)
     values, visits, q = np.zeros(places), np.zeros(places), np.zeros(edges)
     back, expert, stack = np.zeros((places, 2), np.int32), np.zeros((places, 2), np.int32), np.zeros(places, np.int32)
@@ -138,7 +137,7 @@ def matching_pass(forests: Forests, batch: Batch, temperature: Float, weights: A
 
 @kernel
 def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any) -> None:
-    """How often parts are expected in one of the n best derivations; ``best[i]`` are the values of these.
+    """The expected counts of parts over the n best derivations; ``best[i]`` are the values of these.
 
     Where there are fewer than n, the remaining values are −∞.
     """
@@ -154,7 +153,7 @@ def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any)
         for m in range(nodes.shape[0]):
             fans_of[nodes[m], 0], fans_of[nodes[m], 1] = fans_at[m], fans_at[m + 1]
         count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
-        while count == FULL:  # how many candidates there will be is not known before
+        while count == FULL:  # the number of candidates is not known in advance
             pool = new_derivations(2 * pool.values.shape[0], places)
             count = n_best(pool, n, root, fans_of, fans, scores, values, back, nothing, found)
         z = 0.0
@@ -171,7 +170,7 @@ def n_best_pass(forests: Forests, batch: Batch, n: Int, weights: Any, best: Any)
 
 
 class Sums(NamedTuple):
-    """A sparse sum of features that is being made: dense totals, and the places that are not zero any more."""
+    """A sparse sum of features under construction: dense totals, and the indices that are not zero."""
 
     totals: Floats
     touched: npt.NDArray[np.bool_]
@@ -181,7 +180,7 @@ class Sums(NamedTuple):
 
 @compiled
 def add(sums: Any, place: Int, amount: Float) -> None:
-    """Add an amount of a feature."""
+    """Add an amount to a feature."""
     if not sums.touched[place]:
         sums.touched[place] = True
         sums.places[sums.size[0]] = place
@@ -195,14 +194,14 @@ Run = Callable[[Batch, Floats, Floats], None]
 class HypergraphPlanner(ABC):
     """A :class:`~treewright.search.planning.Planner` whose plans are derivations in hypergraphs.
 
-    A subclass knows what parts are: it scores them (:meth:`score`), and sums their features (:meth:`collect`).
+    A subclass defines the parts: it scores them (:meth:`score`), and sums their features (:meth:`collect`).
 
     Args:
-        size: how many weights there are.
-        graphs: hypergraphs, and ``graph``: which of them is that of each instance.
+        size: the number of weights.
+        graphs: hypergraphs; ``graph`` has the number of the hypergraph of each instance.
         gold: the parts of the experts' plans, those of instance i from ``gold_at[i]`` on, each as often as it occurs.
-        anchors: those of them that tell the plan from all others, and that no other plan has all of; what the loss
-            constant of Algorithm 4 is taken from. By default all.
+        anchors: the parts that identify the plan: no other plan has all of them. The loss constant of Algorithm 4 is
+            subtracted from these. By default all.
     """
 
     def __init__(
@@ -222,7 +221,7 @@ class HypergraphPlanner(ABC):
         self._free: list[Sums] = []
         self._latest = np.zeros(0, np.int64), Features(np.zeros(0, np.int64), np.zeros(0), 0.0)
 
-    # ---- what a subclass knows
+    # ---- defined by subclasses
 
     @abstractmethod
     def score(self, θ: Floats, which: Ints, at: Ints, scores: Floats) -> None:
@@ -230,13 +229,13 @@ class HypergraphPlanner(ABC):
 
     @abstractmethod
     def collect(self, which: Ints, at: Ints, weights: Floats, sums: Sums) -> None:
-        """Add the features of parts, as often as their weights say."""
+        """Add the features of parts, multiplied by their weights."""
 
     # ---- the protocol
 
     @property
     def size(self) -> int:
-        """How many weights there are to learn."""
+        """The number of weights."""
         return self._size
 
     def __len__(self) -> int:
@@ -253,14 +252,14 @@ class HypergraphPlanner(ABC):
             np.add.at(weights, _own_places(batch.gold, batch.gold_at, batch.at), 1.0)
 
         which = np.asarray(which, np.int64)
-        if not np.array_equal(which, self._latest[0]):  # learners ask for features and values of the same instances
+        if not np.array_equal(which, self._latest[0]):  # learners need features and values of the same instances
             self._latest = which.copy(), self._sum(None, which, 1, run, self.gold)
         return self._latest[1]
 
     def expert_values(self, θ: Floats, which: Ints) -> float:
         """Σ of the values of the experts' plans."""
         features = self.expert_features(which)
-        return float((θ[features.at] * features.amount).sum())  # not @, which would start threads for so little
+        return float((θ[features.at] * features.amount).sum())  # not @, which would start threads for a small product
 
     def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """Σ Φ of the best plans, and their values.
@@ -305,12 +304,12 @@ class HypergraphPlanner(ABC):
         return self._sum(θ, which, jobs, run, self.anchors)
 
     def best_parts(self, θ: Floats, which: Ints) -> tuple[Ints, Floats]:
-        """The parts of the best plans: where those of each instance begin, and how often it has each of its parts."""
+        """The parts of the best plans: the offset of each instance, and how often it has each of its parts."""
         batch, weights, totals = self._batch(θ, which, self.anchors)
         best_pass(self.forests, batch, weights, totals)
         return batch.at, weights
 
-    # ---- how sums are made
+    # ---- sums
 
     def _batch(self, θ: Floats | None, which: Ints, gold: tuple[Shorts, Ints]) -> tuple[Batch, Floats, Floats]:
         """The forests of some instances with their scores, and arrays for weights and values."""
@@ -352,7 +351,7 @@ class HypergraphPlanner(ABC):
     def _features(self, which: Ints, at: Ints, weights: Floats) -> tuple[Ints, Floats]:
         """The features of weighted parts, each place once."""
         try:
-            sums = self._free.pop()  # one for each thread, and then used again: they are as large as θ
+            sums = self._free.pop()  # one for each thread, then reused, because they are as large as θ
         except IndexError:
             size = self._size
             sums = Sums(np.zeros(size), np.zeros(size, np.bool_), np.empty(size, np.int64), np.zeros(1, np.int64))
@@ -365,5 +364,5 @@ class HypergraphPlanner(ABC):
 
 
 def _own_places(parts: Shorts, parts_at: Ints, at: Ints) -> Ints:
-    """Where the parts of instances are in an array that has those of all of them, from ``at`` on."""
+    """The indices of the parts of instances, in an array of the parts of all instances, from ``at`` on."""
     return np.repeat(at[:-1], np.diff(parts_at)) + parts

@@ -1,4 +1,4 @@
-"""Hashing of features and a small random generator, the same to the bit compiled and interpreted.
+"""Feature hashing and a small random generator, identical to the bit compiled and interpreted.
 
 All arithmetic stays below 2⁶³, so that Python's integers, NumPy's and Numba's agree without wrapping around.
 """
@@ -35,7 +35,7 @@ def string_hash(text: str) -> int:
 
 @compiled
 def mix(h: int, value: int) -> int:
-    """Fold one more value into a hash (both are taken modulo 2³¹; the order of the two matters)."""
+    """Combine a hash with one more value (both are taken modulo 2³¹; the order of the two matters)."""
     total = (np.int64(h) & _MASK) * _A + (np.int64(value) & _MASK) * _B
     total = (total ^ (total >> _SHIFT)) & _MASK
     return total ^ (total >> _FOLD)

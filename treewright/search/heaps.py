@@ -2,7 +2,7 @@
 
 A member is a number, and a heap is the number of its best member, or −1 where it is empty. ``values`` has the value of
 each member; ``links`` has its first child and its next sibling, both −1 in a heap of one. Of equal members the lowest
-number is the best: where members are numbered as they are made, that is the oldest.
+number is the best: if members are numbered in the order of their creation, the oldest.
 
 >>> values, links = np.array([1.0, 3.0, 3.0, 2.0]), np.full((4, 2), -1)
 >>> heap = -1
@@ -29,7 +29,7 @@ __all__ = ["meld", "without_best"]
 
 @compiled
 def meld(values: Any, links: Any, a: Any, b: Any) -> Any:
-    """One heap of two."""
+    """Merge two heaps."""
     if a < 0 or b < 0:
         return max(a, b)
     if values[b] > values[a] or (values[b] == values[a] and b < a):
@@ -41,7 +41,7 @@ def meld(values: Any, links: Any, a: Any, b: Any) -> Any:
 
 @compiled
 def without_best(values: Any, links: Any, best: Any) -> Any:
-    """What remains of a heap: its children melded in pairs, and then these from last to first."""
+    """A heap without its best member: the children are merged in pairs, then the pairs from last to first."""
     pairs: Any = np.int64(-1)
     child: Any = np.int64(links[best, 0])
     while child >= 0:

@@ -1,12 +1,12 @@
-"""Packed forests: all plans for a sentence in one small graph, and what the learners ask of them.
+"""Packed forests: all plans for a sentence in one small graph, and the sums over them that learners need.
 
 A plan that is built of smaller plans is a *derivation* in a hypergraph (Klein & Manning 2001; Huang & Chiang 2005). A
-*node* is something to be built (a span with its head, a word with its label) and a state of the decision process; an
+*node* is an item that is built (a span with its head, a word with its label) and a state of the decision process; an
 *edge* into it is one way to build it, and an action: it needs up to two other nodes, its *tails*, and carries up to one
 *part*, the anchored action, which has a score. The value of a derivation is the sum of the scores of its parts.
 
-The shape of the graph depends on the length of a sentence only. Here is that of a tagger with the labels N and V for
-two words; words are parts, and so are pairs of neighbouring labels::
+The shape of the graph depends only on the length of a sentence. Here is the graph of a tagger with the labels N and V
+for two words; words are parts, and so are pairs of neighbouring labels::
 
     (N, 1) ──► (N, 2)
            ╲ ╱        ╲
@@ -14,16 +14,16 @@ two words; words are parts, and so are pairs of neighbouring labels::
            ╱ ╲        ╱
     (V, 1) ──► (V, 2)
 
-Edges into a node are alike: those of a span differ in where it is split. So they are not listed one by one but in
-*fans*: a fan says where the tails and the part of its first edge are, how many steps it is from there to those of the
-next edge, and how many edges there are. A chart with O(n³) edges has O(n²) fans, and what runs over them is a loop over
-strided arrays.
+The edges into a node are similar: the edges into a span differ only in the split point. So they are not listed one by
+one but in *fans*: a fan has the places of the tails and the part of its first edge, the strides to those of the next
+edge, and the number of edges. A chart with O(n³) edges has O(n²) fans, and a loop over a fan is a loop over strided
+arrays.
 
-Three sweeps answer everything. Upwards, :func:`viterbi` finds the value of the best derivation of each node, and
-:func:`inside` the logarithm of the sum over all of them. Downwards, a weight that a node is given is handed on to the
-edges into it: to the best one (:func:`follow`), or to all of them by their probabilities (:func:`expect`); and
-:func:`match` gives weights to the actions that the expert could have taken, and hands them on along the best edges.
-What arrives at the parts are weights by which to sum their features. The n best derivations are found in
+There are two upward passes and three downward passes. Upwards, :func:`viterbi` finds the value of the best derivation
+of each node, and :func:`inside` the logarithm of the sum over all of them. Downwards, the weight of a node is passed on
+to the edges into it: to the best one (:func:`follow`), or to all of them by their probabilities (:func:`expect`);
+:func:`match` gives weights to the actions that the expert could have taken, and passes them on along the best edges.
+The results are weights of the parts, by which their features are summed. The n best derivations are found in
 :mod:`treewright.search.n_best`; planners and their passes over a corpus are in :mod:`treewright.search.forests`.
 """
 
@@ -38,23 +38,23 @@ from treewright.search.compiling import compiled
 
 __all__ = ["Hypergraph", "fan"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Shorts = npt.NDArray[np.int32]
 
-#: the columns of a fan: where its first edge has its left tail, and the step to that of the next edge; the same for the
-#: right tail and for the part; and the number of edges
+#: the columns of a fan: the left tail of its first edge, and the stride to the left tail of the next edge; the same for
+#: the right tail and for the part; and the number of edges
 LEFT, LEFT_STEP, RIGHT, RIGHT_STEP, PART, PART_STEP, COUNT = range(7)
 
-_NEGLIGIBLE = 1e-15  # a probability that rounding would swallow
+_NEGLIGIBLE = 1e-15  # a probability that would be lost in rounding
 
 
 class Hypergraph(NamedTuple):
     """The shape of a packed forest.
 
-    Nodes have *places*, from 0 to ``places`` − 1, and one more that stands for no tail; parts likewise. ``nodes`` are
-    the places that are in use, tails before heads; the last is the root. The fans of ``nodes[m]`` are those from
-    ``fans_at[m]`` to ``fans_at[m + 1]``, one at least.
+    Nodes have *places*, from 0 to ``places`` − 1, and one more that means no tail; parts likewise. ``nodes`` are the
+    places in use, tails before heads; the last is the root. The fans of ``nodes[m]`` are those from ``fans_at[m]`` to
+    ``fans_at[m + 1]``, at least one.
 
     Two ways to build the root from nothing, with the parts 0 and 1:
 
@@ -70,7 +70,7 @@ class Hypergraph(NamedTuple):
 
     @property
     def edges(self) -> int:
-        """How many edges there are."""
+        """The number of edges."""
         return int(self.fans[:, COUNT].sum())
 
 
@@ -88,9 +88,9 @@ def fan(*columns: npt.ArrayLike) -> Shorts:
 
 @compiled
 def viterbi(nodes: Any, fans_at: Any, fans: Any, scores: Any, values: Any, back: Any) -> Float:
-    """The value of the best derivation of each node, and the edge that it ends with: ``back[place]`` is fan and step.
+    """The value of the best derivation of each node, and its last edge: ``back[place]`` is fan and step.
 
-    Of equal edges the first is the best. ``scores`` and ``values`` end with what stands for no part and no tail: 0.
+    Of equal edges the first is the best. ``scores`` and ``values`` end with a 0 for no part and no tail.
     """
     for m in range(nodes.shape[0]):
         best, of_fan, of_step = -np.inf, 0, 0
@@ -111,7 +111,7 @@ def viterbi(nodes: Any, fans_at: Any, fans: Any, scores: Any, values: Any, back:
 
 @compiled
 def inside(nodes: Any, fans_at: Any, fans: Any, scores: Any, values: Any, q: Any) -> Float:
-    """The logarithm of the sum over all derivations of each node; ``q`` is scratch space for the edges into one."""
+    """The logarithm of the sum over all derivations of each node; ``q`` is scratch space for the edges into a node."""
     for m in range(nodes.shape[0]):
         n = _edge_values(fans_at[m], fans_at[m + 1], fans, scores, values, q)
         most = q[0]
@@ -126,7 +126,7 @@ def inside(nodes: Any, fans_at: Any, fans: Any, scores: Any, values: Any, q: Any
 
 @compiled
 def _edge_values(first: Int, last: Int, fans: Any, scores: Any, values: Any, q: Any) -> Int:
-    """The values Q(x, a) of all edges into a node, given those of their tails; how many they are."""
+    """Write the values Q(x, a) of all edges into a node, given the values of their tails; return their number."""
     n = 0
     for f in range(first, last):
         left, right, part = np.int64(fans[f, LEFT]), np.int64(fans[f, RIGHT]), np.int64(fans[f, PART])
@@ -160,7 +160,7 @@ def _hand_on(first: Int, last: Int, fans: Any, amounts: Any, visits: Any, weight
 
 @compiled
 def follow(root: Int, nothing: Int, fans: Any, back: Any, weight: Float, stack: Any, weights: Any) -> None:
-    """Add a weight to the parts of the derivation that ``back`` tells, for each time that it has them."""
+    """Add a weight to the parts of the derivation in ``back``, once for each occurrence."""
     stack[0] = root
     size = 1
     while size > 0:
@@ -178,10 +178,10 @@ def follow(root: Int, nothing: Int, fans: Any, back: Any, weight: Float, stack: 
 
 @compiled
 def expect(nodes: Any, fans_at: Any, fans: Any, scores: Any, values: Any, q: Any, visits: Any, weights: Any) -> None:
-    """How often each part is expected in a derivation drawn by its exponential; ``values`` are those of :func:`inside`.
+    """The expected counts of parts if derivations are as probable as their exponentials; ``values`` of :func:`inside`.
 
-    ``visits`` become the expected visits of nodes. Given a node, an edge is as probable as exp(Q − V), so they are
-    handed down from the root; this is the outside pass, without its logarithms.
+    ``visits`` receive the expected visits of nodes. Given a node, an edge has the probability exp(Q − V), so the visits
+    are passed on from the root; this is the outside pass, without logarithms.
     """
     visits[:] = 0.0
     visits[nodes[nodes.shape[0] - 1]] = 1.0
@@ -203,10 +203,10 @@ def match(
     """Policy matching (eq. 16 to 19): weights for the parts that sum their features to −∂J, and J.
 
     ``values`` and ``back`` are those of :func:`viterbi`. ``expert`` has fan and step of the expert's edge into each
-    node of his derivation, and fan −1 elsewhere. In each of these states, π(a) = softmax(Q(a) / η) and u(a) = [a is the
-    expert's] − π(a); the sum of u(a)·∂π(a) is that of g(a)·Φ(a) with g(a) = π(a)/η·(u(a) − Σ_b π(b)·u(b)). Φ(a) are
-    the features of a and of the best derivations of its tails: so g(a) is given to the edge and handed on to its tails,
-    which hand all that they are given on along their best edges, wide nodes before narrow ones.
+    node of the expert's derivation, and fan −1 elsewhere. In each of these states, π(a) = softmax(Q(a) / η) and u(a) =
+    [a is the expert's] − π(a); the sum of u(a)·∂π(a) is that of g(a)·Φ(a) with g(a) = π(a)/η·(u(a) − Σ_b π(b)·u(b)).
+    Φ(a) are the features of a and of the best derivations of its tails: so g(a) is added to the edge and to its tails,
+    which pass their sums on along their best edges, wide nodes before narrow ones.
     """
     visits[:] = 0.0
     total = 0.0
@@ -241,7 +241,7 @@ def match(
 
 @compiled
 def keep_derivation(root: Int, nothing: Int, fans: Any, back: Any, stack: Any, only: Any) -> None:
-    """Keep of the best edges those of one derivation; the others have fan −1."""
+    """Keep only the best edges of one derivation; the others get fan −1."""
     only[:, 0] = -1
     stack[0] = root
     size = 1

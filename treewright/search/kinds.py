@@ -1,9 +1,9 @@
-"""Kinds: classes of plain functions with a Numba type of their own.
+"""Kinds: classes of plain functions, each with its own Numba type.
 
-A kernel that calls ``scorer.kind.score(...)`` is compiled for the kind that it is given, as it is compiled for a task:
-the type of the kind chooses the functions at compile time, and machine code is kept on disk under that type. In the
-interpreter the same line reads an attribute of the class. The type carries a digest of the sources, so that an edit
-changes the key under which machine code is found.
+A kernel that calls ``scorer.kind.score(...)`` is compiled for the given kind, as it is compiled for a task: the type of
+the kind selects the functions at compile time, and machine code is cached on disk under that type. In the interpreter
+the same line reads an attribute of the class. The type carries a digest of the sources, so that an edit changes the key
+under which machine code is found.
 
 >>> class Doubling(Kind):
 ...     functions = ("apply",)
@@ -71,6 +71,6 @@ _interpreted = cache(interpreted)
 
 
 def _key(cls: type[Kind]) -> tuple[str, str]:
-    """The key of a kind. It is made when it is first asked for: by then all helpers are defined."""
+    """The key of a kind. It is computed on first use, when all helpers are defined."""
     functions = [getattr(cls, name) for name in cls.functions]
     return f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions, sorted(cls.allocating))

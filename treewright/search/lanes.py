@@ -1,13 +1,12 @@
 """Eight numbers at a time: the inner operations of charts, as vector instructions.
 
-The compiler vectorises loops that are long; a chart's are short, and most of their time would go into the ends. So rows
-of a chart are padded to a multiple of :data:`LANES` numbers, and these functions treat one block of them. What they
-compute for the padding is never looked at.
+The compiler vectorises long loops, but the loops of a chart are short and would spend most of their time in the
+remainders. So rows of a chart are padded to a multiple of :data:`LANES` numbers, and these functions process one block
+of them. Their results for the padding are never used.
 
-In the interpreter they are what they say: operations on slices. :mod:`treewright.search.intrinsics` has their twins in
-compiled code.
+In the interpreter they are operations on slices. :mod:`treewright.search.intrinsics` has their compiled versions.
 
-A trap: where one of them is inlined, Numba removes stores to arrays that it believes to be local. It knows that an
+Caution: where one of them is inlined, Numba removes stores to arrays that it believes to be local. It knows that an
 array belongs to the caller if it is an argument or an attribute (of an attribute, …) of one, but not if it went through
 a tuple. So in such functions write ``space = chart.space`` and not ``rules, space, … = chart``. Assignments of two or
 three at a time are fine, because Python makes no tuple of them.
@@ -52,7 +51,7 @@ def set_block(out: Any, o: int, to: float) -> None:
 
 
 def any_above(left: Any, i: int, by: float, right: Any, j: int) -> bool:
-    """Is left + a number anywhere above right, in a block of each?"""
+    """Whether left + a number is above right anywhere, in a block of each."""
     return bool((left[i : i + LANES] + left.dtype.type(by) > right[j : j + LANES]).any())
 
 

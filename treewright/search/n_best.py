@@ -1,13 +1,14 @@
 """The n best derivations in a hypergraph: lazily, and exactly (Huang & Chiang 2005, Algorithm 3).
 
 The best derivation of every node is known: Viterbi has found it. The second best ends with the same edge and the second
-best derivation of one of its tails, or with another edge and the best of its tails; and so on. So each node that is
-asked for more has a heap of candidates (:mod:`treewright.search.heaps`), which grows by two each time that its best is
-taken out, and a tail is asked for its next best only when a candidate needs it.
+best derivation of one of its tails, or with another edge and the best of its tails; and so on. So each node of which
+more than the best derivation is needed has a heap of candidates (:mod:`treewright.search.heaps`). Whenever the best
+candidate is removed, up to two are added. The next best derivation of a tail is computed only when a candidate needs
+it.
 
 The k best trees of a constituency chart are found by the same algorithm in
-:mod:`treewright.constituency.charts.kbest`. Only the heap is shared: here the graph is written out in fans, with every
-edge into a node, whereas a chart has far too many edges to list and finds the k best into a node when it is asked.
+:mod:`treewright.constituency.charts.kbest`. Only the heap is shared: here the graph lists every edge into a node, in
+fans, whereas a chart has far too many edges to list and finds the k best edges into a node on demand.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from treewright.search.hypergraph import COUNT, LEFT, LEFT_STEP, PART, PART_STEP
 
 __all__ = ["FULL", "Derivations", "follow_derivation", "n_best", "new_derivations"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
-Float = Any  # a number, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
+Float = Any  # a floating-point number of NumPy or Numba
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
@@ -34,11 +35,11 @@ _UNKNOWN, _NONE = -1, -2  # of the next best derivation
 
 
 class Derivations(NamedTuple):
-    """Derivations that were found or are candidates (Huang & Chiang 2005, Algorithm 3), in one pool.
+    """The derivations found so far and the candidates (Huang & Chiang 2005, Algorithm 3), in one pool.
 
-    A derivation is its last edge (fan and step) and those of its tails, −1 where these are the best and no more were
-    asked for. ``following`` is the next best of the same node. Candidates of a node are a pairing heap. ``first`` and
-    ``heaps`` are the best derivation and the heap of each place.
+    A derivation is its last edge (fan and step) and the derivations of its tails, −1 for the best one of a tail of
+    which no more are needed. ``following`` is the next best of the same node. Candidates of a node are a pairing heap.
+    ``first`` and ``heaps`` are the best derivation and the heap of each place.
     """
 
     edges: Shorts  # derivation × (fan, step)
@@ -104,10 +105,10 @@ def _fill(
 def _next_best(
     pool: Any, d: Int, v: Int, fans_of: Any, fans: Any, scores: Any, values: Any, back: Any, nothing: Int
 ) -> Int:
-    """The derivation of node ``v`` that follows on ``d`` by its value; ``_NONE``; or ``FULL``: the pool is too small.
+    """The next best derivation of node ``v`` after ``d``; ``_NONE``; or ``FULL`` if the pool is too small.
 
-    The candidates after d have the next best left tail or the next best right tail. So that none is met twice, the left
-    one goes on only while the right one is the best. Tails whose next best is not known yet are found first.
+    The candidates after d have the next best left tail or the next best right tail. To avoid duplicates, the left one
+    advances only while the right one is the best. Tails whose next best is not known yet are found first.
     """
     pool.stack[0, 0], pool.stack[0, 1] = d, v
     depth = 1
@@ -167,7 +168,7 @@ def _next_best(
 def n_best(
     pool: Any, n: Int, root: Int, fans_of: Any, fans: Any, scores: Any, values: Any, back: Any, nothing: Int, found: Any
 ) -> Int:
-    """The n best derivations of the root, best first; how many there are, or ``FULL``."""
+    """Write the n best derivations of the root, best first; return their number, or ``FULL``."""
     pool.size[0] = 0
     pool.first[:] = -1
     pool.heaps[:] = -1
@@ -186,7 +187,7 @@ def n_best(
 def follow_derivation(
     pool: Any, d: Int, nothing: Int, fans: Any, back: Any, weight: Float, stack: Any, weights: Any
 ) -> None:
-    """Add a weight to the parts of a derivation; tails that were not asked for are the best ones."""
+    """Add a weight to the parts of a derivation; a tail of −1 has its best derivation."""
     pool.stack[0, 0] = d
     depth = 1
     while depth > 0:

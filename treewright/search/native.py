@@ -1,16 +1,16 @@
-"""Machine code on disk: how a kernel is found, loaded and called, without importing Numba.
+"""Machine code on disk: find, load and call a kernel without importing Numba.
 
-A kernel is a function over arrays, numbers, and named tuples of these. All its arguments travel in one table of 64-bit
-integers: the address and the sizes of an array, a whole number itself, the bits of a floating-point number. The results
-come back at the end of the table. The *layout* says which place means what, and is part of the name of the file, next
-to a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for another layout
-would write to wrong addresses.
+A kernel is a function over arrays, numbers, and named tuples of these. All its arguments are passed in one table of
+64-bit integers: the address and the sizes of an array, a whole number itself, the bits of a floating-point number. The
+results are returned at the end of the table. The *layout* defines the meaning of each cell. It is part of the name of
+the file, with a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for
+another layout would write to wrong addresses.
 
-A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
-into memory. The compiler is not needed for this. The line has ``statics``, the number of arguments without values;
-``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
-``parts``, and by the module and the name of its class if it is a named one); and the ``digest`` of the object file.
-Numbers of 32 bits travel as 64 bits, and the entry converts them.
+A file has one line with a description, in JSON, and then an object file. LLVM's loader puts it into memory, which does
+not need the compiler. The line has ``statics``, the number of arguments without values; ``result``, the type of the
+result (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its ``parts``, and by the
+module and the name of its class if it is a named one); and the ``digest`` of the object file. Numbers of 32 bits are
+passed as 64 bits, and the entry converts them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in t
 
 
 class Static:
-    """Base class of arguments that have no values at run time: their class decides what is compiled."""
+    """Base class of arguments that have no values at run time: their class determines what is compiled."""
 
     def static_key(self) -> tuple[str, str]:
-        """The name of the class, and a digest of all code that compiled callers run of it."""
+        """The name of the class, and a digest of all its code that compiled callers run."""
         raise NotImplementedError
 
     def compiled_functions(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Static:
 
 
 def describe(arguments: Sequence[Any]) -> str | None:
-    """The layout of arguments, or None if one of them has no place in a table.
+    """The layout of arguments, or None if one of them cannot be represented in a table.
 
     >>> describe((np.zeros((2, 3), np.int32), 5, 0.5, np.float32(1), None, (True, 7)))
     '<i4*2 <i8 <f8 <f4 none (|b1 <i8)'
@@ -133,7 +133,7 @@ class NativeCode:
         self._size = _places(self._result)
         self._engine, address = _load(body)
         statics = about["statics"]
-        # Numba's conventions: where a result goes, where an exception goes, and then the arguments
+        # Numba's calling convention: a pointer for the result, a pointer for an exception, then the arguments
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + statics))(address)
         self._statics = (None,) * statics
 
@@ -149,7 +149,7 @@ class NativeCode:
 
 
 def _places(result: Any) -> int:
-    """The number of places that a result has in the table."""
+    """The number of cells of a result in the table."""
     if result is None:
         return 0
     if isinstance(result, dict):
@@ -158,7 +158,7 @@ def _places(result: Any) -> int:
 
 
 def _read(name: Any, places: Iterator[int]) -> Any:
-    """A result, from its places in the table."""
+    """A result, from its cells in the table."""
     if name is None:
         return None
     if isinstance(name, dict):
@@ -175,7 +175,7 @@ def _read(name: Any, places: Iterator[int]) -> Any:
     header, data = next(places), next(places)
     made = np.empty([next(places) for _ in range(int(dimensions))], kind)
     ctypes.memmove(made.__array_interface__["data"][0], data, made.nbytes)
-    if header:  # the array is not an argument of the kernel: it is ours, and here its only owner gives it back
+    if header:  # the kernel allocated the array, and we are its only owner: free it
         owners = ctypes.c_int64.from_address(header)
         owners.value -= 1
         if owners.value == 0:
@@ -191,11 +191,11 @@ def _free() -> Any:
 
 
 class Stopped(Exception):
-    """A kernel raised an exception. Machine code does not say which."""
+    """A kernel raised an exception. Machine code does not report which one."""
 
 
 def whole(about: dict[str, Any], code: bytes) -> bytes:
-    """The content of a file: object code, and what its caller has to know."""
+    """The content of a file: object code, and the information that its caller needs."""
     return json.dumps({**about, "digest": hashlib.sha256(code).hexdigest()}).encode() + b"\n" + code
 
 
@@ -210,7 +210,7 @@ def _load(code: bytes) -> tuple[Any, int]:
 
 
 def machine() -> Any:
-    """The processor of this computer, as LLVM writes code for it; each loader owns one."""
+    """LLVM's description of this computer's processor; each loader owns one."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -238,13 +238,13 @@ def find(name: str, digest: str, layout: str) -> NativeCode | None:
             continue
         try:
             return NativeCode(code)
-        except (ValueError, KeyError, RuntimeError):  # not whole
+        except (ValueError, KeyError, RuntimeError):  # an incomplete file
             continue
     return None
 
 
 def keep(name: str, digest: str, layout: str, code: bytes) -> None:
-    """Write machine code to disk, whole or not at all; warn once where that is not possible."""
+    """Write machine code to disk, completely or not at all; warn once if that is not possible."""
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -268,7 +268,7 @@ def _make_room(folder: Path) -> None:
 
 
 def _folders() -> list[Path]:
-    """Where machine code is looked for: in the folder that the user names, or beside the sources, or in the home."""
+    """The folder of machine code: the one that the user sets, one beside the sources, or one in the home folder."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     if named:
         return [Path(named)]
@@ -283,7 +283,7 @@ def _file_name(name: str, digest: str, layout: str) -> str:
 
 @cache
 def _environment() -> tuple[str, ...]:
-    """What else machine code depends on."""
+    """Everything else that machine code depends on."""
     import llvmlite.binding as llvm
 
     sources = hashlib.sha256(b"".join(file.read_bytes() for file in _COMPILER)).hexdigest()

@@ -1,9 +1,9 @@
-"""The one module that uses private parts of Numba: classes of our own below Numba's, and no change to Numba itself.
+"""The only module that uses private parts of Numba. It subclasses them and does not change Numba itself.
 
-**Parts and kernels.** Numba builds every function as a product of its own, with wrappers, optimisation and machine
-code, and then links and optimises it again in each of its callers. Here a function that compiled code calls is a
-:class:`Part`: it has intermediate code only. A :class:`KernelDispatcher` is what Python calls: the intermediate code of
-a part and of all that it calls, optimised once. For this we use
+**Parts and kernels.** Numba compiles every function separately, with wrappers, optimisation and machine code, and then
+links and optimises it again in each of its callers. Here a function that compiled code calls is a :class:`Part`, which
+has only intermediate code. Python calls a :class:`KernelDispatcher`: the intermediate code of a part and of all that it
+calls, optimised once. For this we use
 
 * ``CPUDispatcher``, ``_FunctionCompiler`` and ``compile_extra``, which takes a library for the code as an argument;
 * ``JITCodeLibrary`` and ``JITCPUCodegen``: a library that makes no machine code, one that links many of them, and a
@@ -15,12 +15,12 @@ a part and of all that it calls, optimised once. For this we use
 * ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between.
 
 **Names.** Numba exports each function that a kernel calls, under a name that contains a counter of the process. Two
-processes can keep different functions of one name on disk. A process that loads both links one of them into both
-kernels, and runs the wrong code. Here all functions but the wrapper of the kernel are private to its machine code, and
-names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``).
+processes can store different functions under the same name on disk. A process that loads both links one of them into
+both kernels, and runs the wrong code. Here all functions but the wrapper of the kernel are private to its machine code,
+and names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``).
 
-**Object code.** Numba keeps machine code on disk in files that only Numba can load. :func:`object_code` makes an object
-file that needs nothing of Numba: LLVM code of our own takes the place of the functions of Numba's runtime that arrays
+**Object code.** Numba stores machine code on disk in files that only Numba can load. :func:`object_code` makes an
+object file that does not depend on Numba: our own LLVM code replaces the functions of Numba's runtime that arrays
 inside kernels need (``NRT_…``, with the header of ``nrt.cpp``, and ``numba_attempt_nocopy_reshape``). The digest of
 code follows functions that replace others (``builtin_registry``).
 
@@ -61,7 +61,7 @@ __all__ = ["KernelDispatcher", "Part", "give_methods", "object_code", "overloads
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of environments begin
 
 
-# What must be there, besides the names that are imported above.
+# The attributes that Numba must have, besides the names that are imported above.
 _USED = {
     JITCodeLibrary: (
         "add_llvm_module add_linking_library finalize get_defined_functions _ensure_finalized "
@@ -84,14 +84,14 @@ _ARGUMENTS = {
 
 
 def supported() -> bool:
-    """Say whether the installed Numba has the private parts that this module builds on."""
+    """Return whether the installed Numba has the private parts that this module uses."""
     return all(hasattr(owner, name) for owner, names in _USED.items() for name in names.split()) and all(
         list(inspect.signature(function).parameters) == names.split() for function, names in _ARGUMENTS.items()
     )
 
 
 class TreewrightParts(CPU):  # type: ignore[misc]
-    """What is compiled on behalf of a kernel: Numba asks the target of a caller how to compile what it calls."""
+    """The target of code that is compiled for a kernel: Numba compiles a callee for the target of its caller."""
 
 
 class Flags(compiler.Flags):  # type: ignore[misc]
@@ -149,7 +149,7 @@ class PartLibrary(_Library):
         return 0
 
     def _get_module_for_linking(self) -> Any:
-        """The code for a caller that is no kernel of ours but a function of plain Numba: compiled as a whole."""
+        """The code for a caller that is a plain Numba function and not one of our kernels: compiled as a whole."""
         if self._whole is None:
             self._whole = KernelLibrary(self._codegen.machine, self.name)
             self._whole.add_llvm_module(self._final_module.clone())
@@ -160,7 +160,7 @@ class PartLibrary(_Library):
 
 
 class PartCodegen(JITCPUCodegen):  # type: ignore[misc]
-    """Numba's code generator, with libraries that hold parts of kernels."""
+    """Numba's code generator, with libraries that contain parts of kernels."""
 
     _library_class = PartLibrary
 
@@ -173,7 +173,7 @@ class PartCodegen(JITCPUCodegen):  # type: ignore[misc]
 
 
 class KernelLibrary(_Library):
-    """The code of a kernel and of all that it calls; only its wrapper can be seen from outside."""
+    """The code of a kernel and of all that it calls; only its wrapper is visible from outside."""
 
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
@@ -181,7 +181,7 @@ class KernelLibrary(_Library):
         self._environments: list[Any] = []
 
     def add_llvm_module(self, module: Any) -> None:
-        """Add code that can be seen from outside: a wrapper through which Python calls the kernel."""
+        """Add code that is visible from outside: a wrapper through which Python calls the kernel."""
         self._exported |= _defined(module)
         super().add_llvm_module(module)
 
@@ -200,7 +200,7 @@ class KernelLibrary(_Library):
         found: list[Any] = []
         _collect(self, found, set())
         self._linking_libraries = []
-        for library in reversed(found):  # callers first: what nobody calls yet would be left out
+        for library in reversed(found):  # callers first: functions without a caller would be dropped
             if isinstance(library, PartLibrary):
                 self._reload_init.update(library._reload_init)
                 self._final_module.link_in(library._final_module, preserve=True)
@@ -242,7 +242,7 @@ class ObjectLibrary(KernelLibrary):
         JITCodeLibrary.finalize(self)
 
     def _finalize_final_module(self) -> None:
-        """Leave it at that: the object is made on demand."""
+        """Do nothing: the object is made on demand."""
         self._finalized = True
 
     def object_code(self) -> bytes | None:
@@ -264,8 +264,9 @@ class ObjectLibrary(KernelLibrary):
         return code
 
 
-#: What arrays inside kernels need of Numba's runtime. The header of an array has 48 bytes: the number of references,
-#: the destructor and its argument, the address of the data, its size, the allocator. Arrays with gaps are not reshaped.
+#: The functions of Numba's runtime that arrays inside kernels need. The header of an array has 48 bytes: the number of
+#: references, the destructor and its argument, the address of the data, its size, the allocator. Arrays with gaps are
+#: not reshaped.
 _RUNTIME = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -374,7 +375,7 @@ def _is_of_c(name: str) -> bool:
 def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes | None:
     """The machine code of a kernel for arguments like these, as :mod:`treewright.search.native` keeps it on disk.
 
-    None if a result has no place in the table, or if code needs functions of Numba.
+    None if a result cannot be represented in the table, or if the code needs functions of Numba.
     """
     kinds = tuple(typeof(value) for value in arguments)
     kinds = tuple(kind.copy(readonly=False) if isinstance(kind, types.Array) else kind for kind in kinds)
@@ -399,14 +400,14 @@ def _defined(module: Any) -> set[str]:
 
 
 def _late_calls(module: Any, codegen: Any) -> dict[str, str]:
-    """The functions whose addresses code reads from variables that are not set yet, with these variables."""
+    """The functions whose addresses the code reads from variables that are not set yet, with these variables."""
     prefix = codegen._rtlinker.PREFIX
     names = [variable.name for variable in module.global_variables if variable.is_declaration]
     return {name.removeprefix(prefix): name for name in names if name.startswith(prefix)}
 
 
 def _collect(library: Any, found: list[Any], seen: set[Any]) -> None:
-    """List the libraries that a library needs, each after all that it needs itself."""
+    """List the libraries that a library needs, each after its own dependencies."""
     for other in library._linking_libraries:
         if other not in seen:
             seen.add(other)
@@ -426,7 +427,7 @@ def _contexts() -> tuple[Any, Any]:
 
 
 def _short_name(name: str, kinds: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
-    """A symbol with a digest in the place of the types, whose names have thousands of letters for large records."""
+    """A symbol with a digest instead of the types, whose names have thousands of letters for large records."""
     text = repr((*(str(kind) for kind in kinds), *abi_tags))
     return str(mangle(name, (), abi_tags=(hashlib.sha256(text.encode()).hexdigest()[:16],), uid=uid))
 
@@ -525,7 +526,7 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
 
 
 def give_methods(kind: type, find: Callable[[Any, str], KernelDispatcher | None]) -> None:
-    """Let a Numba type have methods: ``find(type, name)`` is the function that a call runs, without the object."""
+    """Give a Numba type methods: a call runs the function ``find(type, name)``, without the object."""
 
     class Methods(AttributeTemplate):  # type: ignore[misc]
         key = kind
@@ -539,7 +540,7 @@ def give_methods(kind: type, find: Callable[[Any, str], KernelDispatcher | None]
 
 
 def overloads() -> dict[Any, list[FunctionType]]:
-    """The functions that Numba compiles in the place of others (``@overload``), other than our own."""
+    """The functions that Numba compiles instead of others (``@overload``), without our own."""
     return _overloads(len(builtin_registry.globals))
 
 

@@ -1,4 +1,4 @@
-"""The Numba types of tasks and kinds: what has no value at run time, and methods that are chosen at compile time."""
+"""The Numba types of tasks and kinds, which have no value at run time, and methods selected at compile time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StaticType(types.Type):  # type: ignore[misc]
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes two types the same."""
+        """The key by which types are equal."""
         return self._key
 
 
@@ -33,7 +33,7 @@ _declared: set[str] = set()
 
 
 def type_of(static: Static) -> StaticType:
-    """The type of a static argument; its functions are those of the first object with the same key."""
+    """The type of a static argument; it has the functions of the first object with the same key."""
     key = static.static_key()
     if key not in _FUNCTIONS:
         _FUNCTIONS[key] = static.compiled_functions()
@@ -52,7 +52,7 @@ def _find(kind: StaticType, name: str) -> Any:
 
 
 def _declare(names: Any) -> None:
-    """Declare methods by the public door, where our own (:func:`give_methods`) is not there."""
+    """Declare methods by the public interface of Numba, if our own (:func:`give_methods`) is not available."""
     if _methods is None:
         for name in set(names) - _declared:
             _declared.add(name)

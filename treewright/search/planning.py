@@ -1,12 +1,12 @@
-"""What inverse reinforcement learning asks of a planner.
+"""The interface between inverse reinforcement learning and its planners.
 
 A *planner* holds a corpus: for each instance (a sentence) the rewardless decision process that builds its analyses, and
 the plan that the expert followed (the treebank's analysis). A *plan* is a sequence of actions from the initial state to
 a final one; its features are the sum of the features of its actions, and its value is their inner product with the
-weights θ, plus what the planner adds that is not learned (a fixed lexicon, say).
+weights θ, plus a term that is not learned (a fixed lexicon, say).
 
-Nothing here says what an action is or what its features see. A planner for grammars may give an action the feature of
-its rule alone, or features of the anchored action (rule, start, split, end, words): the learners cannot tell.
+The interface does not define actions or their features. A planner for grammars may give an action only the feature of
+its rule, or features of the anchored action (rule, start, split, end, words): the learners do not depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Features(NamedTuple):
-    """A sum of feature vectors, sparse (a place may come more than once), and the sum of a value over the instances."""
+    """A sparse sum of feature vectors (an index may occur repeatedly), and the sum of a value over the instances."""
 
     at: Ints
     amount: Floats
@@ -35,13 +35,13 @@ class Planner(Protocol):
 
     @property
     def size(self) -> int:
-        """How many weights there are to learn."""
+        """The number of weights."""
 
     def __len__(self) -> int:
-        """How many instances there are."""
+        """The number of instances."""
 
     def initial(self) -> Floats:
-        """The weights to begin with: logarithms of relative frequencies, or zeros."""
+        """The initial weights: logarithms of relative frequencies, or zeros."""
 
     def expert_features(self, which: Ints) -> Features:
         """Σ Φ of the experts' plans (eq. 20, without the division); the value is 0."""
@@ -49,8 +49,8 @@ class Planner(Protocol):
     def optimal_features(self, θ: Floats, which: Ints, *, margin: float = 0.0, jobs: int = 1) -> Features:
         """Σ Φ of the best plans; the value is the sum of their values.
 
-        With a ``margin`` c, plans are the best for the rewards of Algorithm 4, r(x, a) − c·f(φ(a), τ_E), which make
-        what the expert does less attractive; the value includes it.
+        With a ``margin`` c, plans are the best for the rewards of Algorithm 4, r(x, a) − c·f(φ(a), τ_E), which penalise
+        the expert's actions; the value includes the penalty.
         """
 
     def n_best_features(self, θ: Floats, which: Ints, n: int, *, jobs: int = 1) -> Features:

@@ -1,13 +1,13 @@
-"""What the engine asks of a policy: a scorer for some sentences, whose type chooses the functions that score.
+"""The interface between the engine and policies: a scorer for some sentences, whose type selects the functions.
 
 Before the episodes of some sentences run, a policy *prepares* a :class:`Scorer` for them: arrays, and a
-:class:`Scoring` that says how to read them. A linear policy hands over its weights. A policy with an encoder makes a
-table for each sentence. In a state the engine calls two compiled functions of the scoring: ``observe`` writes what the
-policy looks at, as whole numbers, and ``score`` gives each action a score from these numbers alone. So what is observed
-is also what an example has to record (:mod:`treewright.search.examples`), and roll-ins, roll-outs, beams and learners
-do not know which kind of policy they have.
+:class:`Scoring` that says how to read them. A linear policy provides its weights. A policy with an encoder makes a
+table for each sentence. In a state the engine calls two compiled functions of the scoring: ``observe`` writes the
+observation of the policy, as whole numbers, and ``score`` computes a score for each action from these numbers alone. So
+an example only has to record the observation (:mod:`treewright.search.examples`), and roll-ins, roll-outs, beams and
+learners do not depend on the kind of policy.
 
-A kernel is compiled for the scoring that it is given and for no other.
+A kernel is compiled separately for each scoring.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Policy", "Scorer", "Scoring", "Scratch", "Sizes"]
 
 
 class Scratch(NamedTuple):
-    """The working space of one thread. It holds the state under consideration, its actions and their scores."""
+    """The working space of one thread. It contains the current state, its actions and their scores."""
 
     actions: npt.NDArray[np.int32]
     costs: npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ class Scratch(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How many cells a scoring needs in :class:`Scratch`."""
+    """The numbers of cells that a scoring needs in :class:`Scratch`."""
 
     observed: int
     sums: int
@@ -49,9 +49,9 @@ class Sizes(NamedTuple):
 
 
 class Scorer(NamedTuple):
-    """A policy as kernels take it, ready for some sentences.
+    """A policy in the form for kernels, prepared for some sentences.
 
-    ``arrays`` is what the functions of ``kind`` read: an array, or a named tuple of arrays. ``mixture`` holds the
+    The functions of ``kind`` read ``arrays``: an array, or a named tuple of arrays. ``mixture`` holds the
     cumulative probabilities of the expert and of the members of the policy, in this order: for one policy and the share
     β of the expert it is ``[β, 1]``.
     """
@@ -72,9 +72,9 @@ class Scoring(Kind):
 
     @staticmethod
     def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
-        """Write what the policy looks at in a state of sentence ``i`` to ``scratch.observed``, and return its size.
+        """Write the observation of a state of sentence ``i`` to ``scratch.observed``, and return its size.
 
-        The ``n`` admissible actions are in ``scratch.actions``. A negative number is a code of trouble
+        The ``n`` admissible actions are in ``scratch.actions``. A negative result is an error code
         (:mod:`treewright.search.trouble`).
         """
         return 0
@@ -83,16 +83,16 @@ class Scoring(Kind):
     def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
         """Write the scores of the ``n`` actions in ``scratch.actions`` to ``scratch.scores``.
 
-        ``arrays`` are those of the scorer, ``member`` is the number of a policy of the mixture, and ``size`` is what
-        ``observe`` returned.
+        ``arrays`` are the arrays of the scorer, ``member`` is the number of a policy of the mixture, and ``size`` is
+        the result of ``observe``.
         """
 
     def sizes(self, task: Task) -> Sizes:
-        """How many cells the functions need for a task."""
+        """The numbers of cells that the functions need for a task."""
         raise NotImplementedError
 
     def scratch(self, task: Task) -> Scratch:
-        """The working space of one thread, allocated once a pass."""
+        """The working space of one thread, allocated once per pass."""
         if task.n_actions < 1:
             raise TaskError(f"task {task.name!r} declares no actions: set `n_actions`")
         sizes, n = self.sizes(task), int(task.n_actions)
@@ -116,11 +116,11 @@ class Scoring(Kind):
 
 
 class Policy(Protocol):
-    """What acts: a single policy, or a stochastic mixture of several members of one kind."""
+    """A single policy, or a stochastic mixture of several members of one kind."""
 
     @property
     def block(self) -> int | None:
-        """The most words that are prepared at a time, in one sentence at least; None: there is no bound."""
+        """The maximum number of words that are prepared at a time (but at least one sentence); None: no limit."""
         return None
 
     @property
@@ -129,5 +129,5 @@ class Policy(Protocol):
         return np.array([0.0, 1.0])
 
     def prepare(self, packed: Packed, which: npt.NDArray[np.int64]) -> Scorer:
-        """The scorer for the sentences ``which`` of a packed corpus; kernels ask it about no others."""
+        """The scorer for the sentences ``which`` of a packed corpus; kernels use it for no others."""
         ...

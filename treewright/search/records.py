@@ -1,8 +1,8 @@
-"""Named tuples of arrays, made on demand, that Numba can find again in another process.
+"""Named tuple classes, made on demand, that Numba can find in another process.
 
 Numba keys its disk cache by the types of the arguments; a named tuple's class must therefore be importable by
-name. The name of a record class says its fields (``Record__position__labels``), so this module can make the class
-whenever it is asked for, also by the cache of another process.
+name. The name of a record class contains its fields (``Record__position__labels``), so this module can make the class
+on demand, also for the cache of another process.
 
 >>> State = record(("position", "labels"))
 >>> State(1, 2).labels

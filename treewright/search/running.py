@@ -1,4 +1,4 @@
-"""Running passes of the engine from Python: threads, progress, interruption, and errors in words."""
+"""Run passes of the engine from Python: threads, progress, interruption, and error messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Longs = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Decoded:
-    """What decoding a corpus gives: the final state and the number of steps of each sentence, and more on demand."""
+    """The result of decoding: the final state and the number of steps of each sentence, and losses on demand."""
 
     packed: Packed
     states: npt.NDArray[np.int32]
@@ -47,7 +47,7 @@ class Decoded:
 
     @cached_property
     def losses(self) -> npt.NDArray[np.float64]:
-        """The loss of each sentence, computed when it is asked for: there must be a gold answer."""
+        """The loss of each sentence, computed on first use; this needs the gold answer."""
         losses, sentences = np.zeros(len(self.packed), np.float64), sentences_of(self.packed)
         run = kernel_for(self.packed, loss_pass)
 
@@ -63,7 +63,7 @@ class Decoded:
         return self.packed.task.state_view(buffer, int(self.packed.lengths[i]))
 
     def field(self, name: str) -> tuple[npt.NDArray[np.int32], Longs]:
-        """One field of all final states in one array, and where each sentence begins: the fast way."""
+        """One field of all final states in one array, and the offset of each sentence; faster than one by one."""
         task, n = self.packed.task, self.packed.lengths.astype(np.int64)
         start, size = task.field_place(name, n)
         at = np.concatenate([[0], np.cumsum(size)])
@@ -107,14 +107,14 @@ def run_shards(
     """Call ``work(first, last, control, slot)`` over consecutive shards of ``n`` sentences, in ``jobs`` threads.
 
     The results come in the order of the shards. The main thread only waits: it reports progress from the counters
-    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. Where the task in
-    ``packed`` does not compile, it is said which of its functions fails.
+    in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. If the task in
+    ``packed`` does not compile, the error names the function that fails.
     """
     shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     if shards == 1 and progress is None and current_thread() is not main_thread():
-        try:  # a server's thread: nobody interrupts it, and starting another one would cost more than a short sentence
+        try:  # a server's thread cannot be interrupted, and starting another one would cost more than a short sentence
             return [work(0, n, control, 1)]
         except Exception as error:
             _explain(packed, error)
@@ -140,13 +140,13 @@ def run_shards(
 
 
 def _explain(packed: Packed | None, error: Exception) -> None:
-    """Raise an error of the compiler again in words that name the function of the task."""
+    """Replace an error of the compiler by one that names the function of the task."""
     if packed is not None and is_compiler_error(error):
         raise TaskError(f"task {packed.task.name!r}: {explain_compilation(packed, error)}") from None
 
 
 def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
-    """Raise what went wrong in the first sentence where something did."""
+    """Raise the error of the first sentence with an error code."""
     bad = np.flatnonzero(steps < 0)
     if len(bad):
         i = int(bad[0])
@@ -154,7 +154,7 @@ def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
 
 
 def raise_trouble(packed: Packed, i: int, code: int) -> NoReturn:
-    """Raise the trouble that a kernel reported for sentence ``i``."""
+    """Raise the error that a kernel reported for sentence ``i``."""
     n = int(packed.lengths[i])
     if code in TROUBLE:
         what = TROUBLE[code].format(bound=packed.task.steps_bound(n))
@@ -163,12 +163,12 @@ def raise_trouble(packed: Packed, i: int, code: int) -> NoReturn:
 
 
 def sentences_of(packed: Packed) -> Sentences:
-    """Packed sentences as kernels take them."""
+    """Packed sentences in the form for kernels."""
     return Sentences(packed.arrays, packed.state_at, packed.bounds)
 
 
 def kernel_for(packed: Packed, kernel: Any) -> Any:
-    """The kernel, or its interpreted twin where the functions of the task are interpreted (:meth:`Task.plain`)."""
+    """The kernel, or its interpreted version if the functions of the task are interpreted (:meth:`Task.plain`)."""
     return _interpreted(kernel) if packed.task.is_plain else kernel
 
 
@@ -176,7 +176,7 @@ _interpreted = cache(interpreted)
 
 
 def prepare(policy: Policy, packed: Packed, which: Longs, mixture: npt.ArrayLike | None = None) -> Scorer:
-    """The scorer of a policy for some sentences, with ``mixture`` in place of its own where that is given."""
+    """The scorer of a policy for some sentences; ``mixture``, if given, replaces the policy's own."""
     scorer = policy.prepare(packed, which)
     kind = scorer.kind.plain() if packed.task.is_plain else scorer.kind
     return Scorer(kind, scorer.arrays, scorer.mixture if mixture is None else np.asarray(mixture, np.float64))
@@ -189,9 +189,9 @@ def scratch_for(scorer: Scorer | None, task: Task) -> Scratch:
 
 
 def blocks(policy: Policy | None, lengths: npt.NDArray[Any], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges from ``first`` to ``last``, none with more words than the policy prepares at a time.
+    """Consecutive ranges from ``first`` to ``last``, with at most as many words as the policy prepares at a time.
 
-    ``lengths`` are those of all sentences; one that is too long for a block is a range of its own.
+    ``lengths`` are the lengths of all sentences; a sentence that is too long for a block is a separate range.
     """
     most = None if policy is None else policy.block
     if most is None:
@@ -208,7 +208,7 @@ def blocks(policy: Policy | None, lengths: npt.NDArray[Any], first: int, last: i
 
 
 def as_policy(policy: Policy | Weights | None) -> Policy | None:
-    """A policy, or the weights of a linear one, as a policy."""
+    """Return a policy, given a policy or the weights of a linear one."""
     return LinearWeights(policy) if isinstance(policy, np.ndarray) else policy
 
 
@@ -225,9 +225,9 @@ def decode(
 ) -> Decoded:
     """Decode packed sentences: greedily by default, by beam search with ``beam`` > 1.
 
-    A linear policy may be given by its weights, rows × width or policies × rows × width. Where there is no policy, the
-    expert acts. ``who`` says who acts, and ``mixture`` has the cumulative probabilities of the expert and of each
-    member of the policy, where they are not the policy's own. The results do not depend on ``jobs``.
+    A linear policy may be given by its weights, rows × width or policies × rows × width. Without a policy, the expert
+    acts. ``who`` says who acts, and ``mixture`` has the cumulative probabilities of the expert and of each member of
+    the policy, if they differ from the policy's own. The results do not depend on ``jobs``.
     """
     beam, seed, jobs = whole_number("beam", beam, 1), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
     policy, task, sentences = as_policy(policy), packed.task, sentences_of(packed)

@@ -2,14 +2,14 @@
 
 The weights are a matrix of ``rows × width``; the number of rows is a power of two.
 
-* With ``width > 1`` the set of actions is fixed and a feature owns one row over the actions below ``width``, which is
-  all of them, unless the task has decisions of two kinds: a few moves, and then many labels. Then ``width`` is the
-  number of moves, and a feature of a labelling state owns a block of consecutive cells, one for each action from
+* With ``width > 1`` the set of actions is fixed. A feature has one row, with a cell for each action below ``width``.
+  These are all actions, unless the task has decisions of two kinds: a few moves, and then many labels. Then ``width``
+  is the number of moves, and a feature of a labelling state has a block of consecutive cells, one for each action from
   ``width`` on. Blocks begin at multiples of 16 cells and may overlap: most of their cells stay empty.
 * With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
 
-Weights are 32-bit floats while learning and may be whole numbers of 16 bits afterwards. What is observed of a state are
-the task's ``features`` and, where actions carry structure, the ``action_features`` of each.
+Weights are 32-bit floats in training and may be 16-bit integers afterwards. The observation of a state consists of the
+task's ``features`` and, where actions carry structure, the ``action_features`` of each.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _NOT_ALIGNED = np.int64(15)
 
 @compiled
 def _block(feature: int, rows: int, width: int) -> int:
-    """The first cell of the block that a feature of a labelling state owns."""
+    """The first cell of the block of a feature of a labelling state."""
     return ((np.int64(feature) & (np.int64(rows) - np.int64(1))) * np.int64(width)) & ~_NOT_ALIGNED
 
 
 @compiled
 def place(feature: int, action: int, rows: int, width: int) -> tuple[int, int]:
-    """The row and the column where the weight of (feature, action) lives."""
+    """The row and the column of the weight of (feature, action)."""
     last = np.int64(rows) - np.int64(1)
     if width == 1:
         return mix(feature, action) & last, np.int64(0)
@@ -61,7 +61,7 @@ def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     """Add up the rows of the features, in order; four at a time, so that their cache misses overlap."""
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
-    if width == 4:  # two kinds of decisions, and these are the moves: no loop over so few
+    if width == 4:  # the moves of a task with two kinds of decisions: unrolled, because they are few
         s0, s1, s2, s3 = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
         for i in range(n_features):
             a = np.int64(features[i]) & last
@@ -90,7 +90,7 @@ def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
 
 @inlined
 def _sum_blocks(weights: Any, features: Any, n_features: int, n_labels: int, sums: Any) -> None:
-    """Add up the blocks of the features, in order; the table is a ring, so that the last block has room too."""
+    """Add up the blocks of the features, in order; the table is a ring, so that the last block wraps around."""
     rows, width = weights.shape
     cells = weights.reshape(rows * width)
     for j in range(n_labels):
@@ -122,7 +122,7 @@ def score_actions(
     """Write w·φ(s, a) to ``out`` for each of the ``n`` actions (Goodman's eq. 2.4 takes the largest).
 
     ``features`` are those of the state; the further features of action k are ``extra[extra_at[k]:extra_at[k + 1]]``.
-    ``sums`` is scratch space for one number more than there are actions. A state's actions are all of one kind.
+    ``sums`` is scratch space, one cell longer than the number of actions. The actions of a state are all of one kind.
     """
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
@@ -147,7 +147,7 @@ def score_actions(
 
 @inlined
 def observe_features(task: Any, x: Any, state: Any, n: int, scratch: Scratch) -> int:
-    """Write the features of the state and of its ``n`` actions to scratch; return how many the state has."""
+    """Write the features of the state and of its ``n`` actions to scratch; return the number of the state's."""
     size = task.features(x, state, scratch.observed)
     if size > scratch.observed.shape[0]:
         return TOO_MANY_FEATURES
@@ -185,7 +185,7 @@ class LinearScoring(Scoring):
 
     @staticmethod
     def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
-        """Write the features of the state and of its actions; return how many the state has."""
+        """Write the features of the state and of its actions; return the number of the state's."""
         return observe_features(task, x, state, n, scratch)
 
     @staticmethod
@@ -194,7 +194,7 @@ class LinearScoring(Scoring):
         score_features(arrays[member], size, n, scratch)
 
     def sizes(self, task: Task) -> Sizes:
-        """One cell a feature, and one a feature of each action where actions carry structure."""
+        """One cell per feature and, where actions carry structure, one per feature of each action."""
         most = int(task.max_features)
         return Sizes(most, task.n_actions + 1, task.n_actions * most if task.structured else 0, most)
 

@@ -1,8 +1,8 @@
-"""Episodes step by step, for people: the functions of a task, interpreted, one decision after the other.
+"""Episodes step by step, for traces: the functions of a task run interpreted, one decision at a time.
 
-:func:`episode_steps` makes the decisions that the engine makes (:mod:`treewright.search.engine`), greedily or with a
-beam, and says of each what was possible, how the policy scores it, and what it costs. A task only says how its states
-are drawn and what its actions are called (:class:`Drawing`).
+:func:`episode_steps` makes the same decisions as the engine (:mod:`treewright.search.engine`), greedily or with a beam,
+and records the possible actions of each, their scores and their costs. A task only defines how its states are drawn and
+the names of its actions (:class:`Drawing`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _MOST_FEATURES = 24  # of a candidate, those of the largest weights
 
 @dataclass(frozen=True)
 class Wishes:
-    """What else a trace should show or do, whatever the task.
+    """Options of a trace that do not depend on the task.
 
-    ``prefix`` names actions that are taken first, ``explain`` asks for the features of candidates with their weights,
+    ``prefix`` names actions that are taken first, ``explain`` adds the features of candidates with their weights,
     and ``beam`` is another width of the beam. With a beam, ``lineage`` gets its hypotheses, a list for each step.
     """
 
@@ -57,7 +57,7 @@ _WISHES: ContextVar[Wishes | None] = ContextVar("wishes", default=None)
 
 @contextmanager
 def wishing(wished: Wishes) -> Iterator[Wishes]:
-    """Let the traces that are made inside fulfil some wishes; so every task need not pass them on."""
+    """Set options for all traces that are made in the block, so that tasks need not pass them on."""
     token = _WISHES.set(wished)
     try:
         yield wished
@@ -66,12 +66,12 @@ def wishing(wished: Wishes) -> Iterator[Wishes]:
 
 
 def wishes() -> Wishes:
-    """Return the wishes for the trace that is being made."""
+    """Return the options of the current trace."""
     return _WISHES.get() or Wishes()
 
 
 def find_action(name: str, names: Sequence[str], step: int) -> int:
-    """Return the place of an action among those of a step, or raise :class:`~treewright.errors.ConfigError`."""
+    """Return the index of an action among the actions of a step, or raise :class:`~treewright.errors.ConfigError`."""
     if name not in names:
         known = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
         raise ConfigError(
@@ -113,7 +113,7 @@ class Drawing(ABC):
         return [f"feature {number}" for number in range(1, count + 1)]
 
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
-        """The costs to show, and the names of what the expert does, where there is a gold answer."""
+        """The costs to show, and the names of the expert's actions, if there is a gold answer."""
         assert decision.costs is not None
         zero = tuple(name for name, cost in zip(names, decision.costs, strict=True) if cost == 0.0)
         return decision.costs, zero
@@ -137,9 +137,9 @@ def episode_steps(
 ) -> tuple[tuple[Step, ...], Any]:
     """The steps of the only sentence in ``packed``, and the final state.
 
-    Where there is a ``policy``, actions have scores. Without ``choose`` the policy decides, as in
-    :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps are those of the hypothesis
-    that wins. ``gold`` says whether the instance has the right answer, so that there are costs.
+    With a ``policy``, actions have scores. Without ``choose`` the policy decides, as in
+    :func:`~treewright.search.running.decode`: greedily, or with a beam, and then the steps belong to the best
+    hypothesis. ``gold`` says whether the instance has the gold answer, so that there are costs.
     """
     episode, wished = _Episode(packed, policy, seed), wishes()
     width = wished.beam or beam
@@ -156,7 +156,7 @@ def episode_steps(
             action = actions[find_action(wished.prefix[len(steps)], names, len(steps))]
         else:
             if choose is None:
-                assert policy is not None, "somebody has to choose"
+                assert policy is not None, "there must be a policy or a function that chooses"
                 choose = _highest
                 if width > 1:  # from the state that the prefix has led to
                     onwards = _Episode(packed, policy, seed)
@@ -171,7 +171,7 @@ def episode_steps(
 
 
 def _explained(episode: _Episode, drawing: Drawing, decision: Decision, action: int) -> dict[int, tuple[Feature, ...]]:
-    """The features of the action that is taken and of its best rivals, with the weights that a linear policy has."""
+    """The features of the chosen action and of its best rivals, with their weights in a linear policy."""
     scorer, scores = episode.scorer, decision.scores
     if scorer is None or scores is None or scorer.kind.score is not LINEAR.plain().score:
         return {}
@@ -197,7 +197,7 @@ def _explained(episode: _Episode, drawing: Drawing, decision: Decision, action: 
 def _step(
     number: int, drawing: Drawing, decision: Decision, action: int, features: dict[int, tuple[Feature, ...]]
 ) -> Step:
-    """A decision as it is shown."""
+    """A decision as a step of a trace."""
     x, state, actions, scores, costs = decision
     names = [drawing.action(x, state, each) for each in actions]
     shown, expert = (None, ()) if costs is None else drawing.judged(decision, names)
@@ -223,7 +223,7 @@ def _highest(decision: Decision) -> int:
 
 
 def _along(path: Iterator[int]) -> Choose:
-    """The actions of a path, one after the other."""
+    """Choose the actions of a path, in order."""
     return lambda _: next(path)
 
 
@@ -240,7 +240,7 @@ class _Episode:
         self.bound = int(self.task.steps_bound(n))
         self.scorer = None if policy is None else prepare(policy, plain, np.zeros(1, np.int64))
         self.scratch = scratch_for(self.scorer, self.task)
-        self.member = self.size = 0  # of the last scores: who gave them, and how much was observed
+        self.member = self.size = 0  # of the last scores: its member, and the size of the observation
         _seed_random(self.scratch.random, seed, 0, 0)
         self.buffer = np.zeros(self.task.state_size(n), np.int32)
         self.state = self.task.state_view(self.buffer, n)
@@ -250,7 +250,7 @@ class _Episode:
         return bool(self.task.is_final(self.x, self.state))
 
     def actions(self) -> list[int]:
-        """The admissible actions, one at least."""
+        """The admissible actions, at least one."""
         n = int(_admissible(self.task, self.x, self.state, self.scratch))
         if n < 0:
             raise_trouble(self.packed, 0, n)
@@ -276,10 +276,10 @@ class _Episode:
 
 
 def _beam_path(episode: _Episode, width: int, drawing: Drawing, lineage: list[list[dict[str, Any]]]) -> Iterator[int]:
-    """The actions of the hypothesis that beam search ends with, as :func:`~treewright.search.beams.beam_pass` does.
+    """The actions of the best hypothesis of a beam search, the same as of :func:`~treewright.search.beams.beam_pass`.
 
-    Of equal scores, those of the better hypothesis come first, and then those of the earlier action. ``lineage`` gets a
-    list for each step: the hypotheses that stay, each with its parent in the list before, its action and its score.
+    Ties are broken in favour of the better hypothesis, and then of the earlier action. ``lineage`` receives a list for
+    each step: the hypotheses that remain, each with its parent in the previous list, its action and its score.
     """
     beam: list[tuple[float, npt.NDArray[np.int32], tuple[int, ...]]] = [(0.0, episode.buffer.copy(), ())]
     for _ in range(episode.bound + 1):

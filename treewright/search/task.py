@@ -1,6 +1,6 @@
 """A task: a search space written as a class of plain functions, compiled together with the engine.
 
-Each class gets a Numba type of its own that carries a digest of its code. In the interpreter ``task.step(...)`` is
+Each class gets its own Numba type, which contains a digest of its code. In the interpreter ``task.step(...)`` is
 an attribute like any other; in compiled code it is a method of that type, resolved at compile time. See
 ``docs/own-task.md`` for a task written from scratch.
 """
@@ -48,26 +48,27 @@ _GENERATED = ("state_view", "instance_view")
 class Task(Static):
     """A search space. Subclass it, declare the state, and write the functions of the protocol.
 
-    What is declared:
+    A subclass declares:
 
     * ``state``: the fields of a state and their sizes, e.g. ``{"position": 1, "labels": "n"}``. Every field is an
       array of 32-bit integers; a single number is an array of one, ``state.position[0]``.
-    * ``instance``: the fields of an instance: arrays that :meth:`encode` makes of one sentence.
+    * ``instance``: the fields of an instance: arrays that :meth:`encode` makes from one sentence.
     * ``shared``: arrays that all instances share (tables, dictionaries), given by :meth:`shared_arrays`.
-    * ``n_actions``: how many actions there are; where ``structured``, the most that are ever offered at once.
-    * ``width``: where decisions are of two kinds, a few moves first and then one of many labels: the number of moves,
-      which are the actions below it; the labels are the actions from ``width`` on. 0: there is one kind.
+    * ``n_actions``: the number of actions; where ``structured``, the maximum number of admissible actions in a state.
+    * ``width``: the number of moves, where decisions are of two kinds: first one of a few moves, then one of many
+      labels. The moves are the actions below ``width``, and the labels are the actions from ``width`` on. 0: there is
+      one kind.
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
-    * ``max_features``: the most features that a state (or an action) has.
-    * ``max_positions``: how many positions a state has, for policies that encode sentences; 0: there are none.
-    * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
-      which makes short ones several times as fast.
-    * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
-      actions in every state, or something on the expert's own path only (``"static"``). ``check_task`` holds it to it.
+    * ``max_features``: the maximum number of features of a state (or of an action).
+    * ``max_positions``: the number of positions of a state, for policies that encode sentences; 0: there are none.
+    * ``lean``: the names of functions that allocate no arrays; they are compiled without reference counting, which
+      makes short ones several times as fast.
+    * ``oracle``: what ``expert_costs`` guarantees: ``"exact"`` costs in every state; zero for exactly the ``"optimal"``
+      actions in every state; or correct costs only on the expert's own path (``"static"``). ``check_task`` verifies it.
 
-    In the functions, ``x`` is the instance, with ``x.n`` the length of the sentence and one attribute a field;
-    ``state`` is the state. They are plain functions without ``self``, restricted to what Numba compiles; a helper of
-    theirs needs :func:`~treewright.search.compiled` above it.
+    In the functions, ``x`` is the instance, with the length of the sentence as ``x.n`` and one attribute per field;
+    ``state`` is the state. They are plain functions without ``self``, restricted to what Numba compiles. Their helpers
+    need the decorator :func:`~treewright.search.compiled`.
     """
 
     name: str = ""
@@ -83,7 +84,7 @@ class Task(Static):
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
-    is_plain: ClassVar[bool] = False  # are its functions interpreted? See :meth:`plain`
+    is_plain: ClassVar[bool] = False  # whether its functions are interpreted; see :meth:`plain`
     _key: ClassVar[Any]  # a function without arguments
     _state_sizes: ClassVar[dict[str, Size]]
 
@@ -91,21 +92,21 @@ class Task(Static):
 
     @staticmethod
     def initial(x: Any, state: Any) -> None:
-        """Write the initial state; it is handed over filled with zeros."""
+        """Write the initial state, which is filled with zeros before the call."""
 
     @staticmethod
     def is_final(x: Any, state: Any) -> bool:
-        """Is this state terminal?"""
+        """Whether this state is final."""
         return False
 
     @staticmethod
     def is_whole(x: Any, state: Any) -> bool:
-        """Is this state between two actions? Not where an action has been chosen and its parameter has not."""
+        """Whether this state is between two actions; False after an action is chosen and before its parameter is."""
         return True
 
     @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
-        """Write the admissible actions to ``out`` and return how many there are; here: all."""
+        """Write the admissible actions to ``out`` and return their number; by default all."""
         for action in range(out.shape[0]):
             out[action] = action
         return out.shape[0]
@@ -116,7 +117,7 @@ class Task(Static):
 
     @staticmethod
     def features(x: Any, state: Any, out: Any) -> int:
-        """Write the features of the state to ``out``, as integers below 2³¹, and return how many there are."""
+        """Write the features of the state to ``out``, as integers below 2³¹, and return their number."""
         out[0] = 0
         return 1
 
@@ -127,10 +128,10 @@ class Task(Static):
 
     @staticmethod
     def positions(x: Any, state: Any, out: Any) -> int:
-        """Write the words that a policy with an encoder looks at in this state, and return how many there are.
+        """Write the words that a policy with an encoder reads in this state, and return their number.
 
-        A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
-        k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
+        A word is its index, from 0 to n − 1; n is an artificial root, and −1 a missing word. The k-th position has the
+        same role in every state: the top of the stack, say. There are ``max_positions`` of them.
         """
         return 0
 
@@ -150,17 +151,17 @@ class Task(Static):
         """The least loss still reachable from a state that need not be final; −1 where it is not known."""
         return -1.0
 
-    # ---- written by the library for each task, from what is declared
+    # ---- generated by the library for each task, from the declarations
 
     @staticmethod
     def state_view(buffer: Any, n: int) -> Any:
-        """The state that a flat buffer holds, with its fields by name."""
+        """The state in a flat buffer, with its fields by name."""
 
     @staticmethod
     def instance_view(corpus: Any, i: int) -> Any:
         """The instance of sentence ``i`` of a packed corpus."""
 
-    # ---- what stays in Python
+    # ---- the Python side
 
     def encode(self, sentence: Any) -> Mapping[str, npt.ArrayLike]:
         """The arrays of one sentence, by the names in ``instance``."""
@@ -192,7 +193,7 @@ class Task(Static):
         for name, column in columns.items():
             offsets = np.zeros(len(column) + 1, np.int64)
             np.cumsum([len(array) for array in column], out=offsets[1:])
-            filled = [array for array in column if len(array)]  # an empty list says nothing of its type
+            filled = [array for array in column if len(array)]  # an empty list does not determine the type
             flat[name] = np.concatenate(filled) if filled else np.zeros(0, np.int32)
             flat[name + "_at"] = offsets
         return self.packed(np.asarray(lengths, np.int32), flat)
@@ -207,7 +208,7 @@ class Task(Static):
         return Packed(self, record(fields)(*(self._plain(name, arrays[name]) for name in fields)), lengths)
 
     def _plain(self, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """One Numba type a field, whatever the caller had: contiguous, writable, int32 (offsets: int64) or float64."""
+        """Convert an array to the type of its field: contiguous, writable, int32 (offsets: int64) or float64."""
         if array.dtype.kind not in "iubf":
             raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {array.dtype}, not numbers")
         wanted = np.float64 if array.dtype.kind == "f" else np.int64 if name.endswith("_at") else np.int32
@@ -221,12 +222,12 @@ class Task(Static):
 
     @classmethod
     def state_size(cls, n: Any) -> Any:
-        """How many integers the state of a sentence of length ``n`` takes (``n`` may be an array of lengths)."""
+        """The number of integers in the state of a sentence of length ``n`` (``n`` may be an array of lengths)."""
         return sum((size(n) for size in cls._state_sizes.values()), 0 * n)
 
     @classmethod
     def field_place(cls, name: str, n: Any) -> tuple[Any, Any]:
-        """Where a field begins in the state of a sentence of length ``n``, and its size (``n`` may be an array)."""
+        """The offset of a field in the state of a sentence of length ``n``, and its size (``n`` may be an array)."""
         start = 0 * n
         for field, size in cls._state_sizes.items():
             if field == name:
@@ -236,7 +237,7 @@ class Task(Static):
 
     @property
     def table_width(self) -> int:
-        """How many columns a table of weights has."""
+        """The number of columns of a table of weights."""
         return 1 if self.structured else self.width or self.n_actions
 
     @classmethod
@@ -245,7 +246,7 @@ class Task(Static):
         return parse_size(cls.max_steps, quadratic=True)(n)
 
     def plain(self) -> Task:
-        """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""
+        """The same task with every function interpreted, including compiled helpers; for checking and debugging."""
         cls = type(self)
         twins = {name: staticmethod(interpreted(getattr(cls, name))) for name in PROTOCOL}
         twin = copy.copy(self)
@@ -293,20 +294,20 @@ class Task(Static):
 
 
 def _check_spelling(cls: type[Task]) -> None:
-    """Raise :class:`TaskError` for a name that is almost one of the protocol: the default would be used in silence."""
+    """Raise :class:`TaskError` for a name that is nearly one of the protocol: the default would be used silently."""
     known = [name for name in vars(Task) if not name.startswith("_")]
     for name in vars(cls):
         if name.startswith("_") or hasattr(Task, name):
             continue
         if near := get_close_matches(name, known, 1, cutoff=0.88):
-            raise TaskError(f"{cls.__name__} has {name!r}; {near[0]!r} is meant? Choose a name that is less alike")
+            raise TaskError(f"{cls.__name__} has {name!r}; did you mean {near[0]!r}? Or choose a less similar name")
 
 
 @dataclass(frozen=True)
 class Packed:
     """Sentences as flat arrays: ``arrays`` is the record that kernels take.
 
-    ``words`` is what a policy with an encoder reads of the words, if there is one; only such policies look at it.
+    ``words`` are the inputs of a policy with an encoder, if there is one; other policies ignore them.
     """
 
     task: Task
@@ -327,16 +328,16 @@ class Packed:
         return self.task.instance_view(self.arrays, i)
 
     def with_words(self, words: Any) -> Packed:
-        """The same sentences, with what a policy with an encoder reads of their words."""
+        """The same sentences, with the inputs of a policy with an encoder."""
         return replace(self, words=words)
 
     def plain(self) -> Packed:
-        """The same sentences with every function of the task interpreted; passes over them are interpreted, too."""
+        """The same sentences with every function of the task interpreted; passes over them are interpreted too."""
         return replace(self, task=self.task.plain())
 
     @cached_property
     def state_at(self) -> npt.NDArray[np.int64]:
-        """Where the state of each sentence begins, when all states are in one array; and where the last one ends."""
+        """The offset of the state of each sentence in an array of all states, and the end of the last one."""
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
         return offsets
@@ -349,13 +350,13 @@ class Packed:
 
 
 def _key(cls: type[Task]) -> tuple[str, str]:
-    """The key of a task. It is made when it is first asked for: by then all helpers are defined."""
+    """The key of a task. It is computed on first use, when all helpers are defined."""
     functions = [getattr(cls, name) for name in (*PROTOCOL, *_GENERATED)]
     return f"{cls.__module__}.{cls.__qualname__}", code_digest(*functions, sorted(cls.lean))
 
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
-    """Write the functions that give names to flat arrays: ``state_view`` (states), ``instance_view`` (sentences)."""
+    """Generate the functions that give names to flat arrays: ``state_view`` (states), ``instance_view`` (sentences)."""
     parts, start = [], Size(0, 0)
     for size in cls._state_sizes.values():
         end = Size(start.per_token + size.per_token, start.constant + size.constant)

@@ -1,4 +1,4 @@
-"""Threads that compiled code runs in, and what Ctrl-C does to them."""
+"""Threads that run compiled code, and their reaction to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def is_compiling() -> bool:
 
 @contextmanager
 def thread_pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Run some threads, and wait for all of them in the end.
+    """Run some threads, and wait for all of them at the end.
 
-    After an interruption, kernels stop within a sentence; but the compiler cannot be stopped, and is not waited for.
+    After an interruption, kernels stop within a sentence. The compiler cannot be stopped, so a compiling thread is
+    abandoned.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="treewright")
     try:

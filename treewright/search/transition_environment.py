@@ -1,8 +1,7 @@
 """Any task as an environment of reinforcement learning: trajectories of a Boltzmann policy, and their gradients.
 
-A trajectory is run twice. First its actions are drawn (:func:`draw_trajectory`); then it is known what it earned, and
-it is followed again to give each action its share of that (:func:`credit_trajectory`). So nothing but the actions has
-to be remembered of it.
+A trajectory is run twice. First its actions are drawn (:func:`draw_trajectory`). When its reward is known, it is run
+again to give each action its share of the credit (:func:`credit_trajectory`). So only the actions are stored.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 TERMINAL, SHAPED, UNIT = range(3)
 CREDITS = {"terminal": TERMINAL, "shaped": SHAPED, "unit": UNIT}
 
-NO_PARTIAL_LOSS = -6  # besides the engine's codes of trouble
+NO_PARTIAL_LOSS = -6  # besides the engine's error codes
 
 
 class Drawing(NamedTuple):
@@ -50,7 +49,7 @@ class Drawing(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """What r̃_t is: how credit is given, with λ and γ; and the baseline of each sentence that is asked for."""
+    """The definition of r̃_t: how credit is given, with λ and γ; and the baseline of each given sentence."""
 
     credit: int
     tradeoff: float
@@ -59,7 +58,7 @@ class Rewards(NamedTuple):
 
 
 class Gradient(NamedTuple):
-    """A sparse sum: dense ``sums``, the cells of it that were touched, and how many these are."""
+    """A sparse sum: dense ``sums``, the indices of the changed cells, and their number."""
 
     sums: Floats
     touched: Ints
@@ -80,15 +79,16 @@ class TransitionEnvironment:
     """The sentences of a task as an environment, see :class:`~treewright.search.environment.Environment`.
 
     * The *accuracy* of a result is 1 − loss/n, for a sentence of length n: with the losses of the tasks here, the share
-      of words that are right. The *time* is the number of steps. The reward is accuracy − ``tradeoff``·time.
+      of correct words. The *time* is the number of steps. The reward is accuracy − ``tradeoff``·time.
     * *Shaped* rewards spread the accuracy of a perfect result evenly over the T steps, and charge a loss to the step
       that made it unavoidable: r̃_t = 1/T − λ − (L(s_{t+1}) − L(s_t))/n, where L is the task's ``partial_loss``, the
-      least that can still be reached. What is lost in the initial state already is charged to the first step.
+      least that can still be reached. A loss that is already unavoidable in the initial state is charged to the first
+      step.
     * The *oracle's* actions are those that cost least, by the task's ``expert_costs``.
 
     The weights θ are the table of hashed features of a :class:`~treewright.policies.LinearPolicy`, with 2^``bits``
-    rows, laid out flat; ``initial`` are those to begin with, such as the weights of a policy that has learned by
-    imitation. Steps with a single action cost time, but there is nothing to learn from them.
+    rows, laid out flat; ``initial`` are the initial weights, such as the weights of a policy trained by imitation.
+    Steps with a single action cost time, but have no gradient.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class TransitionEnvironment:
                 f"there are {self.size} weights, 2^{bits} rows of {self.width}, but {len(self._initial)} to begin with"
             )
         self._sentences = sentences_of(packed)
-        self._spare: list[Floats] = []  # arrays of zeros to add up gradients in, one for each thread
+        self._spare: list[Floats] = []  # arrays of zeros for sums of gradients, one for each thread
 
     @property
     def size(self) -> int:
-        """How many weights there are to learn."""
+        """The number of weights."""
         return self.rows * self.width
 
     def __len__(self) -> int:
@@ -120,14 +120,14 @@ class TransitionEnvironment:
 
     @property
     def fingerprint(self) -> str:
-        """What trajectories depend on besides the weights."""
+        """A digest of everything besides the weights that trajectories depend on."""
         digest = hashlib.sha256(f"{self.packed.task.digest} {self.tradeoff!r}".encode())
         for array in self.packed.arrays:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def initial(self) -> Floats:
-        """The weights to begin with."""
+        """The initial weights."""
         return self._initial
 
     def policy_weights(self, θ: Floats) -> npt.NDArray[np.float32]:
@@ -157,7 +157,7 @@ class TransitionEnvironment:
         return Rollouts(gradient, outcome[:, :, 0], outcome[:, :, 1], outcome[:, :, 2])
 
     def run(self, θ: Floats, which: Ints, *, jobs: int = 1) -> Results:
-        """What the greedy policy brings: that at the temperature 0."""
+        """Run the greedy policy, which is the policy at temperature 0."""
         rewards = Rewards(TERMINAL, self.tradeoff, 1.0, np.zeros(len(which)))
         _, outcome = self._roll(θ, which, Drawing(0.0, 0.0, 1, 0), rewards, jobs)
         return Results(outcome[:, 0, 0], outcome[:, 0, 1], outcome[:, 0, 2])
@@ -216,7 +216,7 @@ def boltzmann(scores: Any, n: int, temperature: float, out: Any) -> None:
 
 @lean
 def draw(probabilities: Any, n: int, point: float) -> int:
-    """The place, among ``n``, that a random number in (0, 1) falls into."""
+    """The index, among ``n`` probabilities, that a random number in (0, 1) selects."""
     for k in range(n - 1):
         point -= probabilities[k]
         if point < 0.0:
@@ -226,7 +226,7 @@ def draw(probabilities: Any, n: int, point: float) -> int:
 
 @lean
 def preferred_by_oracle(costs: Any, scores: Any, n: int) -> int:
-    """Of the actions that cost least, the one that the policy likes best (§4.1)."""
+    """Of the actions of least cost, the one with the highest score (§4.1)."""
     best = argmin(costs, n)
     for k in range(best + 1, n):
         if costs[k] <= costs[best] and scores[k] > scores[best]:
@@ -236,7 +236,7 @@ def preferred_by_oracle(costs: Any, scores: Any, n: int) -> int:
 
 @lean
 def look(task: Any, x: Any, state: Any, weights: Any, n: int, scratch: Scratch) -> int:
-    """Find the features and the scores of the ``n`` actions in scratch; return how many features the state has."""
+    """Find the features and the scores of the ``n`` actions in scratch; return the number of features of the state."""
     size = observe_features(task, x, state, n, scratch)
     if size >= 0:
         score_features(weights, size, n, scratch)
@@ -247,8 +247,8 @@ def look(task: Any, x: Any, state: Any, weights: Any, n: int, scratch: Scratch) 
 def draw_trajectory(task: Any, episode: Episode, weights: Any, drawing: Drawing, shaped: bool, space: Space) -> int:
     """Run an episode by the oracle-infused policy (eq. 11), which at a temperature of 0 is greedy.
 
-    Writes the actions that were ``taken`` and, where rewards are shaped, what each of them lost to ``rewards``. Returns
-    the number of steps, or a code of trouble.
+    Writes the actions to ``taken`` and, where rewards are shaped, the loss of each of them to ``rewards``. Returns the
+    number of steps, or an error code.
     """
     x, state, scratch = episode.x, episode.state, space.scratch
     least = 0.0
@@ -288,7 +288,7 @@ def draw_trajectory(task: Any, episode: Episode, weights: Any, drawing: Drawing,
 def returns_to_go(rewards: Any, steps: int, accuracy: float, length: float, how: Rewards) -> float:
     """Write Σ_{t'≥t} γ^{t'−t} r̃_{t'} for each step, and return the reward of the trajectory.
 
-    ``rewards`` holds what each step has lost, and has these sums in the end.
+    On entry, ``rewards`` has the loss of each step; on return, these sums.
     """
     tradeoff, discount, credit = how.tradeoff, how.discount, how.credit
     reward = accuracy - tradeoff * np.float64(steps)
@@ -310,7 +310,7 @@ def returns_to_go(rewards: Any, steps: int, accuracy: float, length: float, how:
 def add_decision(into: Gradient, rows: int, width: int, size: int, n: int, gains: Any, scratch: Scratch) -> None:
     """Add ``gains[k]``·φ(a_k, s) for each of ``n`` actions.
 
-    A cell is noted when it is no longer 0; one that has come back to 0 on the way may be noted twice.
+    A cell is recorded when it changes from 0; a cell that returns to 0 in between may be recorded twice.
     """
     sums, touched, count = into.sums, into.touched, into.used[0]
     last = np.int64(rows) - np.int64(1)
@@ -347,7 +347,7 @@ def credit_trajectory(
     """Follow a trajectory again and add Σ_t (Σ_{t'≥t} γ^{t'−t} r̃_{t'} − b)·∇log π(a_t | s_t) (eq. 9).
 
     The sums over t' are the ``rewards``. By eq. 7, ∇log π(a | s) = (φ(a, s) − Σ_a' π(a' | s) φ(a', s)) / temp. Returns
-    the gradient, in which more cells may be noted than before.
+    the gradient, which may have more recorded cells than before.
     """
     x, state, scratch = episode.x, episode.state, space.scratch
     taken, credits, gains = space.taken, space.rewards, space.gains
@@ -383,9 +383,8 @@ def rollout_pass(
 ) -> tuple[Any, Any]:
     """Trajectories of the sentences ``which[first:last]``, and the sums of their gradients, sentence by sentence.
 
-    ``outcome`` receives the reward, the accuracy, the number of steps and the code of trouble of each trajectory.
-    ``sums`` are zeros, as many as there are weights, and are so again in the end. At a temperature of 0 there is no
-    gradient.
+    ``outcome`` receives the reward, the accuracy, the number of steps and the error code of each trajectory. ``sums``
+    has one cell per weight; all are zero before and after the call. At a temperature of 0 there is no gradient.
     """
     gradient = Gradient(sums, np.zeros(1024, np.int64), np.zeros(1, np.int64))
     at, amount = np.zeros(1024, np.int64), np.zeros(1024, np.float64)

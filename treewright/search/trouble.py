@@ -1,4 +1,4 @@
-"""Codes that kernels return instead of running on, and what they mean in words."""
+"""Error codes of kernels, and their messages."""
 
 from __future__ import annotations
 

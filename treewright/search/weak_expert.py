@@ -1,4 +1,4 @@
-"""Experts that make mistakes, for experiments: what does a learner do whose expert is not optimal?"""
+"""Experts that make mistakes, for experiments with learners whose expert is not optimal."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def weaken_expert(packed: Packed, accuracy: float, *, systematic: bool = False, 
 
     Elsewhere it prefers an action that is not optimal, if there is one, and all others cost 1. The mistakes are a
     function of the state's features: of all of them, so that mistakes look random, or with ``systematic`` of the first
-    one alone, so that the expert errs wherever that feature has the same value. The least reachable loss
-    (``partial_loss``) is unknown to such an expert; the loss of a result is what it was.
+    one alone, so that the expert errs wherever that feature has the same value. Such an expert does not know the least
+    reachable loss (``partial_loss``). The loss of a result is unchanged.
     """
     task = copy.copy(packed.task)
     threshold, cls = round(accuracy * _RANGE), cast(Any, type(packed.task))

@@ -29,7 +29,7 @@ class _Body(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused: a code for programs and a message for people."""
+    """The reason why a request was refused: a code for programs and a message for people."""
 
     error: str
     message: str

@@ -14,7 +14,7 @@ __all__ = ["Batcher"]
 
 
 class _Job(NamedTuple):
-    """What a request wants: its input, its size in words, and where its answer goes."""
+    """A request: its input, its size in words, and the future of its answer."""
 
     wanted: Any
     size: int
@@ -58,7 +58,7 @@ class Batcher:
         return await job.answer
 
     async def _run(self) -> None:
-        """Work until nothing is waiting."""
+        """Work until the queue is empty."""
         loop = asyncio.get_running_loop()
         while self._queue:
             await asyncio.sleep(self.window)

@@ -1,4 +1,4 @@
-"""What a request may cost, and the middleware that keeps to it: sizes, times, headers."""
+"""The limits of requests, and the middleware that enforces them: sizes, times, headers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may cost. What goes beyond is answered with a status from 400 to 499 that names the limit."""
+    """The limits of requests. A request beyond a limit gets a status from 400 to 499 that names the limit."""
 
     body: int = 1_000_000
     """Bytes of a request's body, its address included."""

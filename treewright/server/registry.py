@@ -21,7 +21,7 @@ __all__ = ["Model", "Models", "Text"]
 
 @dataclass(frozen=True)
 class Text:
-    """What is analysed: a text, or sentences that are divided into words.
+    """The input of an analysis: a text, or sentences that are divided into words.
 
     ``one`` makes a text one sentence, ``lines`` ends a sentence at every line end, and ``spaced`` says that spaces are
     between words. ``layers`` are those that are wanted; None is all.
@@ -156,7 +156,7 @@ class Model:
         return sentence if model.lemmas is None else with_lemmas(sentence, model.lemmas)
 
     def about(self) -> dict[str, Any]:
-        """What a client may know: layers, classes, the licence and the scores; no path."""
+        """The public description: layers, classes, the licence and the scores; no path."""
         model = self.wait()
         card = dict(getattr(model, "card", None) or getattr(model, "card_", {}))
         shown = {key: card[key] for key in ("licence", "license", "scores", "language", "date") if key in card}

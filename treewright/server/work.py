@@ -1,4 +1,4 @@
-"""What the service does with the models, apart from HTTP: texts, traces and comparisons, in threads with limits."""
+"""The work of the service, without HTTP: texts, traces and comparisons, in threads with limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task 1, sequence labelling: the search space, the estimator, the scores."""
+"""Sequence labelling: the search space, the estimators, the scores."""
 
 from typing import TYPE_CHECKING
 

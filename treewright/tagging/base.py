@@ -1,4 +1,4 @@
-"""The base class of taggers: what they annotate, and how it is scored."""
+"""The base class of taggers: annotation and scores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMN = Setting(
 
 
 class TaggingEstimator(Estimator[TaggingScores]):
-    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_prepare``, which give labels."""
+    """An estimator that fills a column with labels. A subclass has ``_decode`` or ``_prepare``, which return labels."""
 
     annotates: ClassVar[str] = "tagging"
 
@@ -40,7 +40,7 @@ class TaggingEstimator(Estimator[TaggingScores]):
     tag = Estimator.predict
 
     def labels(self, sentences: Input, *, jobs: int = 1) -> list[list[str]]:
-        """Return the labels of sentences or lists of words, and nothing else: the fastest way to get them."""
+        """Return only the labels of sentences or lists of words; this is the fastest method."""
         self._check_fitted()
         cut = list(batches(sentences, self._batch_size, check_words))
         return [labels for _, found in self._decoded(cut, whole_number("jobs", jobs, 1)) for labels in found]

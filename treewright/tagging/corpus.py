@@ -1,4 +1,4 @@
-"""What taggers learn from a corpus before any weights: labels, and the words that count as known."""
+"""The labels and the known words of a corpus, which taggers collect before training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADVICE = 'from words and labels: Sentence.from_words(["a", "dog"]).with_column(
 
 
 def labelled_corpus(corpus: Corpus, column: str) -> list[Sentence]:
-    """Return the sentences of a corpus; the labels of a tabular file are those of ``column``."""
+    """Return the sentences of a corpus; the labels of a tabular file become ``column``."""
     return read_corpus(corpus, column=column, advice=_ADVICE)
 
 
@@ -36,7 +36,7 @@ def collect_labels(sentences: Sequence[Sentence], column: str) -> list[str]:
 
 
 def count_words(sentences: Iterable[Sentence], min_count: int) -> dict[str, int]:
-    """Return the lower-case forms that occur ``min_count`` times or more, and how often each occurs."""
+    """Return the lower-case forms that occur at least ``min_count`` times, and their counts."""
     counts = Counter(form.lower() for sentence in sentences for form in sentence.forms)
     return {word: count for word, count in counts.items() if count >= min_count}
 

@@ -1,4 +1,4 @@
-"""How well labels agree with gold ones."""
+"""Scores of labels against gold labels."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def compare_taggings(
     samples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Say whether annotation B of the same sentences is better than A, and whether that may be chance.
+    """Test whether annotation B of the same sentences is better than A.
 
     >>> a = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"])
     >>> b = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "NOUN"])
@@ -122,7 +122,7 @@ def compare_taggings(
 
 
 def count_labels(gold: Iterable[Sentence], predicted: Iterable[Sentence], column: str = "upos") -> npt.NDArray[Any]:
-    """Return the right labels and the words of each sentence that has words: the accuracy is the ratio of the sums.
+    """Return the numbers of correct labels and of words of each non-empty sentence: accuracy is the ratio of the sums.
 
     >>> a = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "VERB"])
     >>> b = Sentence.from_words(["I", "see"]).with_column("upos", ["PRON", "NOUN"])
@@ -169,7 +169,7 @@ def _by_label(pairs: Counter[tuple[str, str]]) -> tuple[LabelScore, ...]:
 
 
 def majority_baseline(train: Iterable[Sentence], sentences: Iterable[Sentence], column: str = "upos") -> list[Sentence]:
-    """Label each word as it is labelled most often in training, and unknown words with the most frequent label."""
+    """Label each word with its most frequent label in training, and unknown words with the most frequent label."""
     counts: dict[str, Counter[str]] = {}
     overall: Counter[str] = Counter()
     for sentence in train:

@@ -1,4 +1,4 @@
-"""The tagger: sequence labelling, learned as an apprentice."""
+"""The tagger: sequence labelling by imitation learning."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Tagger(EncodedSettings, TaggingEstimator):
 
     Args:
         column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
-        learner: a row of the table of imitation learners, by name, as settings, or as an object.
+        learner: an imitation learner, by name, as settings, or as an object.
         bits: the size of the table of hashed features, 2^bits rows.
-        beam: how many hypotheses to keep while tagging; 1 is greedy.
-        min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
+        beam: the width of the beam in tagging; 1 is greedy.
+        min_count: words rarer than this in training count as unknown: only their affixes and shape distinguish them.
         policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
             an :class:`~treewright.policies.encoders.Architecture`.
         vectors: for encoders: a file of fixed word vectors.
-        max_vectors: for encoders: how many of these vectors are kept, the first ones of the file.
+        max_vectors: for encoders: the number of vectors to read from the file.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
@@ -99,7 +99,7 @@ class Tagger(EncodedSettings, TaggingEstimator):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import Imitation, Structured
 
         return (Imitation, Structured)
@@ -173,7 +173,7 @@ class Tagger(EncodedSettings, TaggingEstimator):
         tokens = max(1, int(packed.lengths.sum()))
 
         def accuracy(policy: LinearPolicy) -> float:
-            # the labels, as when tagging: the losses would be another pass to compile
+            # scored by labels, as in tagging, because the losses would need another compiled pass
             labels, _ = policy.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs).field("labels")
             return 1.0 - float((labels != packed.arrays.gold).sum()) / tokens
 
@@ -183,7 +183,7 @@ class Tagger(EncodedSettings, TaggingEstimator):
         """Words as rows of the table and gold labels as numbers, −1 for one that is not known."""
         lengths = np.array([len(words) for words in forms], np.int32)
         at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-        if self.inputs_ is not None and labels is None:  # an encoder looks at no features
+        if self.inputs_ is not None and labels is None:  # an encoder does not use features
             words, table = np.zeros(int(at[-1]), np.int32), np.zeros((1, len(ATTRIBUTES)), np.int32)
         else:
             words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)

@@ -1,7 +1,7 @@
-"""Sequence labelling as a search space: label the words from left to right, one action a label.
+"""Sequence labelling as a search space: label the words from left to right, one action per label.
 
-The expert is exact: whatever was labelled before, the gold label of the next word costs nothing and every other label
-one error of Hamming loss (the lecture's "sequence labelling via imitation learning").
+The expert is exact: in every state, the gold label of the next word costs nothing and every other label one error of
+Hamming loss (the lecture's "sequence labelling via imitation learning").
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SequenceLabelling(Task):
 
     @staticmethod
     def is_final(x: Any, state: Any) -> bool:
-        """Has every word a label?"""
+        """Whether every word has a label."""
         return state.position[0] >= x.n
 
     @staticmethod
@@ -72,7 +72,7 @@ class SequenceLabelling(Task):
 
     @staticmethod
     def partial_loss(x: Any, state: Any) -> float:
-        """The errors so far: the rest can still be right."""
+        """The errors so far; all other labels can still be correct."""
         return np.float64(state.errors[0])
 
     @staticmethod

@@ -1,8 +1,8 @@
 """Labels chosen word by word: the traces of taggers.
 
 A :class:`~treewright.tagging.Tagger` decides from left to right. A :class:`~treewright.tagging.ViterbiTagger` compares
-whole labellings; its trace shows the same decisions as those of an optimal policy that knows their values: the score of
-a label is its advantage, which is 0 for the best one; for another one it is what the best labelling loses by it.
+whole labellings; its trace shows the decisions of an optimal policy that knows their values: the score of a label is
+its advantage, which is 0 for the best label, and otherwise minus the loss in score of the best labelling.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def trace_tags(tagger: Tagger, sentence: Sentence, gold: Sentence | None, follow
 
 
 def trace_plan(tagger: ViterbiTagger, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
-    """The labels of the best plan from left to right, each beside those that could have stood there."""
+    """The labels of the best plan from left to right, each with its alternatives."""
     names, right = tagger.labels_, _gold_labels(tagger, gold)
     planner = tagger._planner([sentence.forms])
     emissions, transitions = _scores(planner, tagger._weights, len(sentence))
@@ -108,7 +108,7 @@ class _Labels(Drawing):
         return {} if self.gold is None else {"errors": int(state.errors[0])}
 
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
-        """The gold label, also if the tagger does not know it."""
+        """The gold label, even if the tagger does not know it."""
         assert decision.costs is not None
         assert self.gold is not None
         return decision.costs, (self.gold[int(decision.state.position[0])],)
@@ -117,7 +117,7 @@ class _Labels(Drawing):
 def _gold_labels(tagger: TaggingEstimator, gold: Sentence | None) -> tuple[str, ...] | None:
     if gold is None:
         return None
-    collect_labels([gold], tagger.column)  # complains where there are none
+    collect_labels([gold], tagger.column)  # raises an error if there are none
     return gold.column(tagger.column)
 
 
@@ -141,8 +141,8 @@ def _candidates(names: Sequence[str], scores: Sequence[float], right: str | None
 def _scores(planner: Any, weights: Any, n: int) -> tuple[Floats, Floats]:
     """The scores of a sentence's labels at each word, and of pairs of them.
 
-    ``transitions[y, z]`` is the score of z after y; the last row is that of z at the beginning, and the last column
-    that of y at the end. The last column of the last row is 0.
+    ``transitions[y, z]`` is the score of z after y; the last row has the scores of z at the beginning, and the last
+    column the scores of y at the end. The last column of the last row is 0.
     """
     labels, pairs = planner.labels, planner.pairs
     scores = np.zeros(pairs + n * labels + 1)
@@ -157,7 +157,7 @@ def _scores(planner: Any, weights: Any, n: int) -> tuple[Floats, Floats]:
 
 
 def _values_to_go(emissions: Floats, transitions: Floats) -> Floats:
-    """What the best labels of all words after a word are worth, for each label of that word."""
+    """The score of the best labels of all following words, for each label of a word."""
     n, labels = emissions.shape
     values = np.empty((n, labels))
     values[-1] = transitions[:labels, labels]

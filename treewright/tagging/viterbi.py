@@ -1,12 +1,12 @@
-"""A tagger whose plans are exact: the Viterbi algorithm plans, and the rewards are learned from the plans.
+"""A tagger with exact search: the Viterbi algorithm is the planner, and rewards are learned from its plans.
 
-:class:`~treewright.tagging.Tagger` decides word by word and learns what each decision leads to. Here all labellings of
-a sentence are compared at once. Labels are scored where they stand (*emissions*: what is seen of the word and its
-neighbours, crossed with the label) and in pairs (*transitions*), with the boundary of the sentence as a neighbour of
+:class:`~treewright.tagging.Tagger` decides word by word and learns the consequences of each decision. Here all
+labellings of a sentence are compared at once. Labels are scored individually (*emissions*: features of the word and its
+neighbours, crossed with the label) and in pairs (*transitions*), where the boundary of the sentence is a neighbour of
 the first and the last. The best labelling is found by dynamic programming, and any of the six methods of
-:mod:`treewright.learners.irl` can learn the scores: a planner is all that they need. With ``maxent`` and ``n_best=0``
-this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov
-network (Taskar, Guestrin & Koller 2003), with ``irl-perceptron`` the structured perceptron of Collins (2002).
+:mod:`treewright.learners.irl` can learn the scores, because they need only a planner. With ``maxent`` and ``n_best=0``
+this is a conditional random field (Lafferty, McCallum & Pereira 2001), with ``max-margin`` a max-margin Markov network
+(Taskar, Guestrin & Koller 2003), with ``irl-perceptron`` the structured perceptron of Collins (2002).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ViterbiPlanner", "ViterbiTagger"]
 
-Int = Any  # an integer, whatever NumPy and Numba make of it
+Int = Any  # an integer of NumPy or Numba, of any width
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Shorts = npt.NDArray[np.int32]
 
-#: what is seen of a word, of its neighbours (``-1.lower``: the word before), and crosses of two: the features of
-#: :class:`~treewright.tagging.SequenceLabelling` that see no labels
+#: the features of a word, of its neighbours (``-1.lower``: the word before), and crosses of two: the features of
+#: :class:`~treewright.tagging.SequenceLabelling` without labels
 SEEN = tuple(
     feature.strip()
     for feature in """
@@ -61,7 +61,7 @@ FEATURES = 1 + len(SEEN)  # and one for the label alone
 
 
 def _atoms() -> Shorts:
-    """A row for each feature: how far the first word is away and its attribute, and the same for the second, or −1."""
+    """A row for each feature: the offset of the first word and its attribute, and the same for the second, or −1."""
     rows = []
     for feature in SEEN:
         row = [0, -1, 0, -1]
@@ -73,12 +73,12 @@ def _atoms() -> Shorts:
 
 
 ATOMS = _atoms()
-_AT_ONCE = 100  # sentences labelled at a time: room is needed for all their parts
+_AT_ONCE = 100  # sentences labelled at a time, because all their parts are in memory
 
 ORDER = Setting("order", Whole(0, 1), "1: score pairs of neighbouring labels; 0: do not")
 
 _SETTINGS: dict[str, Any] = {"passes": 15, "batch": 4, "step": "constant", "normalise": False, "averaged": True}
-#: the settings of a learner where nothing is said of them, chosen on development data
+#: defaults of learners, chosen on development data
 USUAL: dict[str, dict[str, Any]] = {
     "max-margin": {**_SETTINGS, "step_size": 4.0, "margin": 40.0},
     "irl-perceptron": {**_SETTINGS, "step_size": 4.0},
@@ -90,16 +90,16 @@ USUAL: dict[str, dict[str, Any]] = {
 
 
 class ViterbiTagger(TaggingEstimator):
-    """Labels every word of a sentence, all words at once: the labelling with the largest sum of scores.
+    """Labels the words of a sentence by exact search: the labelling with the highest score.
 
     Args:
         column: the column of CoNLL-U that is learned: ``upos``, ``xpos``, ``feats``, ``deprel``, ``lemma``, …
         learner: a method of inverse reinforcement learning, by name, as settings, or as an object: ``max-margin``,
-            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. What settings do not say is
-            chosen for tagging: small batches, averaging, few passes.
+            ``irl-perceptron``, ``maxent``, ``policy-matching``, ``mwal``, ``projection``. The defaults of other
+            settings are chosen for tagging: small batches, averaging, few passes.
         bits: the size of the table of hashed features, 2^bits rows with a weight for each label.
-        order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled by itself.
-        min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
+        order: 1 scores pairs of neighbouring labels; 0 does not, so that each word is labelled independently.
+        min_count: words rarer than this in training count as unknown: only their affixes and shape distinguish them.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -133,7 +133,7 @@ class ViterbiTagger(TaggingEstimator):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import InverseRL
 
         return (InverseRL,)
@@ -175,14 +175,14 @@ class ViterbiTagger(TaggingEstimator):
         return USUAL.get(learner["name"], {})
 
     def _accuracy_of(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[Floats], float]:
-        """A function that labels with some weights and gives the accuracy."""
+        """A function that labels with given weights and returns the accuracy."""
         planner = self._planner([sentence.forms for sentence in sentences])
         numbers = {label: number for number, label in enumerate(self.labels_)}
         gold = np.array([numbers.get(label, -1) for s in sentences for label in s.column(self.column)])
         return lambda weights: int((planner.best_labels(weights, jobs) == gold).sum()) / max(1, len(gold))
 
     def _planner(self, forms: Sequence[Sequence[str]], labels: Sequence[Sequence[str]] | None = None) -> ViterbiPlanner:
-        """Words as rows of a table, and gold labels as numbers; sentences without words are left out."""
+        """Words as rows of a table, and gold labels as numbers; empty sentences are skipped."""
         lengths = np.array([len(words) for words in forms if len(words)], np.int64)
         words, table = word_rows(list(chain.from_iterable(forms)), self.vocabulary_)
         numbers = {label: number for number, label in enumerate(self.labels_)}
@@ -190,7 +190,7 @@ class ViterbiTagger(TaggingEstimator):
         return ViterbiPlanner(lengths, words, table, len(self.labels_), gold, bits=self.bits, order=self.order)
 
     def _keep(self, policy: LinearPolicy) -> None:
-        """Keep weights, in whole numbers as files have them, and as numbers to reckon with."""
+        """Store the weights, as the integers of the model file and as floats for computation."""
         self.policy_, self._weights = policy, policy.weights.reshape(-1).astype(np.float32)
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -202,17 +202,17 @@ class ViterbiTagger(TaggingEstimator):
 
 
 class ViterbiPlanner(HypergraphPlanner):
-    """Plans labellings: the decision process of sequence labelling, for a corpus of words that are rows of a table.
+    """The planner of sequence labelling, for a corpus whose words are rows of a table.
 
     Args:
-        lengths: the number of words of each sentence, one at least.
+        lengths: the number of words of each sentence, at least one.
         words: the rows of all words, and ``table``, the attributes of each
             (:func:`~treewright.tagging.words.word_rows`).
-        labels: how many labels there are.
+        labels: the number of labels.
         gold: the labels of all words, if they are known.
         bits, order: as of the tagger.
 
-    The weights are those of transitions, if any, and then a table of 2^bits rows, one weight a label.
+    The weights are the weights of transitions, if any, and then a table of 2^bits rows, one weight per label.
     """
 
     def __init__(
@@ -270,7 +270,7 @@ def labelling_graph(n: int, labels: int, order: int = 1) -> Hypergraph:
 
     Its parts are pairs of labels (that of the second word times ``labels``, plus that of the first; then those that
     begin a sentence, and those that end it), if ``order`` is 1, and then the labels of each word. A word has two nodes
-    a label: one is built from any label of the word before, and the other adds the word itself.
+    per label: one is built from any label of the word before, and the other adds the word itself.
     """
     return _kept_graph(n, labels, order) if n <= 128 else _labelling_graph(n, labels, order)
 
@@ -314,7 +314,7 @@ def _with_transitions(emissions: Ints, gold: Shorts, at: Ints, labels: int) -> t
 
 @kernel
 def rows_pass(atoms: Any, words: Any, at: Any, table: Any, last: Int, out: Any) -> None:
-    """The rows of the weights that each word looks at: a row for all words, and then one for each feature."""
+    """The rows of the weights of each word: a row for all words, and then one for each feature."""
     for s in range(at.shape[0] - 1):
         for i in range(at[s], at[s + 1]):
             out[i, 0] = mix(1, 0) & last
@@ -348,7 +348,7 @@ def score_pass(θ: Any, which: Any, at: Any, words_at: Any, rows: Any, labels: I
 def collect_pass(
     which: Any, at: Any, words_at: Any, rows: Any, labels: Int, pairs: Int, weights: Any, sums: Sums
 ) -> None:
-    """Add the features of all parts of sentences, as often as their weights say."""
+    """Add the features of all parts of sentences, multiplied by their weights."""
     for s in range(which.shape[0]):
         own = weights[at[s] : at[s + 1]]
         for p in range(pairs):

@@ -1,4 +1,4 @@
-"""What a tagger sees of a word: a row of integer attributes, computed once for each form."""
+"""The attributes of words for taggers: a row of integers, computed once for each form."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATTRIBUTES = (
 )
 
 _RARE = "<rare>"
-_BEYOND = bytearray(4 * len(ATTRIBUTES))  # row 0: what is beyond the sentence
+_BEYOND = bytearray(4 * len(ATTRIBUTES))  # row 0: beyond the sentence
 _REMEMBERED = 1 << 17  # forms
 
 
@@ -46,8 +46,8 @@ def word_shape(form: str) -> str:
 def word_rows(forms: Sequence[str], vocabulary: Container[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the row of each word in a table, and the table: one row for each form, one column for each attribute.
 
-    Row 0 stands for what is beyond the sentence. Words whose lower-case form is not in ``vocabulary`` are rare or new:
-    all of them have the same form, and only their affixes and shape tell them apart.
+    Row 0 is for positions beyond the sentence. Words whose lower-case form is not in ``vocabulary`` are rare or
+    unknown: all of them have the same form, and only their affixes and shape distinguish them.
     """
     numbers = {form: number for number, form in enumerate(dict.fromkeys(forms), 1)}
     rows = [_row(form, form.lower() in vocabulary) for form in numbers]

@@ -1,4 +1,4 @@
-"""The base class of what fills columns by choosing one of the candidates of each word."""
+"""The base class of estimators that fill columns by choosing one of the candidates of each word."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHOICE_SETTINGS: tuple[Setting, ...] = (BITS, BEAM, SEED)
 
 
 def usual_choices(learner: Mapping[str, Any], passes: int, r: float) -> Mapping[str, Any]:
-    """What an imitation learner is given where it says nothing: AROW, and few passes, chosen on development data."""
+    """Defaults of imitation learners: AROW, and few passes, chosen on development data."""
     from treewright.learners import Imitation, learner_rows
 
     if learner["name"] not in learner_rows(Imitation):
@@ -85,7 +85,7 @@ class CandidateEstimator(Estimator[ColumnScores]):
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import Imitation, Structured
 
         return (Imitation, Structured)

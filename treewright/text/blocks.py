@@ -1,7 +1,7 @@
-"""Where a text has chunks and paragraphs: chunks are what white space separates, paragraphs what blank lines do.
+"""The chunks and paragraphs of a text: white space separates chunks, and blank lines separate paragraphs.
 
 White space is here every character that is not part of a token: what Unicode calls white space, control characters, and
-the byte order mark. So no token ever has a character in it that CoNLL-U cannot hold.
+the byte order mark. So no token has a character that CoNLL-U cannot represent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which labels a word may have: those that training saw on it, and those of words that look like it.
+"""The possible labels of a word: its labels in training, and the labels of similar words.
 
 A :class:`Candidates` table is learned from *keys* with their labels: a key is a word, or a word with its tags. It
 keeps for each key its labels, most frequent first, and for each *class* of keys, such as the words that end in *-ing*,
@@ -156,7 +156,7 @@ class Candidates:
         return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
 
     def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
-        """How probable the labels of a key are, by its own counts and those of its classes."""
+        """The probabilities of the labels of a key, from its own counts and the counts of its classes."""
         assert self.class_counts is not None
         chances: dict[int, float] = {}
         lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
@@ -180,7 +180,7 @@ class Candidates:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Candidates:
-        """The table that :meth:`to_arrays` took apart."""
+        """The table from the result of :meth:`to_arrays`."""
         own = _Lists.from_arrays(arrays, f"{prefix}_own")
         sure, *always = arrays[f"{prefix}_always"].tolist()
         counts = _Lists(own.number, own.at, arrays[f"{prefix}_counts"])

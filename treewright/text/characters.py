@@ -1,4 +1,4 @@
-"""What a tokenizer sees of characters and of the chunks between white space.
+"""The attributes of characters and of the chunks between white space, for tokenizers.
 
 A paragraph is encoded as arrays for :class:`~treewright.text.tokenization.Tokenization`: of each character its code
 point, in lower case too, and its class; of each chunk a few hashes, and what the word list knows of it.
@@ -150,7 +150,7 @@ def core_of(chunk: str) -> str:
 def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str, int]:
     """What is known of words: how often they are capitalised within sentences, how often they begin one, how frequent.
 
-    Each is a small number, made of three classes; 0 stands for words that are not known.
+    Each is a small number, made of three classes; 0 means an unknown word.
     """
     lower: Counter[str] = Counter()
     upper: Counter[str] = Counter()

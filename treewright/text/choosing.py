@@ -6,7 +6,7 @@ state the candidates of one word are offered, from left to right, and a candidat
 feature; for a lemma's edit script its prefix, its suffix and its casing. Labels that have a part in common share its
 weights: what is learned of plural nouns helps with plural pronouns.
 
-What a decision may look at are *templates*: lists of (offset, attribute) pairs, such as the last three letters of the
+The features of a decision are *templates*: lists of (offset, attribute) pairs, such as the last three letters of the
 next word, or a part of the label of the word before. They are data and not code, so one compiled task serves every
 component and every language.
 """
@@ -24,7 +24,7 @@ from treewright.search import Task, compiled, mix, string_hash
 __all__ = ["LABEL_PART", "MOST_CANDIDATES", "MOST_TEMPLATES", "Choosing", "Template"]
 
 Template = Sequence[tuple[int, int]]
-"""What a feature is made of: pairs of an offset from the current word and the number of an attribute.
+"""The parts of a feature: pairs of an offset from the current word and the number of an attribute.
 
 Numbers from :data:`LABEL_PART` on mean a part of the label of an earlier word: LABEL_PART for the first, and so on.
 """
@@ -38,7 +38,7 @@ MOST_TEMPLATES = 64
 def look(x: Any, state: Any) -> None:
     """Write the features of the current position into the state, where all candidates find them.
 
-    A word with a single candidate needs none: there is nothing to decide.
+    A word with a single candidate needs none.
     """
     i = np.int64(state.position[0])
     if i >= x.n or x.first[x.rows[i] + 1] - x.first[x.rows[i]] < 2:
@@ -61,7 +61,7 @@ def look(x: Any, state: Any) -> None:
 
 @compiled
 def wrong_parts(x: Any, label: int, gold: int) -> int:
-    """How many of the parts that count differ between two labels."""
+    """The number of counted parts that differ between two labels."""
     wrong = 0
     for part in range(x.counted[0]):
         if x.parts[label, part] != x.parts[gold, part]:
@@ -94,7 +94,7 @@ class Choosing(Task):
 
     @staticmethod
     def is_final(x: Any, state: Any) -> bool:
-        """Has every word a label?"""
+        """Whether every word has a label."""
         return state.position[0] >= x.n
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Edit scripts: how a lemma is made of a word, as a rule that other words can share.
+"""Edit scripts: rules that derive a lemma from a word, and that words can share.
 
-A script keeps the longest part that form and lemma have in common, in lower case, and says what is cut off and put on
-at both ends, and how the result is cased. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that
+A script keeps the longest part that form and lemma have in common, in lower case, and defines what is removed and added
+at both ends, and the casing of the result. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that
 has next to nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
 
 >>> edit_script("Walked", "walk") == edit_script("talked", "talk")
@@ -35,7 +35,7 @@ class EditScript(NamedTuple):
 
     @property
     def absolute(self) -> bool:
-        """Is the lemma written out?"""
+        """Whether the lemma is written out."""
         return self.casing == "as-is"
 
     def encode(self) -> str:

@@ -1,4 +1,4 @@
-"""The right tokens and sentences of a treebank's text, character by character."""
+"""The gold tokens and sentences of a treebank's text, character by character."""
 
 from __future__ import annotations
 

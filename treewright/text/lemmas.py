@@ -176,7 +176,7 @@ class Lemmas:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Lemmas:
-        """What :meth:`to_arrays` took apart."""
+        """Restore the result of :meth:`to_arrays`."""
         scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
         lexicon = dict(zip(unpack_strings(arrays, "lexicon"), unpack_strings(arrays, "lexicon_lemmas"), strict=True))
         return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon)

@@ -149,7 +149,7 @@ class Morphology:
     def from_arrays(
         cls, arrays: Mapping[str, npt.NDArray[Any]], columns: Sequence[str], *, min_count: int, sharing: bool
     ) -> Morphology:
-        """What :meth:`to_arrays` took apart."""
+        """Restore the result of :meth:`to_arrays`."""
         return cls(
             columns,
             unpack_strings(arrays, "labels"),

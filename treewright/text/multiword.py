@@ -124,7 +124,7 @@ class MultiwordTokens:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> MultiwordTokens:
-        """What :meth:`to_arrays` took apart."""
+        """Restore the result of :meth:`to_arrays`."""
         return cls(unpack_strings(arrays, "rules"), Candidates.from_arrays(arrays, "tokens"))
 
 

@@ -6,7 +6,7 @@ In most writing systems no token ends between two letters, and such places are n
 that do (Chinese, Japanese, clitics), every place is one. At white space a token always ends, unless the treebank has
 tokens with spaces in them (``spaced``).
 
-The expert is exact: each wrong decision costs one, whatever was decided before.
+The expert is exact: each wrong decision costs one, in every state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the components of this room see of a word: its letters at both ends, its shape, and what is known of it."""
+"""The attributes of words for the components of this package: letters at both ends, shape, and statistics."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def pack_choices(
     """
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
     rows = [row(key) for key in numbers]
-    # row 0 stands for what is beyond the ends of a sentence
+    # row 0 is for positions beyond the ends of a sentence
     table = np.frombuffer(bytearray().join([bytes(4 * attributes), *(r[0] for r in rows)]), np.int32)
     candidates = np.frombuffer(bytearray().join(r[1] for r in rows), np.int32)
     first = np.zeros(len(rows) + 2, np.int32)

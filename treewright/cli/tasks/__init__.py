@@ -1,8 +1,8 @@
-"""What the command line must know about a task: one small module each, listed in ``TASKS``.
+"""The tasks of the command line: one small module each, listed in ``TASKS``.
 
-To add one, write a subclass of :class:`Task` in a module of its own and put it into the list: then ``train``,
-``parse``, ``evaluate`` and ``info`` know it. An installed package declares two entry points of the task's name, one for
-the estimator and one for the subclass of :class:`Task`::
+To add one, write a subclass of :class:`Task` in its own module and add it to the list: then ``train``, ``parse``,
+``evaluate`` and ``info`` support it. An installed package declares two entry points with the task's name, one for the
+estimator and one for the subclass of :class:`Task`::
 
     [project.entry-points."treewright.tasks"]
     chunking = "my_package.chunker:Chunker"
@@ -33,7 +33,7 @@ __all__ = ["TASKS", "Task", "load_model"]
 
 
 class _Tasks(Mapping[str, Task]):
-    """The tasks by name: those of the library, and those of installed packages, imported when they are asked for."""
+    """The tasks of the library and of installed packages, by name, imported on first use."""
 
     def __init__(self, *built_in: Task) -> None:
         self.built_in = {task.name: task for task in built_in}

@@ -44,7 +44,7 @@ class AMR(Task):
       treewright train amr train.amr --trees train.conllu -l v-dagger --loss penalty -o amr.tw
       treewright train amr train.amr --trees train.conllu --dictionaries amr-dictionaries -o amr.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     files: ClassVar[tuple[Setting, ...]] = (
         Setting("trees", File(), "Lemmas and dependency trees of the sentences of TRAIN, in CoNLL-U", metavar="FILE"),
         Setting("dev_trees", File(), "Those of the development corpus", metavar="FILE"),
@@ -65,7 +65,7 @@ class AMR(Task):
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:
-        """Graphs, whatever the name of their file, with the trees of their sentences if there are any."""
+        """Graphs from a file of any name, with the trees of their sentences if there are any."""
         return load_graphs(path, format="amr" if format == "auto" else format, trees=trees, shown=shown)
 
     def completed(
@@ -90,7 +90,7 @@ class AMR(Task):
         return [row.annotate(part, jobs=jobs) for part in parts], row
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
-        """There must be trees to learn from, too."""
+        """Raise an error if there are no trees."""
         check_trees(
             corpus,
             "add --trees (and --dev-trees), files in CoNLL-U that have a HEAD for every word, or a dependency parser, "
@@ -183,7 +183,7 @@ def _treebank(path: Path | None, say: Say) -> list[Sentence]:
 
 
 def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
-    """Say where trees have several roots: a graph has one top."""
+    """Warn if trees have several roots, because a graph has one top."""
     several_roots = [sentence for sentence in corpus if sum(token.head == 0 for token in sentence) > 1]
     if several_roots:
         first = several_roots[0]
@@ -196,7 +196,7 @@ def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
 
 
 def _check_same_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> None:
-    """Say where two files that should have the same sentences have others, as far as ids tell."""
+    """Raise an error if two files have different sentences, as far as their ids show."""
     for number, (right, guess) in enumerate(zip(gold, parsed, strict=False), 1):
         names = sentence_id(right), sentence_id(guess)
         if None not in names and names[0] != names[1]:

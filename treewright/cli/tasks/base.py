@@ -1,4 +1,4 @@
-"""The base class of what the command line knows about tasks."""
+"""The base class of the tasks of the command line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ nav{{order:-1}}h2{{font-size:1rem;margin:1rem 0 .3rem}}figure{{margin:0 0 1.5rem
 
 
 class Candidate(NamedTuple):
-    """One of the best annotations of a sentence; the score is None where there is none to compare with others."""
+    """One of the best annotations of a sentence; the score may be None."""
 
     sentence: Sentence
     score: float | None
@@ -54,33 +54,33 @@ class Task(ABC):
 
     name: ClassVar[str]
     annotates: ClassVar[str]
-    """What its sentences get, by the name of the task that gives it first: what can be compared with each other."""
+    """The kind of annotation, as the name of a task. Tasks with the same kind can be compared."""
     help: ClassVar[str]
     """The help of ``treewright train NAME``."""
     files: ClassVar[tuple[Setting, ...]] = ()
     """Files that training needs besides the corpora."""
     variants: ClassVar[Sequence[Mapping[str, str]]] = ()
-    """Settings on which the defaults of other settings depend: the help shows these, too."""
+    """Settings on which the defaults of other settings depend; the help shows these defaults too."""
     notes: ClassVar[Mapping[str, str]] = {}
-    """What settings can be told on the command line that the library has no words for."""
+    """Notes on settings that only the command line needs."""
     score_name: ClassVar[str]
-    """What the score on development data is called."""
+    """The name of the score on development data."""
     formats: ClassVar[tuple[str, ...]]
-    """The formats that ``parse`` can write; the first is taken where that of the input is not among them."""
+    """The formats that ``parse`` can write; the first is the default if the input has another format."""
     keeps_format: ClassVar[bool] = True
-    """Whether ``parse`` writes the format of its input where it can; if not, it is always the first of ``formats``."""
+    """Whether ``parse`` writes the format of its input if possible; otherwise it writes the first of ``formats``."""
     one_a_file: ClassVar[tuple[str, ...]] = ()
-    """Those of them of which a file holds no more than one sentence."""
+    """The formats with one sentence per file."""
     scoring: ClassVar[tuple[str, ...]] = ()
-    """The options of ``evaluate`` and ``compare`` that :meth:`score` and :meth:`compare` know."""
+    """The options of ``evaluate`` and ``compare`` that :meth:`score` and :meth:`compare` support."""
     measures: ClassVar[tuple[str, ...]] = ()
-    """What ``compare`` can measure, the usual one first; empty where nothing can be compared."""
+    """The measures of ``compare``, the default first; empty if comparison is not supported."""
     made_from: ClassVar[tuple[str, ...]] = ()
-    """What sentences must have, by the option that names who makes it where they do not: ``tagger``, ``parser``."""
+    """The options of models that add missing annotation: ``tagger``, ``parser``."""
     has_shards: ClassVar[bool] = False
     """Whether it can be trained on shards of a corpus, by the workers of a cluster."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()
-    """The formats in which several answers a sentence can be written, the usual one first; empty: there is one."""
+    """The formats of several results per sentence, the default first; empty if there is only one result."""
 
     @cached_property
     def options(self) -> list[Option]:
@@ -103,30 +103,30 @@ class Task(ABC):
         return make_learner(dict(settings), *self.estimator().learners())
 
     def value(self, name: str, value: Any) -> Any:
-        """The value of a setting of the estimator as the library takes it, from what a person writes."""
+        """The value of a setting of the estimator, converted from its text."""
         return value
 
     def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-        """The estimator's settings as people write them: what :meth:`value` undoes.
+        """The estimator's settings as text: the inverse of :meth:`value`.
 
         ``said`` are the values of a configuration, or the card of a model.
         """
         return dict(params)
 
     def origin(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What a model's card says of other files that it comes from."""
+        """The other files that a model was made from, according to its card."""
         return {}
 
     def advice(self, estimator: Any) -> str:
-        """What else the user of a trained estimator should know; empty for nothing."""
+        """A note for the user of a trained estimator; may be empty."""
         return ""
 
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
-        """What was learned after the passes that training has told of, and what the scores are of then, in words."""
+        """A description of what was learned after the reported passes, and of the final scores."""
         return ""
 
     def estimator(self) -> type[Any]:
-        """The estimator's class, by the name of the task; it is imported here and not earlier."""
+        """The estimator's class, by the name of the task; it is imported on first use."""
         from treewright.estimators import estimator_class
 
         return estimator_class(self.name)
@@ -134,7 +134,7 @@ class Task(ABC):
     def read(
         self, path: str, format: str = "auto", *, column: str = "upos", trees: str | None = None, shown: bool = True
     ) -> list[Sentence]:
-        """The sentences of a corpus with the right annotation; ``trees`` is a file with what else they need."""
+        """The sentences of a corpus with gold annotation; ``trees`` is a file with their dependency trees."""
         if trees is not None:
             raise ConfigError(f"--trees has no meaning for {self.name}; leave it out")
         return load(path, format, column=column, shown=shown)
@@ -142,14 +142,14 @@ class Task(ABC):
     def completed(
         self, parts: Sequence[list[Sentence]], files: Mapping[str, Path], models: Mapping[str, Any], jobs: int, say: Say
     ) -> tuple[list[list[Sentence]], Pipeline | None]:
-        """The corpora to train with, with the annotation that they lack, and the pipeline that made it, if any.
+        """The training corpora with missing annotation added, and the pipeline that added it, if any.
 
         ``files`` are those of :attr:`files`, ``models`` the options of ``made_from``; ``say`` prints a note.
         """
         return list(parts), None
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:  # noqa: B027 - most have no such thing to say
-        """Raise :class:`~treewright.errors.CorpusError` where a corpus is one for another task, and say for which."""
+        """Raise :class:`~treewright.errors.CorpusError` if a corpus is for another task, and name that task."""
 
     def parse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         """Annotate some sentences."""
@@ -157,26 +157,26 @@ class Task(ABC):
         return annotated
 
     def restore(self, model: ModelFile, format: str | None = None) -> Any:
-        """The estimator of a model file, or the part of it that makes what a format of output holds."""
+        """The estimator of a model file, or the component of it that an output format needs."""
         return self.estimator().from_model(model)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
-        """Annotate a sentence in every way, so that all is compiled that annotating needs."""
+        """Annotate a sentence in every way, so that everything is compiled."""
         self.parse(estimator, [sentence], 1)
         if self.k_best_formats:
             self.k_best(estimator, [sentence], 2, 1)
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
-        """Annotate some sentences, and count what :meth:`score` has to know of how that went."""
+        """Annotate some sentences, and count statistics for :meth:`score`."""
         return self.parse(estimator, sentences, jobs), Counter()
 
     @abstractmethod
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Raise :class:`~treewright.errors.CorpusError` if a corpus lacks what scores are computed from."""
+        """Raise :class:`~treewright.errors.CorpusError` if a corpus lacks the annotation that is scored."""
 
     @abstractmethod
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
-        """How annotated sentences become text, in one of ``formats``; ``width`` is that of a terminal to fit."""
+        """A function that writes annotated sentences in one of ``formats``; ``width`` is the width of the terminal."""
 
     def k_best(self, estimator: Any, sentences: Sequence[Sentence], k: int, jobs: int) -> list[list[Candidate]]:
         """The best annotations of each sentence, best first."""
@@ -185,39 +185,39 @@ class Task(ABC):
     def k_best_writer(
         self, estimator: Any, format: str, *, width: int | None = None
     ) -> Callable[[list[Candidate]], str]:
-        """How they become text, in one of ``k_best_formats``."""
+        """A function that writes them in one of ``k_best_formats``."""
         raise NotImplementedError
 
     def frame(self, format: str) -> tuple[str, str]:
-        """What stands before the first sentence and after the last one."""
+        """The text before the first sentence and after the last one."""
         return "", ""
 
     def chosen(self, gold: list[Sentence], options: Mapping[str, Any]) -> list[Sentence]:
-        """The gold sentences that are to be scored, so that no others are parsed."""
+        """The gold sentences that are scored; no others are parsed."""
         return gold
 
     def describe(self, layout: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-        """What ``info`` says of a model, from the shapes of its arrays."""
+        """A description of a model for ``info``, from the shapes of its arrays."""
         return {}
 
     def compare(
         self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
     ) -> dict[str, Any]:
-        """Two annotations against the gold one: scores, their difference, and whether it may be chance."""
+        """Compare two annotations with the gold one: scores, their difference, and its significance."""
         raise NotImplementedError
 
     @abstractmethod
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
     ) -> tuple[dict[str, Any], list[RenderableType]]:
-        """The scores of parsed sentences, as plain values and as what to show.
+        """The scores of parsed sentences, as plain values and as tables.
 
-        The estimator is None where somebody else parsed them.
+        The estimator is None for annotations from a file.
         """
 
 
 def percent(value: float | None) -> str:
-    """A score as people read it.
+    """A score in per cent, as text.
 
     >>> percent(0.98765), percent(None)
     ('98.77', '–')
@@ -226,12 +226,12 @@ def percent(value: float | None) -> str:
 
 
 def sentence_json(sentence: Sentence, columns: Sequence[str]) -> str:
-    """An object on a line, with these columns and all others that are filled in."""
+    """A JSON object on one line, with these columns and all others that have values."""
     return json.dumps(sentence_values(sentence, columns), ensure_ascii=False) + "\n"
 
 
 def sentence_values(sentence: Sentence, columns: Sequence[str]) -> dict[str, Any]:
-    """The tokens with these columns and all others that are filled in, and the comments."""
+    """The tokens with these columns and all others that have values, and the comments."""
     tokens = [
         {"form": token.form, **{name: getattr(token, name) for name in columns}}
         | {name: value for name, value in token._asdict().items() if value not in ("_", None)}

@@ -47,7 +47,7 @@ class Constituency(Task):
       treewright train constituency train.ptb --grammar rules.txt --out model.tw
       treewright train constituency train.ptb --search agenda --tradeoff 1e-5 -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     notes: ClassVar[Mapping[str, str]] = {
         "grammar": "Or a file with rules: text (.txt), or another model; see `treewright grammar`"
     }
@@ -60,11 +60,11 @@ class Constituency(Task):
     measures = ("f1",)
 
     def value(self, name: str, value: Any) -> Any:
-        """A grammar may be a file, whose rules and weights are taken as they are."""
+        """Read a grammar from a file, whose rules and weights are used unchanged."""
         return read_grammar(str(value)) if name == "grammar" and is_grammar_file(value) else value
 
     def plain_params(self, params: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
-        """The grammar by its short name, or by that of its file."""
+        """The short name of the grammar, or the name of its file."""
         file = said.get("grammar_file", said.get("grammar"))
         return {**params, "grammar": file if is_grammar_file(file) else grammar_name(params.get("grammar", ""))}
 
@@ -73,7 +73,7 @@ class Constituency(Task):
         return {"grammar_file": params["grammar"]} if is_grammar_file(params["grammar"]) else {}
 
     def advice(self, estimator: Any) -> str:
-        """Whether a latent-variable grammar would serve better."""
+        """A note if a latent-variable grammar is probably better."""
         from treewright.constituency.parser import COUNTED
         from treewright.metrics import error_reduction
 
@@ -89,7 +89,7 @@ class Constituency(Task):
         )
 
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
-        """What has the highest priority comes first in an agenda; fewer pops are what learning is for."""
+        """A description of the agenda, with its pops per sentence."""
         if estimator.priority_ is None:
             return ""
         told = "an agenda" if estimator.tradeoff is None else "an agenda with learned priorities"
@@ -147,7 +147,7 @@ class Constituency(Task):
         return page("Constituency trees") if format == "html" else ("", "")
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Every sentence must have a tree."""
+        """Raise an error if a sentence has no tree."""
         for sentence in gold:
             if sentence.tree is None:
                 raise CorpusError(
@@ -157,7 +157,7 @@ class Constituency(Task):
                 )
 
     def chosen(self, gold: list[Sentence], options: Mapping[str, Any]) -> list[Sentence]:
-        """Those that are not too long."""
+        """The sentences that are not too long."""
         if options["rules"] not in _RULES:
             raise ConfigError(f"there are no rules {options['rules']!r}; choose {' or '.join(_RULES)}")
         longest = options["max_length"]
@@ -221,11 +221,11 @@ class Latent(Constituency):
       treewright train latent train.ptb --dev dev.ptb --max-length 40 -j 2 --out model.tw
       treewright train latent train.ptb --dev dev.ptb --cycles 4 --tradeoff 0.01 -o fast.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     notes: ClassVar[Mapping[str, str]] = {}
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
-        """Parse a sentence. Several trees are asked for rarely; what that needs is compiled then."""
+        """Parse a sentence. The k best trees are rarely needed, so they are compiled on demand."""
         self.parse(estimator, [sentence], 1)
 
     def advice(self, estimator: Any) -> str:
@@ -256,7 +256,7 @@ class Latent(Constituency):
 
 
 def grammar_name(grammar: Any) -> str:
-    """The short name of a way to make trees binary.
+    """The short name of a binarisation.
 
     >>> grammar_name({"vertical": 2, "horizontal": None, "direction": "head", "tag_parents": True})
     'v2hinf-head-tags'
@@ -278,9 +278,9 @@ def is_grammar_file(grammar: Any) -> bool:
 
 
 def read_grammar(path: str) -> Grammar:
-    """A grammar from a file: text (``.txt``), one that was saved, or that of a model or of a component of a pipeline.
+    """A grammar from a file: text (``.txt``), a saved grammar, or the grammar of a model or a pipeline.
 
-    That of a latent-variable parser is the treebank grammar whose symbols it divides.
+    For a latent-variable parser it is the base grammar, whose symbols are not split.
     """
     from treewright.bundled import found_model
     from treewright.constituency import Grammar

@@ -37,7 +37,7 @@ class Dependency(Task):
     Trees with crossing arcs are learned too: --system swap builds them, the other
     systems learn a tree without crossings and how to undo that.
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     variants: ClassVar[Sequence[Mapping[str, str]]] = ({"mode": "fast"},)
     score_name = "LAS"
     formats = ("conllu", "text", "svg", "html", "json")
@@ -59,7 +59,7 @@ class Dependency(Task):
 
         match format:
             case "conllu":
-                # what was read can be written: no need to check every value once more
+                # values that were read can be written, so they are not checked again
                 return lambda sentence: "\n".join(conllu_lines(sentence)) + "\n\n"
             case "text":
                 return partial(_drawing, width=None if width is None else max(width, _NARROWEST))
@@ -74,7 +74,7 @@ class Dependency(Task):
         return page("Dependency trees") if format == "html" else ("", "")
 
     def check_corpus(self, corpus: Sequence[Sentence]) -> None:
-        """Constituency trees have no heads."""
+        """Raise an error for constituency trees, which have no heads."""
         if corpus[0].tree is not None and all(token.head is None for sentence in corpus for token in sentence):
             raise CorpusError(
                 "these are constituency trees, which have no heads: give CoNLL-U, or train a parser of such trees with "
@@ -83,7 +83,7 @@ class Dependency(Task):
             )
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Every sentence must have a tree."""
+        """Raise an error if a sentence has no tree."""
         from treewright.dependency import check_trees
 
         if all(token.head is None for sentence in gold for token in sentence):
@@ -127,7 +127,7 @@ class Eisner(Dependency):
       treewright train eisner train.conllu -l maxent --n-best 50 -o model.tw
       treewright train eisner train.conllu -l irl-perceptron --passes 10 -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     variants = ()
 
 
@@ -172,7 +172,7 @@ def _main_rows(scores: dict[str, Any]) -> list[tuple[str, str, str]]:
         low, high = scores[f"{name}_interval"]
         rows.append((name.upper(), percent(scores[name]), f"95% interval {percent(low)} to {percent(high)}"))
     rows += [
-        ("label accuracy", percent(scores["label_accuracy"]), "whatever the head"),
+        ("label accuracy", percent(scores["label_accuracy"]), "for any head"),
         ("CLAS", percent(scores["content"]), "F1 of content words"),
         ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
         ("exact match, heads only", percent(scores["exact_unlabelled"]), ""),

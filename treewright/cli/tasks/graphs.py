@@ -1,4 +1,4 @@
-"""Meaning graphs as text: how commands write them, and in which colours terminals show them."""
+"""Write meaning graphs as text, with colours on terminals."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def graph_writer(format: str, *, colours: bool = False) -> GraphWriter:
 
 
 def graphs_page(format: str) -> tuple[str, str]:
-    """What stands before the first graph and after the last one."""
+    """The text before the first graph and after the last one."""
     return page("Meaning graphs") if format == "html" else ("", "")
 
 
 def sentence_id(sentence: Sentence) -> str | None:
-    """The id of a sentence, as files of graphs or of trees have it."""
+    """The id of a sentence in a file of graphs or of trees."""
     from treewright.corpora.amr import metadata
 
     named = [found[1] for comment in sentence.comments if (found := _SENT_ID.fullmatch(comment))]
@@ -70,7 +70,7 @@ def sentence_id(sentence: Sentence) -> str | None:
 def load_graphs(path: str, *, format: str = "amr", trees: str | None = None, shown: bool = True) -> list[Sentence]:
     """The graphs of a file, with the trees of their sentences if there are any.
 
-    An id that two graphs have is an error where it says which tree is whose; elsewhere it deserves a warning.
+    A duplicate id is an error if ids are needed to match trees; otherwise it causes a warning.
     """
     if path == trees == "-":
         raise ConfigError("standard input (-) can be only one of the two")
@@ -88,7 +88,7 @@ def load_graphs(path: str, *, format: str = "amr", trees: str | None = None, sho
 
 
 def _same_id(graphs: Sequence[Sentence]) -> CorpusError | None:
-    """What to say of the first id that is not the first of its name."""
+    """The message about the first duplicate id."""
     lines: dict[str, int | None] = {}
     for sentence in graphs:
         if (name := sentence_id(sentence)) is None:
@@ -101,12 +101,12 @@ def _same_id(graphs: Sequence[Sentence]) -> CorpusError | None:
 
 
 def palette(alignment: Alignment) -> dict[tuple[int, ...], str]:
-    """A colour for the words of each node; nodes that are there for the same words share it."""
+    """A colour for the words of each node; nodes of the same words share it."""
     return dict(zip(sorted(set(alignment.values())), cycle(_COLOURS), strict=False))
 
 
 def ansi(text: Text) -> str:
-    """A text with its colours, as a terminal takes it."""
+    """A text with the control codes of its colours."""
     console = Console(file=StringIO(), force_terminal=True, color_system="standard", width=100_000, highlight=False)
     console.print(text, soft_wrap=True, end="")
     assert isinstance(console.file, StringIO)

@@ -1,4 +1,4 @@
-"""Estimators of your own on the command line, by ``module:Class``."""
+"""Your own estimators on the command line, by ``module:Class``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["OwnTask"]
 
 
 class OwnTask(Task):
-    """A task that an imported module has: its estimator is a :class:`~treewright.estimators.Estimator`."""
+    """A task of an imported module, whose estimator is a :class:`~treewright.estimators.Estimator`."""
 
     formats = ("conllu", "json", "ptb", "amr")
     score_name = "score"
@@ -30,10 +30,10 @@ class OwnTask(Task):
         self.estimator()  # an error here if the module is not imported, or has no such class
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
-        """Do nothing: sentences of the built-in corpus need not suit a task of your own."""
+        """Do nothing: sentences of the built-in corpus may not suit your own task."""
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """Accept everything: the estimator knows what it needs."""
+        """Accept everything: the estimator checks its own input."""
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, brackets, graphs, or a JSON object on a line."""

@@ -68,7 +68,7 @@ class PipelineTask(Task):
     def k_best_writer(
         self, estimator: Any, format: str, *, width: int | None = None
     ) -> Callable[[list[Candidate]], str]:
-        """As those of constituency parsers."""
+        """The same as for constituency parsers."""
         from treewright.cli.tasks import TASKS
 
         return TASKS["constituency"].k_best_writer(estimator, format, width=width)
@@ -79,7 +79,7 @@ class PipelineTask(Task):
         estimator(" ".join(words) if estimator.tokenizer is not None else [words])
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
-        """Annotate the words of sentences, whatever annotation they have: a pipeline would keep it."""
+        """Annotate the words of sentences without their annotation, because a pipeline would keep it."""
         from treewright.corpora import Sentence
 
         bare = [Sentence.from_words(sentence.forms) for sentence in sentences]
@@ -143,7 +143,7 @@ def score_table(scores: dict[str, Any]) -> RenderableType:
 
 
 def _as_text(analysis: Any, width: int | None) -> str:
-    """A sentence for people: its text, a line for each word, and what other layers there are."""
+    """A readable sentence: its text, a line for each word, and its other layers."""
     from treewright.reports import dependency_text
 
     parts = [analysis.text]

@@ -33,7 +33,7 @@ class Tagging(Task):
       treewright train tagging --config tagger.toml --seed 2 --out second.tw
       treewright train tagging train.tsv -l lols --print-config > lols.toml
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
@@ -53,7 +53,7 @@ class Tagging(Task):
         return partial(sentence_json, columns=(estimator.column,))
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """There must be a label somewhere."""
+        """Raise an error if there are no labels."""
         if all(label == "_" for sentence in gold for label in sentence.column(column)):
             raise CorpusError(
                 f"the column {column} is empty (_) everywhere: there is nothing to compare with",
@@ -91,11 +91,11 @@ class Viterbi(Tagging):
       treewright train viterbi train.tsv -l maxent --n-best 0 --passes 10 -o model.tw
       treewright train viterbi train.conllu --column xpos -l irl-perceptron -o model.tw
 
-    After Ctrl-C, the same command with --resume goes on where it was."""
+    After Ctrl-C, the same command with --resume continues."""
 
 
 def _check_same_words(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> None:
-    """Say where two annotations that should be of the same sentences are not."""
+    """Raise an error if two annotations are not of the same sentences."""
     for number, (right, guess) in enumerate(zip(gold, predicted, strict=False), 1):
         if right.forms != guess.forms:
             word = next((k for k, (a, b) in enumerate(zip(right.forms, guess.forms, strict=False)) if a != b), None)
@@ -129,7 +129,7 @@ def _show(scores: dict[str, Any], column: str) -> list[RenderableType]:
         ),
         ("exact match", percent(scores["exact"]), f"of {several(scores['sentences'], 'sentence')}"),
     ]
-    if "unseen_labels" not in scores:  # nobody knows what training saw
+    if "unseen_labels" not in scores:  # the training data are not known
         del rows[1]
     parts: list[RenderableType] = [make_table(None, ("score", "%", ""), rows)]
     if scores.get("unseen_label_tokens"):

@@ -19,7 +19,7 @@ __all__ = ["Lemmatization", "Morphology", "Tokenization"]
 
 
 class _Words(Task):
-    """What is common to them: they write CoNLL-U or JSON."""
+    """The common base class: they write CoNLL-U or JSON."""
 
     formats = ("conllu", "json")
     score_name = "accuracy"
@@ -32,7 +32,7 @@ class _Words(Task):
         return format_conllu if format == "conllu" else partial(sentence_json, columns=self._columns)
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
-        """There must be a value somewhere."""
+        """Raise an error if there are no values."""
         if self._columns and all(v == "_" for name in self._columns for s in gold for v in s.column(name)):
             what = ", ".join(self._columns)
             raise CorpusError(f"there is nothing to compare with: no {what} in it", path=gold[0].path)

@@ -1,13 +1,13 @@
 """Exploration: pops drawn with probabilities proportional to exp(θ·φ/temp) (Jiang et al. 2012, eq. 4).
 
-There is no sweep over the agenda. Each constituent has a clock that rings after an exponential time of the rate
-exp(θ·φ/temp); the first that rings is popped, which is an exact draw. Clocks have no memory, so the others need not be
-started again, and it does not matter that they were started at different times. Where a priority changes, its clock is
-started again.
+This needs no pass over the agenda. Each constituent has a clock that rings after an exponentially distributed time with
+the rate exp(θ·φ/temp); the constituent whose clock rings first is popped, which is an exact draw. Exponential times are
+memoryless, so the other clocks need not be restarted, and may have been started at different times. When a priority
+changes, its clock is restarted.
 
-The normaliser Z and Σ exp(θ·φ/temp)·φ, which give the expected features of eq. 7, are kept up to date by what is pushed
-and popped. When they have shrunk so far that rounding would be seen, or when times have become too different to be
-compared, one sweep starts all clocks again and recomputes the sums (:func:`trust_sums`).
+The normaliser Z and Σ exp(θ·φ/temp)·φ, which give the expected features of eq. 7, are updated with each push and pop.
+When they have become so small that rounding errors matter, or when times have become too different to be compared, one
+pass restarts all clocks and recomputes the sums (:func:`trust_sums`).
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ Floats = npt.NDArray[np.float64]
 
 TEMPERATURE, NOW, REFERENCE, TOTAL, PEAK = 0, 1, 2, 3, 4  # numbers of a sampler
 
-_SHRUNK = 1e-7  # the sums are recomputed when Z has become less than this part of what it was
-_TOO_SOON = 1e12  # clocks are started again when one would ring within 1/1e12 of the time that has passed
-_TOO_HIGH = 300.0  # and when a priority is this far above the one that all are measured by
+_SHRUNK = 1e-7  # the sums are recomputed when Z is less than this part of its peak
+_TOO_SOON = 1e12  # clocks are restarted when one would ring within 1/1e12 of the elapsed time
+_TOO_HIGH = 300.0  # and when a priority is this far above the reference
 
 
 class Sampler(NamedTuple):
-    """What exploration needs beside the agenda."""
+    """The state of exploration besides the agenda."""
 
     tables: Tables
     seen: View  # the features of the sentence
     of: npt.NDArray[np.int32]  # the class of each symbol
-    is_top: npt.NDArray[np.bool_]  # does the symbol start unary chains?
-    priority: Floats  # of each constituent on the agenda, as it is counted in the sums
-    counted: Floats  # its inside score there
+    is_top: npt.NDArray[np.bool_]  # whether the symbol starts unary chains
+    priority: Floats  # of each constituent on the agenda, as included in the sums
+    counted: Floats  # its inside score in the sums
     sums: Floats  # Σ exp((θ·φ − reference)/temp)·φ over the agenda
     φ: Floats
     numbers: Floats
@@ -61,7 +61,7 @@ def new_sampler(tables: Tables, of: Any, is_top: Any, n: int, wanted: int) -> Sa
 
 @lean
 def reset_clocks(sampler: Sampler, temperature: float) -> None:
-    """Forget all clocks and sums, before the first push of a sentence."""
+    """Reset all clocks and sums, before the first push of a sentence."""
     numbers = sampler.numbers
     numbers[TEMPERATURE], numbers[NOW], numbers[REFERENCE], numbers[TOTAL] = temperature, 0.0, 0.0, np.nan
 
@@ -82,7 +82,7 @@ def start_clock(agenda: Agenda, sampler: Sampler, item: int, priority: float) ->
 
 @lean
 def count(sampler: Sampler, item: int, sign: float) -> None:
-    """Add a constituent to Z and to Σ exp(θ·φ/temp)·φ, or take it away."""
+    """Add a constituent to Z and to Σ exp(θ·φ/temp)·φ, or remove it."""
     numbers, sums, φ = sampler.numbers, sampler.sums, sampler.φ
     height = (sampler.priority[item] - numbers[REFERENCE]) / numbers[TEMPERATURE]
     amount = sign * math.exp(height)
@@ -95,7 +95,7 @@ def count(sampler: Sampler, item: int, sign: float) -> None:
 
 @lean
 def features_of(sampler: Sampler, item: int) -> None:
-    """φ of a constituent on the agenda, with the inside score that it is counted by."""
+    """φ of a constituent on the agenda, with the inside score that is in the sums."""
     symbols = sampler.of.shape[0]
     start, end = ends_of(item // symbols)
     of, is_top = sampler.of[item % symbols], sampler.is_top[item % symbols]
@@ -104,14 +104,14 @@ def features_of(sampler: Sampler, item: int) -> None:
 
 @lean
 def trust_sums(agenda: Agenda, sampler: Sampler) -> None:
-    """Make sure, before an action is chosen, that sums and clocks can be trusted. Where they cannot, Z is no number."""
+    """Make sure, before an action is chosen, that sums and clocks are accurate. If they cannot be, Z becomes NaN."""
     if not sampler.numbers[TOTAL] > _SHRUNK * sampler.numbers[PEAK]:
         _restart(agenda, sampler)
 
 
 @lean
 def _restart(agenda: Agenda, sampler: Sampler) -> None:
-    """Start all clocks again, which have no memory, and recompute the sums, measured by the highest priority."""
+    """Restart all clocks, and recompute the sums relative to the highest priority."""
     numbers, size = sampler.numbers, agenda.counters[SIZE]
     highest = -np.inf
     for k in range(size):

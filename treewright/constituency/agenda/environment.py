@@ -1,30 +1,30 @@
-"""The agenda parser as an environment to learn priorities in (Jiang, Teichert, Daumé III & Eisner 2012, §3–5).
+"""The agenda parser as an environment for learning priorities (Jiang, Teichert, Daumé III & Eisner 2012, §3–5).
 
-An action pops a constituent; the trajectory ends when a complete parse is popped, or when nothing is left to pop. The
+An action pops a constituent; the trajectory ends when a complete parse is popped, or when the agenda is empty. The
 reward is accuracy − λ·time (eq. 1 and 3). *Accuracy* is the number of gold constituents in the parse that is returned,
 tags included, so that divided by their number (:attr:`AgendaEnvironment.gold`) it is labelled recall. *Time* is the
-number of pops, of pushes, or seconds, which are what pops and pushes took where it was measured
-(:func:`seconds_per_step`): so trajectories can be repeated.
+number of pops, of pushes, or seconds. Seconds are computed from the measured times of a pop and a push
+(:func:`seconds_per_step`), so that trajectories are reproducible.
 
-*Shaped* rewards (eq. 8) give 1 for the pop of a gold constituent, at once, and −λ for the time of each step; the last
-step takes back what was given for constituents that are not in the parse. Symbols of one label over one span, such as
-the substates of a latent-variable grammar, are one constituent, for which there is one reward; otherwise it would pay
-to pop all of them. If there is no complete parse, the pieces that cover the sentence are what is returned, and the last
-step makes up for the difference; so shaped and unshaped rewards of every trajectory have the same total.
+*Shaped* rewards (eq. 8) give 1 immediately for the pop of a gold constituent, and −λ for the time of each step; the
+last step subtracts the rewards of constituents that are not in the parse. Symbols of one label over one span, such as
+the substates of a latent-variable grammar, are one constituent with one reward; otherwise popping all of them would be
+rewarded. If there is no complete parse, the parser returns pieces that cover the sentence, and the last step adds the
+difference. So shaped and unshaped rewards of every trajectory have the same total.
 
-Equation 8 rewards labelled constituents of the gold tree. The oracle also pops symbols that are no such constituents
-(those of binarisation, and tops without a chain in the gold tree), and these earn −λ. Footnote 2 of the paper says
-instead that all of the oracle's actions earn 1 − λ, which makes I− apprenticeship, and D− apprenticeship that counts an
-action once for each action to come. ``shaping="oracle"`` gives these rewards: 1 for each constituent of the oracle's
-parse, taken back where it is not in the parse that is returned. The default is equation 8 to the letter.
+Equation 8 rewards labelled constituents of the gold tree. The oracle also pops other symbols (symbols of binarisation,
+and tops without a chain in the gold tree), which earn −λ. According to footnote 2 of the paper, all of the oracle's
+actions earn 1 − λ, which makes I− equal to apprenticeship, and D− equal to apprenticeship in which an action counts
+once for each later action. ``shaping="oracle"`` gives these rewards: 1 for each constituent of the oracle's parse,
+subtracted again if it is not in the returned parse. The default follows equation 8 literally.
 
-What is a gold constituent? A node of a tree is built as one symbol or as two
-(:mod:`treewright.constituency.grammar.pcfg`): a bottom, which stands for the lowest label of its span, and perhaps a
-top. Tops count where the gold tree has a chain of labels over the span, for the first label; the labels between the
-first and the last do not count.
+*Gold constituents* are defined as follows. A node of a tree is built as one symbol or as two
+(:mod:`treewright.constituency.grammar.pcfg`): a bottom for the lowest label of its span, and perhaps a top. Tops count
+where the gold tree has a chain of labels over the span, for the first label; the labels between the first and the last
+do not count.
 
-*Oracle actions* (§4.1) pop constituents of the best parse among those with as many gold constituents and as few others
-as possible. Where the grammar can build the gold tree, this is the maximum likelihood parse consistent with it.
+*Oracle actions* (§4.1) pop constituents of the best parse among those with the most gold constituents and the fewest
+others. If the grammar can build the gold tree, this is the maximum likelihood parse consistent with it.
 """
 
 from __future__ import annotations
@@ -75,21 +75,21 @@ _CREDITS = {"terminal": TERMINAL, "shaped": SHAPED, "unit": UNIT}
 
 @dataclass(frozen=True, eq=False)
 class AgendaEnvironment:
-    """Sentences with their gold trees, a parser for them, and what time costs.
+    """Sentences with their gold trees, a parser for them, and the cost of time.
 
-    ``sentences`` are the words, ``rows`` their rows in the parser's lexicon, and ``trees`` gold trees as they are in
-    the treebank, cleaned; without them there are parses, but neither rewards nor an oracle. ``tradeoff`` is λ. ``time``
-    is one of :data:`TIMES`; for seconds, ``seconds`` says what a pop and a push take. Constituents worse by more than
-    ``max_gap`` (Δ) than another one of their span are pruned. A parse ends after ``most_pops``, if that is given; it
-    always does after N·n(n+1)/2. ``cheating`` adds the feature of §3.3. ``shaping`` says which constituents earn shaped
-    rewards: those of the ``gold`` tree (eq. 8), or those of the ``oracle``'s parse (footnote 2).
+    ``sentences`` are the words, ``rows`` their rows in the parser's lexicon, and ``trees`` gold trees of the treebank,
+    cleaned; without them there are parses, but neither rewards nor an oracle. ``tradeoff`` is λ. ``time`` is one of
+    :data:`TIMES`; for seconds, ``seconds`` has the times of a pop and a push. Constituents whose score is more than
+    ``max_gap`` (Δ) below another one of their span are pruned. A parse ends after ``most_pops``, if that is given, and
+    always after N·n(n+1)/2. ``cheating`` adds the feature of §3.3. ``shaping`` selects the constituents that earn
+    shaped rewards: those of the ``gold`` tree (eq. 8), or those of the ``oracle``'s parse (footnote 2).
 
-    Weights θ are those of features divided by :data:`~treewright.constituency.agenda.features.SCALES`: so one step size
-    suits them all.
+    Features are divided by :data:`~treewright.constituency.agenda.features.SCALES`, so that one step size suits all
+    weights θ.
 
-    With ``imitates``, gradients are not those of rewards: in every state of a trajectory, whoever acts there, they make
-    the oracle's action more probable (eq. 10), and count together as one example. With an oracle that acts less and
-    less this is DAgger (:mod:`treewright.constituency.agenda.policy`).
+    With ``imitates``, gradients do not depend on rewards: in every state of a trajectory, whoever acts there, they make
+    the oracle's action more probable (eq. 10). All states of a trajectory together count as one example. With a
+    decreasing share of the oracle this is DAgger (:mod:`treewright.constituency.agenda.policy`).
     """
 
     parser: AgendaParser
@@ -128,7 +128,7 @@ class AgendaEnvironment:
                 raise CorpusError(f"sentence {k} has {len(words)} words, and its gold tree {len(leaves)}")
 
     def but(self, **changes: Any) -> Self:
-        """The same sentences with other settings; what was worked out for them is kept."""
+        """The same sentences with other settings; computed tables are kept."""
         other = replace(self, **changes)
         if not changes.keys() & {"parser", "sentences", "rows", "trees"}:
             known: dict[str, Any] = {
@@ -138,7 +138,7 @@ class AgendaEnvironment:
         return other
 
     def some(self, which: Sequence[int]) -> Self:
-        """Some of the sentences only."""
+        """The environment with only some of the sentences."""
         trees = None if self.trees is None else [self.trees[i] for i in which]
         return replace(
             self, sentences=[self.sentences[i] for i in which], rows=[self.rows[i] for i in which], trees=trees
@@ -148,7 +148,7 @@ class AgendaEnvironment:
 
     @property
     def size(self) -> int:
-        """How many weights there are to learn."""
+        """The number of weights."""
         return len(self.features)
 
     def __len__(self) -> int:
@@ -158,7 +158,8 @@ class AgendaEnvironment:
     def features(self) -> list[int]:
         """The numbers of the features that have weights (:data:`treewright.constituency.agenda.features.NAMES`).
 
-        These are the paper's, ``unary to come`` where A*₀ has a weight for it, and the cheating one if it is asked for.
+        These are the paper's features, ``unary to come`` if A*₀ has a weight for it, and the cheating feature if it is
+        selected.
         """
         needs_chain = bool(self.parser.a_star()[CHAIN] > 0.0)
         return [*range(CHAIN), *[CHAIN] * needs_chain, *[CHEATING] * self.cheating]
@@ -168,7 +169,7 @@ class AgendaEnvironment:
         return (self.parser.a_star() * SCALES)[self.features]
 
     def weights(self, θ: Floats) -> Floats:
-        """The weights of all features, as :class:`AgendaParser` takes them, of what is learned here."""
+        """The learned weights as weights of all features, for :class:`AgendaParser`."""
         found = np.zeros(FEATURES)
         found[self.features] = θ / SCALES[self.features]
         return found
@@ -193,13 +194,13 @@ class AgendaEnvironment:
         return self._explore(θ, np.asarray(which, np.int64), order, jobs, *settings)
 
     def run(self, θ: Floats, which: Longs, *, jobs: int = 1) -> Results:
-        """What the greedy policy brings."""
+        """Run the greedy policy."""
         return self.judge(self.parse(θ, which, jobs=jobs), which)
 
     # ---- more than the protocol
 
     def judge(self, parses: Parses, which: Longs) -> Results:
-        """What parses of these sentences are worth (eq. 1)."""
+        """The rewards of parses of these sentences (eq. 1)."""
         (gold, at), (of, classes) = self._gold, self._of_classes
         accuracy = np.zeros(len(which))
         for row, (i, nodes) in enumerate(zip(np.asarray(which).tolist(), parses.derivations, strict=True)):
@@ -210,17 +211,17 @@ class AgendaEnvironment:
         return Results(accuracy - self.tradeoff * time, accuracy, time)
 
     def parse(self, θ: Floats, which: Longs, *, growth: float = 0.0, jobs: int = 1) -> Parses:
-        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it where there is no parse: IDA*₀."""
+        """The parses of the greedy policy (eq. 2). With ``growth``, Δ grows by it until there is a parse: IDA*₀."""
         return self._search(θ, np.asarray(which, np.int64), np.zeros((0, 3)), growth, jobs)
 
     def pops(self, θ: Floats, i: int, most: int = 1_000_000) -> list[Pop]:
-        """What the greedy policy pops for a sentence, in order."""
+        """The constituents that the greedy policy pops for a sentence, in order."""
         order = np.full((min(most, self.bound(i)), 3), -1.0)
         self._search(θ, np.array([i]), order, 0.0, 1)
         return [self.parser.pop(*row) for row in order.tolist() if row[0] >= 0]
 
     def explain(self, i: int, pop: Pop) -> dict[str, float]:
-        """The features of a constituent, by name: θ times these is its priority."""
+        """The features of a constituent, by name; the priority is their product with θ."""
         [φ] = self.parser.explain(self.packed, i, [pop])
         if self.cheating:
             (wants, at), (of, classes) = self._wants, self._of_classes
@@ -243,24 +244,24 @@ class AgendaEnvironment:
         seed: int = 0,
         most: int = 1_000_000,
     ) -> tuple[Rollouts, list[list[Pop]]]:
-        """:meth:`rollouts` of one sentence, and what each trajectory popped first, ``most`` constituents at most."""
+        """:meth:`rollouts` of one sentence, and the first ``most`` constituents that each trajectory popped."""
         order = np.full((trajectories, min(most, self.bound(i)), 3), -1.0)
         settings = temperature, infusion, discount, credit, baseline, seed
         rollouts = self._explore(θ, np.array([i]), order, 1, *settings)
         return rollouts, [[self.parser.pop(*row) for row in rows if row[0] >= 0] for rows in order.tolist()]
 
     def bound(self, i: int) -> int:
-        """How many pops a sentence can take at most, whatever θ is: N·n(n+1)/2, or ``most_pops``."""
+        """The maximum number of pops for a sentence, for any θ: N·n(n+1)/2, or ``most_pops``."""
         return min(self._most, self.parser.bound(len(self.sentences[i])))
 
     @cached_property
     def gold(self) -> Longs:
-        """How many gold constituents each sentence has: what accuracy is at most."""
+        """The number of gold constituents of each sentence, which is the maximum of the accuracy."""
         return np.diff(self._gold[1])
 
     @cached_property
     def fingerprint(self) -> str:
-        """What trajectories depend on, besides θ."""
+        """A digest of everything besides θ that trajectories depend on."""
         costs, ends = (self.tradeoff, self.time, self.seconds), (self.max_gap, self.most_pops)
         digest = hashlib.sha256(repr((costs, ends, self.cheating, self.imitates, self.shaping)).encode())
         parser = self.parser
@@ -319,11 +320,11 @@ class AgendaEnvironment:
         reward, taken = all_of_it.reward, per_pop * pops + per_push * pushes
         return Rollouts(Features(found, summed[found], float(reward.sum())), reward, all_of_it.accuracy, taken)
 
-    # ---- what kernels need
+    # ---- arrays for kernels
 
     @property
     def _costs(self) -> tuple[float, float]:
-        """What a pop and a push take."""
+        """The cost of a pop and of a push."""
         return {"pops": (1.0, 0.0), "pushes": (0.0, 1.0), "seconds": self.seconds or (0.0, 0.0)}[self.time]
 
     @property
@@ -332,7 +333,7 @@ class AgendaEnvironment:
 
     @cached_property
     def packed(self) -> Packed:
-        """The sentences as kernels take them."""
+        """The sentences as arrays for kernels."""
         return self.parser.pack(self.sentences, self.rows)
 
     @property
@@ -383,7 +384,7 @@ class AgendaEnvironment:
 
 
 def seconds_per_step(environment: AgendaEnvironment, which: Longs) -> tuple[float, float]:
-    """What a pop and a push take, in seconds: measured on A*₀ with several thresholds, by least squares."""
+    """The times of a pop and a push in seconds: measured on A*₀ with several thresholds, by least squares."""
     counts, seconds = [], []
     for max_gap in (3.0, 6.0, 9.0, 12.0, np.inf):
         pruned = environment.but(max_gap=max_gap, cheating=False)
@@ -395,13 +396,13 @@ def seconds_per_step(environment: AgendaEnvironment, which: Longs) -> tuple[floa
         counts.append((parses.pops.sum(), parses.pushes.sum()))
     weights = 1.0 / np.array(seconds)  # relative errors count
     found = np.linalg.lstsq(np.array(counts) * weights[:, None], np.ones(len(seconds)), rcond=None)[0]
-    if (found < 0.0).any():  # nearly proportional to each other: pushes alone explain it
+    if (found < 0.0).any():  # pops and pushes are nearly proportional: use pushes only
         found = np.array([0.0, np.sum(seconds) / np.array(counts)[:, 1].sum()])
     return float(found[0]), float(found[1])
 
 
 def _classes_by_label(parser: AgendaParser) -> tuple[dict[str, set[int]], ...]:
-    """For each label the classes of bottoms and tags that stand for it, and those of tops."""
+    """For each label its classes of bottoms and tags, and its classes of tops."""
     tops = set(parser.of[parser.grammar.rules.is_top].tolist())
     found: tuple[dict[str, set[int]], ...] = ({}, {})
     for k, name in enumerate(parser.priorities.classes):
@@ -434,6 +435,6 @@ def _places(nodes: Ints, grammar: Grammar, of: Ints, classes: int) -> Longs:
 
 
 def _joined(lists: Sequence[Sequence[int]]) -> Places:
-    """The places of all sentences in one array."""
+    """The constituents of all sentences in one array."""
     at = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     return Places(np.array([k for each in lists for k in each], np.int64), at)

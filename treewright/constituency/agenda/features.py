@@ -1,16 +1,16 @@
 """The features of priorities (Jiang, Teichert, Daumé III & Eisner 2012, §2.3), for all constituents of a sentence.
 
-A priority is θ·φ(a), and φ has eight groups of features, here numbered by :data:`NAMES`: the Viterbi inside score; does
-the constituent touch the start and the end of the sentence; its length, also in relation to the sentence's; log p(label
-| tag of the word before it) and log p(label | tag of the word after it); what kind of character the words before it,
-after it and at its beginning start with; and ten patterns of punctuation. All but the inside score depend on the span
-and the symbol alone. So their part of the priority is computed once for a sentence, in a table of spans and labels
-(:func:`static_merits`), and pushing a constituent costs one look into it.
+A priority is θ·φ(a), and φ has eight groups of features, here numbered by :data:`NAMES`: the Viterbi inside score;
+whether the constituent touches the start and the end of the sentence; its length, also relative to the length of the
+sentence; log p(label | tag of the word before it) and log p(label | tag of the word after it); the kind of the first
+character of the words before it, after it and at its beginning; and ten patterns of punctuation. All but the inside
+score depend only on the span and the symbol. So their part of the priority is computed once per sentence, in a table of
+spans and labels (:func:`static_merits`), and pushing a constituent costs one look-up.
 
-There are two features more. ``unary to come`` says that a unary rule may still be applied to the constituent, whose
-symbol is not a top. It has a weight only where unary rules have scores above 0, which A*₀ needs
-(:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`). And, for experiments, the ``cheating`` feature of
-§3.3: is the constituent one of the oracle's?
+There are two more features. ``unary to come`` is 1 if a unary rule may still be applied to the constituent, because its
+symbol is not a top. It has a weight only if unary rules have scores above 0, which A*₀ needs
+(:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`). For experiments, the ``cheating`` feature of §3.3
+is 1 for constituents of the oracle.
 
 Labels are *classes* of symbols (:func:`treewright.constituency.agenda.priorities.label_classes`).
 """
@@ -47,7 +47,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 INSIDE, AT_START, AT_END, LENGTH, SHARE, BEFORE, AFTER, CASE, PUNCTUATION = 0, 1, 2, 3, 4, 5, 6, 7, 19
-CHAIN, CHEATING, FEATURES = 29, 30, 31  # the paper's are those before
+CHAIN, CHEATING, FEATURES = 29, 30, 31  # the paper's features come first
 
 _PLACES, KINDS = ("before", "after", "first"), ("upper", "lower", "number", "symbol")
 NAMES = (
@@ -60,14 +60,14 @@ NAMES = (
 """The names of all features, in order."""
 
 SCALES = np.ones(FEATURES)
-"""While it is learned, a weight is that of a feature divided by this, so that all features have similar sizes."""
+"""In training, features are divided by these numbers, so that all have similar sizes."""
 SCALES[[INSIDE, LENGTH, BEFORE, AFTER]] = 10.0, 5.0, 3.0, 3.0
 
 _LOWEST = 0.1 * NEVER  # no weights can make a constituent impossible
 
 
 class Tables(NamedTuple):
-    """What the features know from the treebank."""
+    """The tables of the features that are learned from the treebank."""
 
     before: Floats  # log p(class | tag of the word before), tags × classes, flat; the last tag is the sentence's edge
     after: Floats
@@ -77,16 +77,16 @@ class Tables(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Sentences with what the features see of their words."""
+    """Sentences with the attributes of their words that features use."""
 
     words: Ints  # rows of the lexicon
-    at: Longs  # where each sentence begins, and the end of the last
+    at: Longs  # the offset of each sentence, and the end of the last
     kinds: Ints  # of each word the kind of its first character
     marks: Ints  # and its mark of punctuation
 
     @property
     def size(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return len(self.at) - 1
 
 
@@ -123,7 +123,7 @@ def mark(places: Places, i: int, table: Any, as_what: int) -> None:
 
 @lean
 def look(tables: Tables, lexical: Lexical, of: Any, packed: Packed, i: int, view: View) -> None:
-    """Compute the features of all spans of sentence i: groups 2 to 5, 7 and 8, and the tags that group 6 looks at.
+    """Compute the features of all spans of sentence i: groups 2 to 5, 7 and 8, and the tags for group 6.
 
     ``of`` has the class of each symbol.
     """
@@ -165,7 +165,7 @@ def look(tables: Tables, lexical: Lexical, of: Any, packed: Packed, i: int, view
 
 @lean
 def _matches(patterns: Any, first: int, last: int, marks: Any, start: int, end: int) -> bool:
-    """Has the span this pattern? Words other than punctuation have the mark 0, and a run of them counts once."""
+    """Whether the span has this pattern. Words that are not punctuation have the mark 0; a run of them counts once."""
     k = first
     for i in range(start, end):
         if marks[i] == 0 and i > start and marks[i - 1] == 0:
@@ -178,7 +178,7 @@ def _matches(patterns: Any, first: int, last: int, marks: Any, start: int, end: 
 
 @lean
 def static_merits(θ: Any, tables: Tables, view: View, n: int, static: Any) -> None:
-    """What the features of spans and classes add to the priority: all but the inside score and ``unary to come``."""
+    """The part of the priority from spans and classes: all features but the inside score and ``unary to come``."""
     classes = tables.tag.shape[0]
     for end in range(1, n + 1):
         for start in range(end):
@@ -191,7 +191,7 @@ def static_merits(θ: Any, tables: Tables, view: View, n: int, static: Any) -> N
                 merit = total + θ[BEFORE] * tables.before[before + c] + θ[AFTER] * tables.after[after + c]
                 if view.wanted.shape[0] > 0:
                     merit += θ[CHEATING] * np.float64(view.wanted[span * classes + c])
-                static[span * classes + c] = merit if merit > _LOWEST else _LOWEST  # also where it is not a number
+                static[span * classes + c] = merit if merit > _LOWEST else _LOWEST  # also if it is not a number
 
 
 @lean

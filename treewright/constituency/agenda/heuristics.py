@@ -1,26 +1,26 @@
-"""A* for the agenda parser: upper bounds of what the rest of the sentence can add (Klein & Manning 2003).
+"""A* for the agenda parser: upper bounds of outside scores (Klein & Manning 2003).
 
 If the priority of a constituent is its inside score plus an upper bound of its *outside* score, the best score of the
 rest of a parse around it, the first complete parse popped is a best one, and the tighter the bound the fewer
-constituents are popped. Here bounds are outside scores too, of something simpler:
+constituents are popped. Here bounds are outside scores of simpler problems:
 
 * *Context summaries* (:func:`context_summaries`): the best outside score over all sentences with the same numbers of
   words to the left and to the right of the constituent. This is the estimate SX; it depends on the grammar alone.
-* *Grammar projections* (:func:`projected`): symbols are put together to classes, and a rule of classes is as good as
-  the best of the rules that it stands for. So no parse is worth less after it, and outside scores of the coarser
-  grammar, for the very words, are bounds.
+* *Grammar projections* (:func:`projected`): symbols are grouped into classes, and a rule of classes has the best score
+  of the rules that it represents. So no parse has a lower score in the coarser grammar, and its outside scores for the
+  same words are bounds.
 * *Hierarchical A\\** (:class:`HierarchicalAStar`; Felzenszwalb & McAllester 2007, Pauls & Klein 2009): a chain of such
   projections, from the coarsest to the grammar itself; the outside scores of each are the heuristic of the next. With
   one projection this is A* with a projected grammar. There are two ways to prune, both at each level. ``max_gap`` is
   the threshold Δ of Jiang et al. (2012, §6.1): a constituent is pruned if its inside score is worse by more than Δ than
-  that of another one over the same words. ``margin`` compares whole parses: the agenda of a coarser level is worked off
-  only as far as parses may be worth no more than the margin less than its best one, and what is in none of these is
+  that of another one over the same words. ``margin`` compares whole parses: the agenda of a coarser level is processed
+  until all parses whose score is within the margin of the best one are found, and constituents in none of these are
   pruned from the next level.
 
-These levels are run one after the other, each to its threshold, and not interleaved on demand as Pauls and Klein do it.
-Pops of all levels count, and so do the outside scores that are handed on.
+The levels run in sequence, each to its threshold, and are not interleaved on demand as in Pauls and Klein. Pops of all
+levels count, and so do the outside scores that are passed on.
 
-In all of this the scores of words' tags are lowered to at most 0, word by word (:func:`lowered`). Rules may have scores
+At all levels the scores of tags are lowered to at most 0, word by word (:func:`lowered`). Rules may have scores
 above 0: the bounds count them, and the coarsest level of a chain has the bound of
 :meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`.
 """
@@ -64,12 +64,12 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_AT_A_TIME = 16  # sentences whose tables are held at once
+_AT_A_TIME = 16  # sentences whose tables are in memory at a time
 NO_LIMIT = 1 << 62  # of pops
 
 
 def lowered(lexical: Lexical) -> tuple[Lexical, Floats]:
-    """The lexicon with no score above 0, and by how much each row was lowered for it."""
+    """The lexicon with no score above 0, and the amount by which each row was lowered."""
     row = np.repeat(np.arange(len(lexical.at) - 1), np.diff(lexical.at))
     lift = np.zeros(len(lexical.at) - 1)
     np.maximum.at(lift, row, lexical.score.astype(np.float64))
@@ -77,9 +77,9 @@ def lowered(lexical: Lexical) -> tuple[Lexical, Floats]:
 
 
 def projected(grammar: Grammar, lexical: Lexical, of: Ints) -> tuple[Grammar, Lexical]:
-    """The grammar of classes of symbols, ``of`` being the class of each; no parse is worth less under it.
+    """The grammar of classes of symbols, where ``of`` is the class of each; no parse has a lower score under it.
 
-    Classes are numbered from 0. They are named by their numbers, but for the one of the root.
+    Classes are numbered from 0. They are named by their numbers, except for the class of the root.
     """
     cut = len(grammar.binary)
     (binary, two), (unary, one) = (
@@ -98,7 +98,7 @@ def projected(grammar: Grammar, lexical: Lexical, of: Ints) -> tuple[Grammar, Le
 
 
 def _best_of(rules: Ints, weights: Floats) -> tuple[Ints, Floats]:
-    """Equal rules as one, with the best of their weights, in order."""
+    """Merge equal rules, with the best of their weights, in order."""
     unique, which = np.unique(rules, axis=0, return_inverse=True)
     best = np.full(len(unique), -np.inf)
     np.maximum.at(best, which.ravel(), weights)
@@ -112,7 +112,7 @@ class Bounds(NamedTuple):
     """Heuristics for the sentences of a shard: bounds of outside scores, spans × classes for each."""
 
     values: Floats
-    at: Longs  # where those of each sentence begin, and the end of the last
+    at: Longs  # the offset of each sentence, and the end of the last
 
 
 @kernel
@@ -157,7 +157,7 @@ def context_pass(grammar: Weighted, tags: Any, n: int) -> Any:
 
 @compiled
 def outside_of_chart(grammar: Weighted, agenda: Agenda, n: int, out: Any) -> int:
-    """The outside scores of the chart's constituents, spans × symbols; returns how many are in a complete parse."""
+    """The outside scores of constituents, spans × symbols; returns the number of those in a complete parse."""
     rules, symbols = grammar.rules, grammar.rules.is_top.shape[0]
     for k in range(n * (n + 1) // 2 * symbols):
         out[k] = NEVER
@@ -203,9 +203,9 @@ def level_pass(
 ) -> None:
     """One level: A* with the heuristic ``bounds``, by the classes of the level's symbols.
 
-    Unless ``out`` is empty it gets the outside scores, the heuristic of the next level: 0 where this level has no
-    parse, as the next level then has none either, or must do without a heuristic because of ``max_gap``. Otherwise this
-    is the last level, and parses are written. ``margin`` is that of
+    Unless ``out`` is empty it receives the outside scores, the heuristic of the next level: 0 if this level has no
+    parse, because then the next level has none either, or has no heuristic because of ``max_gap``. Otherwise this is
+    the last level, and parses are written. ``margin`` is an argument of
     :func:`~treewright.constituency.agenda.search.search`.
     """
     grammar, nothing = level.weighted, np.zeros((0, 3))
@@ -239,7 +239,7 @@ def level_pass(
 
 
 class Found(NamedTuple):
-    """What an A* search found for each sentence."""
+    """The results of an A* search for each sentence."""
 
     derivations: list[Ints]
     scores: Floats
@@ -378,7 +378,7 @@ def _context_table(summaries: Floats, n: int) -> Floats:
 
 
 def _rule_table(level: AgendaGrammar, n: int) -> Floats:
-    """What the rules outside a constituent can add at most, for spans × (tops, others); 0 where no rule is above 0."""
+    """The maximum score of the rules outside a constituent, for spans × (tops, others); 0 if no rule is above 0."""
     start, end = _spans(n)
     b, u = (float(scores.max(initial=0.0)) for scores in (level.weighted.binary, level.weighted.unary))
     return np.asarray((n - (end - start))[:, None] * (b + 2.0 * u) + np.array([0.0, u])).ravel()

@@ -1,10 +1,10 @@
-"""A grammar, its lexicon and the features of priorities, put together to parse with an agenda.
+"""The agenda parser: a grammar, its lexicon, and the features of priorities.
 
-:mod:`treewright.constituency.agenda.search` has the algorithm; here is what Python needs of it: sentences go in,
-derivations come out, with the numbers of pops and pushes. What depends on the grammar alone is computed once.
+:mod:`treewright.constituency.agenda.search` has the algorithm. This module is its Python interface: it takes sentences
+and returns derivations, with the numbers of pops and pushes. Tables that depend only on the grammar are computed once.
 
 Weights of priorities are an array of all :data:`~treewright.constituency.agenda.features.FEATURES`, in the order of
-:data:`~treewright.constituency.agenda.features.NAMES`; those of A*₀ are :meth:`AgendaParser.a_star`.
+:data:`~treewright.constituency.agenda.features.NAMES`; :meth:`AgendaParser.a_star` returns the weights of A*₀.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ Floats = npt.NDArray[np.float64]
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
 TIMES = ("pops", "pushes", "seconds")
-"""What the time of a search can be measured in."""
+"""The units of the time of a search."""
 
 
 class Pop(NamedTuple):
-    """A constituent that was popped, with its inside score and its priority then."""
+    """A popped constituent, with its inside score and its priority at that time."""
 
     symbol: str
     start: int
@@ -63,11 +63,11 @@ class Pop(NamedTuple):
 
 
 class Parses(NamedTuple):
-    """What the agenda parser returns for some sentences, in the order asked for."""
+    """The results of the agenda parser for some sentences, in the given order."""
 
     derivations: list[Ints]
     scores: Floats
-    whole: npt.NDArray[np.bool_]  # is it one tree, or pieces that cover the sentence?
+    whole: npt.NDArray[np.bool_]  # whether it is one tree, or pieces that cover the sentence
     pops: Longs
     pushes: Longs
 
@@ -88,7 +88,7 @@ class Refined(Protocol):
         """The grammar before its symbols were split."""
 
     def expanded(self) -> Expanded:
-        """The same as an ordinary grammar, with substates for symbols."""
+        """The same as an ordinary grammar, with substates as symbols."""
 
     def lexical(self) -> Lexical:
         """The tags of words, in substates."""
@@ -101,8 +101,8 @@ class Refined(Protocol):
 class AgendaParser:
     """The agenda parser of a grammar.
 
-    ``lexical`` is the table of the lexicon, whose rows words have. ``priorities`` has the features that are learned
-    from a treebank (:meth:`Priorities.learn`).
+    ``lexical`` is the table of the lexicon; words are given as rows of it. ``priorities`` has the features that are
+    learned from a treebank (:meth:`Priorities.learn`).
     """
 
     grammar: Grammar
@@ -113,8 +113,8 @@ class AgendaParser:
     def of_latent(cls, latent: Refined, trees: Iterable[Tree]) -> Self:
         """The agenda parser of a latent-variable grammar, with substates for symbols.
 
-        It finds the tree of the best derivation. The tree whose rules are most probable would need all constituents.
-        ``trees`` are those that the grammar was learned from, binarised.
+        It finds the tree of the best derivation; max-rule decoding would need all constituents. ``trees`` are the
+        binarised trees that the grammar was learned from.
         """
         grammar, lexical, trees = latent.expanded().grammar, latent.lexical(), list(trees)
         derivations, words = [latent.base.derivation(tree) for tree in trees], [tree.leaves() for tree in trees]
@@ -134,7 +134,7 @@ class AgendaParser:
         w words there are w − 1 binary rules and at most 2w − 2 unary ones, or 2w − 1 if its symbol is a top. So the
         rules outside it add at most (n − w)(b + 2u), and u more if the symbol is no top. With this bound, priorities
         never rise from parts to wholes, and the first complete parse is a best one. n·(b + 2u) is the same for all
-        constituents of a sentence and is left out.
+        constituents of a sentence and is omitted.
         """
         weights = np.zeros(FEATURES)
         weights[INSIDE] = 1.0
@@ -144,7 +144,7 @@ class AgendaParser:
         return weights
 
     def pack(self, sentences: Sequence[Sequence[str]], rows: Sequence[Ints]) -> Packed:
-        """Sentences, given as their words and as rows of the lexicon, as kernels take them."""
+        """Sentences as arrays for kernels, given as their words and as rows of the lexicon."""
         at = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         words = np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32)
         return Packed(words, at, *self.priorities.shapes([word for each in sentences for word in each]))
@@ -164,7 +164,7 @@ class AgendaParser:
     ) -> Parses:
         """Parse sentences by the greedy policy (eq. 2), all of them or those that ``which`` names.
 
-        ``max_gap`` is Δ. With ``growth``, Δ grows by it where there is no parse: IDA*₀. ``order`` is that of
+        ``max_gap`` is Δ. With ``growth``, Δ grows by this factor until there is a parse: IDA*₀. ``order`` is that of
         :func:`~treewright.constituency.agenda.search.search`; ``wants`` are the places of the cheating feature.
         """
         n = packed.size
@@ -205,19 +205,19 @@ class AgendaParser:
         return φ
 
     def bound(self, words: int) -> int:
-        """How many pops a sentence of ``words`` words can take at most, whatever the weights: N·n(n+1)/2."""
+        """The maximum number of pops for a sentence of ``words`` words, for any weights: N·n(n+1)/2."""
         return len(self.grammar.symbols) * words * (words + 1) // 2
 
-    # ---- what kernels need
+    # ---- arrays for kernels
 
     @cached_property
     def kernel(self) -> AgendaGrammar:
-        """The grammar as kernels take it."""
+        """The grammar as arrays for kernels."""
         classes = len(self.priorities.classes)
         return agenda_grammar(self.grammar.weighted(self.lexical), self.of, classes, self.grammar.is_whole)
 
     def weights(self, θ: Floats) -> Weights:
-        """Weights of priorities as kernels take them, with the tables of their features."""
+        """Weights of priorities and the tables of their features, for kernels."""
         return Weights(np.ascontiguousarray(θ, np.float64), self.priorities.tables)
 
     @cached_property

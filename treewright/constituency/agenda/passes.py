@@ -1,4 +1,4 @@
-"""Agenda parsing of a shard of sentences by the greedy policy: what Python calls."""
+"""Agenda parsing of a shard of sentences by the greedy policy, called from Python."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Weights(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When the parser prunes, and when it gives up."""
+    """Limits of pruning and of the number of pops."""
 
-    Δ: float  # constituents worse by more than this than another one over the same words are pruned
-    growth: float  # above 1: a sentence without a parse is parsed again with a Δ that is this many times larger
+    Δ: float  # constituents whose score is more than this below another one over the same words are pruned
+    growth: float  # above 1: a sentence without a parse is parsed again with Δ multiplied by this
     most_pops: int
 
 
 class Work(NamedTuple):
-    """How much was done for each sentence."""
+    """The numbers of pops and pushes of each sentence."""
 
     pops: npt.NDArray[np.int64]
     pushes: npt.NDArray[np.int64]

@@ -1,20 +1,21 @@
 """A learned policy for the agenda parser: priorities that trade accuracy for speed (Jiang et al. 2012, §3–6).
 
 :meth:`AgendaPolicy.learn` learns the weights θ of priorities from sentences with gold trees that the grammar has not
-seen (the paper takes a development section), such that accuracy − λ·time is high (eq. 1). They are divided into two
-halves: from one it learns, and with the other it chooses:
+seen (the paper uses a development section), to maximise accuracy − λ·time (eq. 1). The sentences are divided into two
+halves, one for learning and one for model selection:
 
-1. The learner, one of :data:`LEARNERS`, goes over the first half, pass by pass. It begins with A*₀.
-2. After each pass the weights are judged by the reward of the greedy policy on the second half; the best pass counts.
-   Learners make the oracle's actions probable, and tend to overdo it: by how much a long constituent with a poor score
-   should go before a short one with a good score depends on λ, and their weights θ hardly do, since a pop costs little.
-   So how far to go from A*₀ towards θ is chosen too. This is the *strength*: 0 is A*₀, 1 is θ.
-3. Unless it is given, the threshold Δ of §6.1 is chosen likewise when learning is over. ("Note that known pruning
+1. The learner, one of :data:`LEARNERS`, makes passes over the first half. It begins with A*₀.
+2. After each pass the weights are scored by the reward of the greedy policy on the second half; the best pass is kept.
+  Learners make the oracle's actions probable, and tend to go too far: how much a long constituent with a low score
+  should be preferred to a short one with a high score depends on λ, but the learned weights θ hardly do, because a pop
+  costs little. So the interpolation between A*₀ and θ is also chosen. This is the *strength*: 0 is A*₀, 1 is θ.
+3. Unless it is given, the threshold Δ of §6.1 is chosen in the same way after learning. ("Note that known pruning
    methods could also be employed in conjunction with learned prioritization", §6.3.)
 
-The paper's best learner is I+. The default here is ``on-policy``, which §4.2 describes as DAgger and could not afford:
-apprenticeship (eq. 10) in all states that the policy gets into by itself, not only in those of the oracle. There a
-constituent of the right parse waits behind thousands of others, and what tells it from these is what speed depends on.
+The paper's best learner is I+. The default here is ``on-policy``, which §4.2 describes as DAgger but considers too
+expensive: apprenticeship (eq. 10) in all states that the policy itself reaches, not only in the states of the oracle.
+In these states a constituent of the correct parse competes with thousands of others, and the speed depends on
+distinguishing it from them.
 
 All of these are learners of :mod:`treewright.learners.rl`, with its passes, steps and schedules; for DAgger only the
 environment differs, whose gradients follow the oracle in every state (``imitates``). It is not a row of the table in
@@ -39,7 +40,7 @@ from treewright.constituency.agenda.priorities import Priorities
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.settings import current_name, one_of
 
-if TYPE_CHECKING:  # parsing needs no learners
+if TYPE_CHECKING:  # parsing does not need learners
     from treewright.constituency.agenda.environment import AgendaEnvironment
     from treewright.learners.rl import PolicyGradient
     from treewright.learners.rl_training import RLPass
@@ -54,7 +55,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
         "name": "apprenticeship",
         "passes": 15,
         "step_size": 0.2,
-        "infusion": "decay:0.5",  # the oracle acts in the first passes, to begin with sentences that are soon over
+        "infusion": "decay:0.5",  # the oracle acts in the first passes, so that their trajectories are short
         "trajectories": 1,
     },
     "I+": {"name": "I+", "passes": 10, "step_size": 0.003},
@@ -66,12 +67,12 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 _STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _THRESHOLDS = (4.0, 6.0, 8.0, 10.0, 12.0, 16.0, np.inf)
-_MILD = 12.0  # the threshold while learning, if it is to be chosen: the best parse is hardly ever lost
+_MILD = 12.0  # the threshold in training, if it will be chosen: the best parse is hardly ever lost
 _ENOUGH = 10  # sentences that can be divided
 
 
 class LearnedPriority(NamedTuple):
-    """The result of learning: the policy, its strength, what it earns on the half that chose it, and the passes."""
+    """The result of learning: the policy, its strength, its reward on the half for model selection, and the passes."""
 
     policy: AgendaPolicy
     strength: float
@@ -89,7 +90,7 @@ class LearnedPriority(NamedTuple):
 class AgendaPolicy:
     """Priorities of constituents, and the threshold Δ by which they are pruned.
 
-    ``weights`` are those of all features (:class:`~treewright.constituency.agenda.parser.AgendaParser`).
+    ``weights`` are the weights of all features (:class:`~treewright.constituency.agenda.parser.AgendaParser`).
     """
 
     priorities: Priorities
@@ -104,7 +105,7 @@ class AgendaPolicy:
 
     @classmethod
     def a_star(cls, parser: AgendaParser, max_gap: float = np.inf) -> AgendaPolicy:
-        """A*₀: inside scores; ``max_gap`` is Δ, and infinity prunes nothing."""
+        """A*₀: priorities are inside scores; ``max_gap`` is Δ, and infinity means no pruning."""
         return cls(parser.priorities, parser.a_star(), max_gap)
 
     @classmethod
@@ -119,10 +120,10 @@ class AgendaPolicy:
         report: Callable[[RLPass], None] | None = None,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> LearnedPriority:
-        """Learn a policy from an environment, whose λ and notion of time it is good for.
+        """Learn a policy from an environment, for its λ and its unit of time.
 
         ``learner`` is one of :data:`LEARNERS`, by name or as settings with its name, or any learner of
-        :mod:`treewright.learners.rl`. ``max_gap`` is Δ; None chooses it, and infinity prunes nothing. ``report`` and
+        :mod:`treewright.learners.rl`. ``max_gap`` is Δ; None chooses it, and infinity means no pruning. ``report`` and
         ``progress`` are those of :func:`~treewright.learners.rl_training.train_rl`.
         """
         if len(environment) == 0:
@@ -152,7 +153,7 @@ class AgendaPolicy:
         return LearnedPriority(policy, _STRENGTHS[near], reward, trained.history)
 
     def parse(self, parser: AgendaParser, packed: Packed, *, growth: float = 0.0, jobs: int = 1) -> Parses:
-        """Parse with these priorities. With ``growth``, Δ grows by it where there is no parse: IDA*."""
+        """Parse with these priorities. With ``growth``, Δ grows by this factor until there is a parse: IDA*."""
         return parser.parse(packed, self.weights, max_gap=self.max_gap, growth=growth, jobs=jobs)
 
     def to_arrays(self) -> dict[str, Any]:
@@ -161,10 +162,10 @@ class AgendaPolicy:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> AgendaPolicy:
-        """What :meth:`to_arrays` took apart.
+        """The policy from the result of :meth:`to_arrays`.
 
-        Older models lack the last weight, which is 0, or have weights of dynamic features behind the others. Nothing
-        was ever learned for these, so they are 0, and left out.
+        Older models lack the last weight, which is 0, or have weights of dynamic features after the others. These were
+        never learned, so they are 0 and ignored.
         """
         try:
             weights = np.asarray(arrays["weights"], np.float64)
@@ -178,7 +179,7 @@ class AgendaPolicy:
 
 
 def make_priority_learner(learner: str | dict[str, Any] | PolicyGradient) -> tuple[PolicyGradient, bool]:
-    """Return the learner of a name or of settings, and whether it imitates the oracle in all states.
+    """Return the learner, given its name or settings, and whether it imitates the oracle in all states.
 
     >>> make_priority_learner({"name": "I+", "passes": 5})[0].step_size
     0.003
@@ -201,7 +202,7 @@ def make_priority_learner(learner: str | dict[str, Any] | PolicyGradient) -> tup
 
 
 def _reward(environment: AgendaEnvironment, θ: Floats, jobs: int) -> float:
-    """What the greedy policy earns on average (eq. 1)."""
+    """The mean reward of the greedy policy (eq. 1)."""
     return float(environment.run(θ, np.arange(len(environment)), jobs=jobs).reward.mean())
 
 
@@ -215,7 +216,7 @@ def _towards(initial: Floats, θ: Floats, strength: float) -> Floats:
 
 
 def _strongest(environment: AgendaEnvironment, θ: Floats, near: int, jobs: int) -> tuple[int, float]:
-    """The number of the strength that earns most, climbing from one that was good before, and its reward."""
+    """The number of the best strength, found by hill climbing from the previous best one, and its reward."""
     known: dict[int, float] = {}
 
     def earned(k: int) -> float:

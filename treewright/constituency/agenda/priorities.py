@@ -1,7 +1,7 @@
-"""What the features of priorities learn from a treebank: labels after and before tags, and patterns of punctuation.
+"""The tables of priority features, learned from a treebank: labels after and before tags, punctuation patterns.
 
-The features themselves are in :mod:`treewright.constituency.agenda.features`. Labels are *classes* of symbols: what is
-left of a symbol without its ancestors, siblings and substates (:func:`label_classes`).
+The features themselves are in :mod:`treewright.constituency.agenda.features`. Labels are *classes* of symbols: symbols
+without their ancestors, siblings and substates (:func:`label_classes`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Priorities", "kind_of_word", "label_classes"]
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
-_SMOOTHING = 5.0  # how many occurrences the general distribution of labels counts for, after each tag
+_SMOOTHING = 5.0  # the weight of the general distribution of labels after each tag, in occurrences
 
 
 def label_classes(grammar: Grammar) -> tuple[Ints, list[str]]:
@@ -51,7 +51,7 @@ def label_classes(grammar: Grammar) -> tuple[Ints, list[str]]:
 
 
 def kind_of_word(word: str) -> int:
-    """What kind of character a word starts with: upper-case, lower-case, a number, or another symbol.
+    """The kind of a word's first character: upper-case, lower-case, a number, or another symbol.
 
     >>> from treewright.constituency.agenda.features import KINDS
     >>> [KINDS[kind_of_word(word)] for word in ("The", "cat", "3.5", "$")]
@@ -63,13 +63,13 @@ def kind_of_word(word: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Priorities:
-    """The features of priorities for one grammar, as far as they are learned from a treebank."""
+    """The tables of priority features for one grammar, learned from a treebank."""
 
     classes: list[str]
     tags: list[str]  # classes that words have
     before: Floats  # (tags + 1) × classes
     after: Floats
-    patterns: list[str]  # the most positive ones, then the most negative ones; empty where there are too few
+    patterns: list[str]  # the most positive ones, then the most negative ones; empty strings if there are too few
 
     @classmethod
     def learn(
@@ -84,8 +84,8 @@ class Priorities:
     ) -> Priorities:
         """Learn from the derivations of a treebank's trees by this grammar; ``rows`` are words in the lexicon's table.
 
-        ``of`` is the class of each symbol of ``lexical``, if these are not the grammar's (a grammar whose symbols were
-        split into substates has a lexicon of substates, and trees of the symbols before).
+        ``of`` is the class of each symbol of ``lexical``, if these differ from the grammar's symbols (a grammar with
+        substates has a lexicon of substates, but its trees have the unsplit symbols).
         """
         if not len(derivations) == len(sentences) == len(rows) or not derivations:
             raise CorpusError("priorities are learned from sentences that have derivations, as many as sentences")
@@ -114,7 +114,7 @@ class Priorities:
         return cls(classes, tags, before, after, punctuation_patterns(sentences, spans))
 
     def of(self, grammar: Grammar) -> Ints:
-        """The class of each symbol of a grammar, which may be a finer one than that which was learned from."""
+        """The class of each symbol of a grammar, which may be finer than the grammar of :meth:`learn`."""
         own, names = label_classes(grammar)
         number = {name: k for k, name in enumerate(self.classes)}
         if missing := [name for name in names if name not in number]:
@@ -129,7 +129,7 @@ class Priorities:
 
     @cached_property
     def tables(self) -> Tables:
-        """What kernels need."""
+        """The arrays for kernels."""
         tag = np.full(len(self.classes), -1, np.int32)
         for k, name in enumerate(self.tags):
             tag[self.classes.index(name)] = k
@@ -164,13 +164,13 @@ class Priorities:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Priorities:
-        """What :meth:`to_arrays` took apart."""
+        """The priorities from the result of :meth:`to_arrays`."""
         classes, tags, patterns = (unpack_strings(arrays, name) for name in ("classes", "tags", "patterns"))
         return cls(classes, tags, np.asarray(arrays["before"]), np.asarray(arrays["after"]), patterns)
 
 
 def _favourite_classes(lexical: Lexical, of: Ints) -> Ints:
-    """For each row of the lexicon the class of argmax p(w | t); −1 where it has no tags."""
+    """For each row of the lexicon the class of argmax p(w | t); −1 if it has no tags."""
     found = np.full(len(lexical.at) - 1, -1, np.int32)
     for row, (first, last) in enumerate(zip(lexical.at[:-1].tolist(), lexical.at[1:].tolist(), strict=True)):
         if last > first:

@@ -1,4 +1,4 @@
-"""Patterns of punctuation: which spans are constituents, as their marks tell.
+"""Patterns of punctuation, which indicate whether spans are constituents.
 
 The pattern of a span is its marks of punctuation and, for every run of other words, an x: ``x , x``. As in Liang,
 Daumé III & Klein (2008), a classifier learns from the treebank which spans are constituents: a logistic regression
@@ -27,14 +27,14 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{
 
 
 def mark_of(word: str) -> str:
-    """The mark of punctuation that a word is; the empty string for all other words."""
+    """The punctuation mark of a word; empty for words that are not punctuation."""
     word = _BRACKETS.get(word, word)
     is_mark = all(unicodedata.category(letter)[0] == "P" or letter == "`" for letter in word)
     return word if is_mark and word not in ("%", "&", "#", "*") else ""
 
 
 def pattern_of(marks: Sequence[str]) -> str:
-    """The pattern of punctuation of some words, of which the marks are given.
+    """The pattern of punctuation of some words, given their marks.
 
     >>> pattern_of(["", "", ",", "", ","])
     'x , x ,'
@@ -47,7 +47,7 @@ def pattern_of(marks: Sequence[str]) -> str:
 
 
 def punctuation_patterns(sentences: Iterable[Sequence[str]], spans: Iterable[set[tuple[int, int]]]) -> list[str]:
-    """The patterns that tell constituents from other spans: the five most positive ones and the five most negative."""
+    """The patterns that best distinguish constituents from other spans: five positive and five negative ones."""
     counts: defaultdict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     often: Counter[str] = Counter()
     for words, constituents in zip(sentences, spans, strict=True):
@@ -76,9 +76,9 @@ def punctuation_patterns(sentences: Iterable[Sequence[str]], spans: Iterable[set
 
 
 def _logistic_regression(data: Floats, patterns: int, rounds: int = 30) -> Floats:
-    """The weights of patterns, with one for each length beside them, by Newton's method on one group after the other.
+    """The weights of patterns and of lengths, by Newton's method, alternating between the two groups.
 
-    ``data`` has rows of pattern, length, and how many spans are no constituents and how many are.
+    ``data`` has rows of pattern, length, the number of spans that are not constituents, and the number that are.
     """
     pattern, length = data[:, 0].astype(np.int64), data[:, 1].astype(np.int64)
     total, positive = data[:, 2] + data[:, 3], data[:, 3]

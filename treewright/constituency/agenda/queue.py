@@ -1,11 +1,11 @@
 """The memory of the agenda parser: its chart, and the priority queue of constituents.
 
 A constituent is the number span · N + symbol (:mod:`treewright.constituency.charts.spans`), N being the number of
-symbols. So what one pair of neighbours builds is close together in memory. The queue is a binary heap; each constituent
-knows its position there, so that its key can change.
+symbols. So the constituents that one pair of neighbours builds are adjacent in memory. The queue is a binary heap; the
+position of each constituent in the heap is stored, so that its key can change.
 
-For each place between words and each symbol there is the set of ends (starts) of the chart's constituents that start
-(end) there: whoever goes through the pairs of the grammar sees at once which neighbours there are.
+For each position between words and each symbol, a set of bits has the ends (starts) of the chart's constituents that
+start (end) there. So a loop over the pairs of the grammar finds the neighbours directly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIZE, TOUCHED, CHANGED, POPS, PUSHES, PRUNED = 0, 1, 2, 3, 4, 5  # counters
 
 
 class Agenda(NamedTuple):
-    """Chart and queue of one thread, used for one sentence after another."""
+    """Chart and queue of one thread, reused for all its sentences."""
 
     score: Floats  # the inside score of each constituent
     rule: Ints  # the best way to build it: the rule (−1 for a word)
@@ -71,7 +71,7 @@ def new_agenda(symbols: int, n: int) -> Agenda:
 
 
 def agenda_bytes(symbols: int, n: int) -> int:
-    """How much memory chart and queue take, without that of exploration.
+    """The memory of chart and queue in bytes, without exploration.
 
     >>> agenda_bytes(1000, 40)
     33776000
@@ -81,7 +81,7 @@ def agenda_bytes(symbols: int, n: int) -> int:
 
 @lean
 def clear(agenda: Agenda, symbols: int, n: int) -> None:
-    """Empty chart and queue, in time proportional to what was built."""
+    """Empty chart and queue, in time proportional to the number of built constituents."""
     words = n // 64 + 1
     for k in range(agenda.counters[TOUCHED]):
         item = agenda.touched[k]
@@ -105,13 +105,13 @@ def clear(agenda: Agenda, symbols: int, n: int) -> None:
 
 @lean
 def _is_before(key: float, item: int, other_key: float, other: int) -> bool:
-    """Is it popped before the other one? Of equal keys, the lower number comes first."""
+    """Whether it is popped before the other one. Of equal keys, the lower number comes first."""
     return key > other_key or (key == other_key and item < other)
 
 
 @lean
 def _sift_up(heap: Any, keys: Any, position: Any, k: int) -> Any:
-    """Let a constituent rise to its position."""
+    """Move a constituent up to its position."""
     item, key = heap[k], keys[k]
     while k > 0:
         above = (k - 1) >> 1
@@ -127,7 +127,7 @@ def _sift_up(heap: Any, keys: Any, position: Any, k: int) -> Any:
 
 @lean
 def _sift_down(heap: Any, keys: Any, position: Any, k: int, size: int) -> None:
-    """Let a constituent sink to its position."""
+    """Move a constituent down to its position."""
     item, key = heap[k], keys[k]
     while 2 * k + 1 < size:
         below = 2 * k + 1
@@ -156,7 +156,7 @@ def set_key(agenda: Agenda, item: int, key: float) -> None:
 
 @lean
 def remove(agenda: Agenda, item: int) -> None:
-    """Take a constituent out of the queue and put it into the chart."""
+    """Move a constituent from the queue to the chart."""
     k, last = np.int64(agenda.position[item]), agenda.counters[SIZE] - 1
     agenda.counters[SIZE] = last
     if k != last:
@@ -168,7 +168,7 @@ def remove(agenda: Agenda, item: int) -> None:
 
 @lean
 def restore_heap(agenda: Agenda) -> None:
-    """Put the heap in order after all keys have changed."""
+    """Restore the heap after all keys have changed."""
     size = agenda.counters[SIZE]
     for k in range(size // 2 - 1, -1, -1):
         _sift_down(agenda.heap, agenda.key, agenda.position, k, size)

@@ -1,4 +1,4 @@
-"""What the agenda parser returns: the derivation of the parse, or of the pieces that cover the sentence."""
+"""The results of the agenda parser: the derivation of the parse, or of the pieces that cover the sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_result(grammar: AgendaGrammar, agenda: Agenda, n: int, whole: bool, no
 
 @compiled
 def _write_tree(rules: Rules, agenda: Agenda, item: int, nodes: Any, filled: int) -> int:
-    """The derivation of a constituent, behind the ``filled`` nodes; returns their new number."""
+    """Append the derivation of a constituent to the ``filled`` nodes; return their new number."""
     symbols = rules.is_top.shape[0]
     stack = np.empty(nodes.shape[0] + 2, np.int64)
     stack[0] = item
@@ -60,10 +60,10 @@ def _write_tree(rules: Rules, agenda: Agenda, item: int, nodes: Any, filled: int
 
 @compiled
 def _cover(agenda: Agenda, n: int, eligible: Any, pieces: Any) -> int:
-    """The fewest constituents, and among these the best, that cover the words; those on the agenda count too.
+    """The fewest constituents, and among these the best, that cover the words; constituents on the agenda count too.
 
-    ``pieces`` gets them from left to right; returns their number, 0 if some word has no tag. Only ``eligible`` symbols
-    are used.
+    ``pieces`` receives them from left to right; returns their number, 0 if some word has no tag. Only ``eligible``
+    symbols are used.
     """
     symbols = eligible.shape[0]
     fewest, total, back = np.full(n + 1, n + 1), np.full(n + 1, NEVER), np.full(n + 1, -1, np.int64)

@@ -1,7 +1,7 @@
-"""Trajectories of the agenda parser while it learns: the oracle, oracle-infused exploration, and their gradients.
+"""Trajectories of the agenda parser in training: the oracle, oracle-infused exploration, and their gradients.
 
-Jiang, Teichert, Daumé III & Eisner (2012, §3–5); :mod:`treewright.constituency.agenda.environment` says what actions
-and rewards are.
+Jiang, Teichert, Daumé III & Eisner (2012, §3–5); :mod:`treewright.constituency.agenda.environment` defines actions and
+rewards.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Longs = npt.NDArray[np.int64]
 
 TERMINAL, SHAPED, UNIT, IMITATED, SHAPED_BY_ORACLE = 0, 1, 2, 3, 4  # what earns credit
 GOLD, FOUND = 1, 2  # constituents that earn a reward, and those of them that were popped
-_MUCH = 1e4  # a gold constituent counts for more than anything that a score can say
+_MUCH = 1e4  # a gold constituent counts more than any score
 
 
 class Expert(NamedTuple):
-    """What is known of the right parse of each sentence."""
+    """The gold constituents and the oracle's parse of each sentence."""
 
     gold: Places  # gold constituents, by class
     oracle: Places  # the constituents of the oracle's parse, by symbol
@@ -55,19 +55,19 @@ class Expert(NamedTuple):
 
 
 class Exploration(NamedTuple):
-    """How trajectories are drawn and judged: see :class:`treewright.search.Environment`."""
+    """How trajectories are drawn and rewarded: see :class:`treewright.search.Environment`."""
 
     temperature: float
     infusion: float  # δ of eq. 11
     discount: float  # γ of eq. 9
     credit: int
-    per_pop: float  # λ times what a pop takes
-    per_push: float  # λ times what a push takes
+    per_pop: float  # λ times the cost of a pop
+    per_push: float  # λ times the cost of a push
     seed: int
 
 
 class Gathered(NamedTuple):
-    """What trajectories bring: a row for each sentence of the shard, a column for each trajectory."""
+    """The results of trajectories: a row for each sentence of the shard, a column for each trajectory."""
 
     gradient: Floats  # sentences × features
     reward: Floats
@@ -81,7 +81,7 @@ class Slopes(NamedTuple):
 
     trace: Floats  # z_t = γ·z_{t−1} + ∇log π(a_t|s_t); in the second row, Σ ∇log π(a_t|s_t)
     gradient: Floats  # Σ_t r̃_t·z_t, which is the same as eq. 9
-    record: Floats  # how many constituents with a reward were popped, and Σ r̃_t
+    record: Floats  # the number of popped constituents with a reward, and Σ r̃_t
 
 
 # ---- the oracle
@@ -91,7 +91,7 @@ class Slopes(NamedTuple):
 def oracle_pass(
     grammar: AgendaGrammar, packed: Packed, shard: Shard, counts: Any, gold: Places, parsed: Parsed
 ) -> None:
-    """The parses that the oracle builds (§4.1); where there is none, a sentence has no nodes.
+    """The parses that the oracle builds (§4.1); a sentence without one has no nodes.
 
     Of the classes that ``counts`` names, all constituents that are not ``gold`` are wrong.
     """
@@ -123,7 +123,7 @@ def oracle_pass(
 
 @lean
 def _favourite(agenda: Agenda, sampler: Sampler, places: Places, i: int) -> Any:
-    """The oracle's action (§4.1): of those available, the one that the policy likes best; −1 if there is none."""
+    """The oracle's action (§4.1): of those available, the one with the highest priority; −1 if there is none."""
     best, favourite = -np.inf, np.int64(-1)
     for k in range(places.at[i], places.at[i + 1]):
         item = np.int64(places.place[k])
@@ -137,7 +137,7 @@ def _favourite(agenda: Agenda, sampler: Sampler, places: Places, i: int) -> Any:
 
 @lean
 def _marked_in(unary: Any, of: Any, classes: int, table: Any, nodes: Any) -> int:
-    """How many of a derivation's constituents are marked in a table of spans × classes."""
+    """The number of constituents of a derivation that are marked in a table of spans × classes."""
     found = np.int64(0)
     for k in range(nodes.shape[0]):
         row = span_of(nodes[k, 3], nodes[k, 4]) * classes
@@ -163,8 +163,9 @@ def _roll_out(
 ) -> int:
     """One trajectory of sentence i from the initial state: the oracle-infused policy of eq. 11; returns its steps.
 
-    ``earning`` marks what earns a reward, in spans × ``classes``, with ``of`` the class of each symbol. The gradient of
-    eq. 9 comes back in ``slopes``, and in ``order`` the first constituents popped, with inside scores and priorities.
+    ``earning`` marks the constituents that earn a reward, in spans × ``classes``, with ``of`` the class of each symbol.
+    ``slopes`` receives the gradient of eq. 9, and ``order`` the first popped constituents, with inside scores and
+    priorities.
     """
     agenda, goal = state.agenda, goal_of(state)
     numbers, φ, symbols = sampler.numbers, sampler.φ, of.shape[0]

@@ -1,29 +1,29 @@
-"""The agenda parser: constituents in the order of their priorities (Jiang, Teichert, Daumé III & Eisner 2012, §2).
+"""The agenda parser, which pops constituents by priority (Jiang, Teichert, Daumé III & Eisner 2012, §2).
 
-The *agenda* is a priority queue of constituents that were built and not yet used; the *chart* has those that were. The
-parser pops the constituent of the highest priority, puts it into the chart, combines it with its neighbours there, and
-pushes what it gets. It stops when it pops the root over the whole sentence: the first complete parse.
+The *agenda* is a priority queue of constituents that were built but not yet used; the *chart* has the used ones. The
+parser pops the constituent of the highest priority, adds it to the chart, combines it with its neighbours there, and
+pushes the results. It stops when it pops the root over the whole sentence: the first complete parse.
 
-* A constituent is a symbol over a span. Built again, it is merged with what is there: the better inside score is kept,
-  with the rule that led to it. One that waits then gets a new priority. One that is in the chart already is improved
-  where it is and does not come back to the agenda, so every constituent is popped at most once: **no priority whatever
-  can make the parser pop more than N·n(n+1)/2 constituents**, for N symbols and n words. Where priorities never rise
-  from parts to wholes (inside scores of rules that have no positive scores; exact A*), this never happens.
+* A constituent is a symbol over a span. If it is built again, the better inside score is kept, with its rule. If it is
+  on the agenda, it then gets a new priority. If it is already in the chart, it is improved in place and does not return
+  to the agenda, so every constituent is popped at most once: **with any priorities, the parser pops at most N·n(n+1)/2
+  constituents**, for N symbols and n words. If priorities never increase from parts to wholes (inside scores of rules
+  without positive scores; exact A*), constituents in the chart are never improved.
 * With the Viterbi inside score as priority this is A* with a heuristic of 0, A*₀, and the first complete parse is a
   best one, provided that no rule has a score above 0. Learned rules may have such scores; then A*₀ adds an upper bound
-  of what the rules outside a constituent can add (:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`).
-  Tags may have such scores too (a ratio of probabilities is no probability): where the best tag of a word has, all tags
-  of this word are lowered by it, which is the same for all parses.
-* A constituent is *pruned* if its inside score is worse by more than Δ than that of some other one over the same words
-  (§6.1). Symbols that start unary chains are compared with each other, and so are the others, as in the beam of
+  of the scores of the rules outside a constituent (:meth:`~treewright.constituency.agenda.parser.AgendaParser.a_star`).
+  Tags may have such scores too (a ratio of probabilities is not a probability): if the best tag of a word has one, all
+  tags of this word are lowered by it, which is the same for all parses.
+* A constituent is *pruned* if its inside score is more than Δ below that of another one over the same words (§6.1).
+  Symbols that start unary chains are compared with each other, and so are the others, as in the beam of
   :mod:`treewright.constituency.charts.recurrence`.
 * If the agenda is empty before there is a complete parse, or too many pops were made, the sentence is covered by as few
   constituents as possible (:mod:`treewright.constituency.agenda.results`).
 
-A *push* is a constituent that was built and not pruned, also if it is merged: this is what takes the time. A popped
-constituent goes through all its neighbours and only changes scores; then the agenda is told once of each constituent
-that changed. While it learns, the parser draws what it pops (:mod:`treewright.constituency.agenda.clocks`); functions
-that take a ``sampler`` are given None when it does not.
+A *push* is a constituent that was built and not pruned, even if it is merged: pushes take most of the time. A popped
+constituent is first combined with all its neighbours, which only changes scores; then the agenda is updated once for
+each changed constituent. In training, the parser draws the constituents that it pops
+(:mod:`treewright.constituency.agenda.clocks`); otherwise the argument ``sampler`` is None.
 """
 
 from __future__ import annotations
@@ -65,30 +65,30 @@ Floats = npt.NDArray[np.float64]
 class Combinations(NamedTuple):
     """The rules by their children, each with its score; the rules of a pair of children come best first."""
 
-    left_at: Longs  # for each symbol where its pairs begin, as the left child
+    left_at: Longs  # for each symbol the offset of its pairs as the left child
     right: Ints  # the right child of each pair
     right_at: Longs  # the same for right children: ``of_right`` are numbers of pairs
     of_right: Ints
     left: Ints  # the left child of each of these
-    rule_at: Longs  # where the rules of each pair begin
+    rule_at: Longs  # the offset of the rules of each pair
     parent: Ints
     score: Floats
     number: Ints  # of the rule in the grammar
-    bottom_at: Longs  # for each symbol where the unary rules above it begin
+    bottom_at: Longs  # for each symbol the offset of the unary rules above it
     top: Ints
     top_score: Floats
     top_number: Ints
-    is_top: npt.NDArray[np.bool_]  # does the symbol start unary chains?
+    is_top: npt.NDArray[np.bool_]  # whether the symbol starts unary chains
     root: int
 
 
 class AgendaGrammar(NamedTuple):
-    """A grammar as the agenda parser takes it."""
+    """A grammar as arrays for the agenda parser."""
 
     weighted: Weighted
     combinations: Combinations
     of: Ints  # the class of each symbol, by which priorities are looked up
-    classes: int  # how many classes there are
+    classes: int  # the number of classes
     eligible: npt.NDArray[np.bool_]  # the symbols that cover a sentence without a parse
 
 
@@ -96,18 +96,18 @@ class Merit(NamedTuple):
     """Priorities: weight · inside score + static[span, class of the symbol], and ``chain`` unless it is a top."""
 
     weight: float
-    chain: float  # added where a unary rule may still follow
+    chain: float  # added if a unary rule may still follow
     of: Ints  # the class of each symbol
     static: Floats  # spans × classes, flat, or empty for 0; a constituent of NEVER is dropped
     classes: int
 
 
 class Search(NamedTuple):
-    """What stays the same while a sentence of n words is parsed."""
+    """The constants of parsing a sentence of n words."""
 
     rules: Combinations
     merit: Merit
-    Δ: float  # constituents worse by more than this are pruned
+    Δ: float  # constituents that are more than this below the best are pruned
     n: int
     agenda: Agenda
 
@@ -158,9 +158,9 @@ def goal_of(state: Search) -> int:
 def search(state: Search, lexical: Lexical, words: Any, most: int, margin: float, order: Any) -> bool:
     """Parse a sentence by the greedy policy of eq. 2; returns whether there is a complete parse.
 
-    At most ``most`` constituents are popped. After the first complete parse the parser goes on as long as priorities
-    are above that of the parse less ``margin``; −∞ stops at once, as in the paper. ``order`` gets the constituents in
-    the order in which they are popped, with their inside scores and priorities, as far as it is long enough.
+    At most ``most`` constituents are popped. After the first complete parse the parser continues as long as priorities
+    are above the priority of the parse minus ``margin``; −∞ stops at once, as in the paper. ``order`` receives the
+    constituents in the order of their pops, with their inside scores and priorities, as far as it has space.
     """
     agenda, goal = state.agenda, goal_of(state)
     begin(state, lexical, words)
@@ -180,7 +180,7 @@ def search(state: Search, lexical: Lexical, words: Any, most: int, margin: float
 
 @lean
 def note(row: Any, item: int, inside: float, priority: float) -> None:
-    """Write down what is popped."""
+    """Record a pop."""
     row[0] = np.float64(item)
     row[1] = inside
     row[2] = priority
@@ -188,7 +188,7 @@ def note(row: Any, item: int, inside: float, priority: float) -> None:
 
 @lean
 def begin(state: Search, lexical: Lexical, words: Any) -> None:
-    """The initial state (§2.2): the tags of all words, changed and not yet on the agenda."""
+    """The initial state (§2.2): the tags of all words, marked as changed but not yet on the agenda."""
     symbols = state.rules.is_top.shape[0]
     clear(state.agenda, symbols, state.n)
     for i in range(words.shape[0]):
@@ -218,7 +218,7 @@ def advance(state: Search, item: int, sampler: Any) -> None:
 
 @lean
 def _combine(rules: Combinations, symbol: int, start: int, end: int, n: int, Δ: float, agenda: Agenda) -> None:
-    """Put a constituent into the chart and build everything that it makes with its neighbours there."""
+    """Add a constituent to the chart and combine it with all its neighbours there."""
     symbols, span = rules.is_top.shape[0], span_of(start, end)
     own = agenda.score[span * symbols + symbol]
     agenda.ends[((end // 64) * (n + 1) + start) * symbols + symbol] |= bit(end)
@@ -264,7 +264,7 @@ def _offer(agenda: Agenda, item: int, score: float, rule: int, split: int) -> No
 
 @lean
 def _apply(rules: Combinations, pair: int, both: float, span: int, split: int, Δ: float, agenda: Agenda) -> None:
-    """All rules of a pair; since the best come first, what follows one that is pruned is pruned too."""
+    """Apply all rules of a pair; the best come first, so all rules after a pruned one are pruned too."""
     counters, known = agenda.counters, agenda.score
     floor, row = agenda.best[2 * span] - Δ, span * rules.is_top.shape[0]
     changed, pops = counters[CHANGED], counters[POPS]
@@ -286,7 +286,7 @@ def _apply(rules: Combinations, pair: int, both: float, span: int, split: int, �
 
 @lean
 def push(state: Search, sampler: Any) -> None:
-    """Tell the agenda of everything that the last pop changed."""
+    """Update the agenda with everything that the last pop changed."""
     is_top, merit, agenda = state.rules.is_top, state.merit, state.agenda
     symbols, counters = is_top.shape[0], agenda.counters
     for k in range(counters[CHANGED]):

@@ -1,4 +1,4 @@
-"""Exact charts: one recurrence in several semirings, the trees in a chart, and the planner that learners ask."""
+"""Exact charts: one recurrence in several semirings, the trees in a chart, and the planner for learners."""
 
 from typing import TYPE_CHECKING
 

@@ -1,11 +1,11 @@
-"""A chart to look at: the cells of a sentence, with inside and outside scores and back-pointers, for any grammar.
+"""A chart for display: the cells of a sentence, with inside and outside scores and back-pointers, for any grammar.
 
-Charts that parse (:mod:`treewright.constituency.charts.chart`) keep only what they need. Here all values are kept, in
-NumPy arrays, for a few dozen words:
+The charts of parsers (:mod:`treewright.constituency.charts.chart`) keep only the values that they need. Here all values
+are kept, in NumPy arrays, for a few dozen words:
 
-* the *inside* score of a constituent is that of the best tree below it;
-* the *outside* score is that of the best tree around it, so that inside and outside together are the score of the best
-  tree that contains it;
+* the *inside* score of a constituent is the score of the best tree below it;
+* the *outside* score is the score of the best tree around it, so that the sum of both is the score of the best tree
+  with it;
 * its *back-pointer* is the rule and the split of the best tree below it.
 
 >>> symbols = ["S", "NP", "VP", "V"]
@@ -55,8 +55,8 @@ class CellChart:
     Args:
         symbols: the names.
         binary: rules (parent, left, right) by the numbers of symbols; their weights are logarithms.
-        unary: rules (parent, child). Chains of any length are used, but no weights above 0 in a circle.
-        tags: for each word the symbols that can stand right above it, with their scores.
+        unary: rules (parent, child). Chains may have any length, but cycles must not have weights above 0.
+        tags: for each word the symbols that can be directly above it, with their scores.
         root: the symbol of the whole sentence.
     """
 
@@ -85,7 +85,7 @@ class CellChart:
 
     @property
     def best(self) -> float:
-        """The score of the best tree; −∞ where there is none."""
+        """The score of the best tree; −∞ if there is none."""
         return float(self.inside[self.root, 0, self.n]) if self.n else -math.inf
 
     # ---- filling
@@ -155,7 +155,7 @@ class CellChart:
         )
 
     def _pointer(self, symbol: int, start: int, end: int) -> tuple[tuple[int, ...], int | None]:
-        """The back-pointer of a constituent: nothing right above a word, one part, or two and the split."""
+        """The back-pointer of a constituent: empty directly above a word, one part, or two parts and the split."""
         if (rule := self._by_unary.get((symbol, start, end))) is not None:
             return (int(self.unary[rule, 1]),), None
         if end - start == 1:
@@ -167,7 +167,7 @@ class CellChart:
         return (int(lefts[rule]), int(rights[rule])), start + 1 + at
 
     def best_nodes(self) -> list[tuple[str, int, int]]:
-        """The constituents of the best tree, parents before children and left before right; nothing without a tree."""
+        """The constituents of the best tree, parents before children and left before right; empty without a tree."""
         if self.best == -math.inf:
             return []
         found, stack = [], [(self.root, 0, self.n)]

@@ -1,10 +1,10 @@
-"""The layout of a chart: where the value of a constituent is, and which constituents there are.
+"""The memory layout of a chart: the position of a constituent's value, and the sets of constituents.
 
 A chart has a triangle for each symbol, with one row for each width of span, and in a row one number for each start.
 Rows are padded to whole blocks (:mod:`treewright.search.lanes`), so that all spans of one width are computed together,
-a block at a time. Sets of bits (:mod:`treewright.search.bits`) say which widths a symbol has, and for each of these
-widths which starts; loops skip what is not there. A chart of n words with N symbols takes about 4·N·n·(n+8)/2 bytes
-in 32 bits (:data:`~treewright.constituency.charts.semirings.VITERBI`), and twice that in 64.
+a block at a time. Sets of bits (:mod:`treewright.search.bits`) have the widths of each symbol, and the starts for each
+of these widths, so that loops skip constituents that do not exist. A chart of n words with N symbols takes about
+4·N·n·(n+8)/2 bytes in 32 bits (:data:`~treewright.constituency.charts.semirings.VITERBI`), and twice that in 64.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Floats = npt.NDArray[Any]
 
 
 class Space(NamedTuple):
-    """The memory of a chart, used for one sentence after another."""
+    """The memory of a chart, reused for all sentences of a thread."""
 
     values: Floats  # symbols × triangle, flat
     starts: npt.NDArray[np.uint64]  # for each symbol and width the set of starts
@@ -46,7 +46,7 @@ class Space(NamedTuple):
     minus_widths: npt.NDArray[np.uint64]  # the same, negated (modulo 64)
     block: Floats  # one row, while it is computed
     scale: Floats  # of sums: the logarithm of each span's factor, (n + 1) × padded starts, flat
-    factor: Floats  # of sums: the factors of two parts in proportion to that of the whole, for each split
+    factor: Floats  # of sums: the factors of two parts relative to the factor of the whole, for each split
 
 
 class Chart(NamedTuple):
@@ -56,7 +56,7 @@ class Chart(NamedTuple):
     binary: Floats  # the weights of the binary rules
     unary: Floats  # the weights of the unary rules
     space: Space
-    offsets: npt.NDArray[np.int64]  # where the row of each width begins in a triangle
+    offsets: npt.NDArray[np.int64]  # the offset of the row of each width in a triangle
     cells: int  # the size of a triangle
     n: int  # words
 
@@ -65,9 +65,9 @@ class Row(NamedTuple):
     """The spans of one width."""
 
     width: int
-    spans: int  # how many there are
-    blocks: int  # how many blocks they take
-    at: int  # where the row begins in a triangle
+    spans: int  # the number of spans
+    blocks: int  # the number of blocks
+    at: int  # the offset of the row in a triangle
 
 
 @lean
@@ -79,31 +79,31 @@ def row_of(chart: Chart, width: int) -> Row:
 
 @lean
 def place(chart: Chart, symbol: int, start: int, width: int) -> int:
-    """Where a constituent is in the chart."""
+    """The index of a constituent in the chart."""
     return symbol * chart.cells + chart.offsets[width] + start
 
 
 @lean
 def has(chart: Chart, symbol: int, start: int, width: int) -> bool:
-    """Is there such a constituent? In sentences of more than 63 words it may be a false alarm; its value tells."""
+    """Whether there is such a constituent. With more than 63 words there are false positives; check the value."""
     return (chart.space.starts[symbol, width] & bit(start)) != np.uint64(0)
 
 
 @lean
 def value(chart: Chart, symbol: int, start: int, width: int) -> float:
-    """The value of a constituent that is there."""
+    """The value of an existing constituent."""
     return np.float64(chart.space.values[place(chart, symbol, start, width)])
 
 
 @lean
 def has_tree(chart: Chart) -> bool:
-    """Has a Viterbi chart a tree for the whole sentence?"""
+    """Whether a Viterbi chart has a tree for the whole sentence."""
     return has(chart, chart.rules.root, 0, chart.n) and value(chart, chart.rules.root, 0, chart.n) > POSSIBLE
 
 
 @compiled
 def row_offsets(n: int) -> Any:
-    """Where the row of each width begins in a triangle; the last entry is the triangle's size, one block to spare."""
+    """The offset of the row of each width in a triangle; the last entry is the triangle's size, with a spare block."""
     offsets = np.zeros(n + 2, np.int64)
     at = 0
     for width in range(1, n + 1):
@@ -136,7 +136,7 @@ def new_space(semiring: Viterbi | Inside, symbols: int, n: int) -> Space:
 
 
 def chart_bytes(symbols: int, n: int, bytes_each: int = 4) -> int:
-    """How much memory a chart takes.
+    """The memory of a chart in bytes.
 
     >>> chart_bytes(1000, 40)
     4200000
@@ -160,7 +160,7 @@ def claim(chart: Chart, symbol: int, row: Row, zero: Any) -> None:
 def blocks_of(chart: Chart, row: Row, found: Any) -> tuple[int, int]:
     """The first block with a member of a set of starts, and the one after the last.
 
-    Sets of long sentences are folded, and say nothing about blocks.
+    The sets of long sentences are taken modulo 64, and do not determine blocks.
     """
     if chart.n < 64:
         return lowest(found) // LANES, highest(found) // LANES + 1

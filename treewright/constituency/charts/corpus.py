@@ -1,8 +1,8 @@
-"""Sentences and their derivations in flat arrays, as passes over a corpus take them.
+"""Sentences and their derivations in flat arrays, for passes over a corpus.
 
 A *derivation* has one node for each span of the tree, 2n − 1 for n words, parents before children and left before
 right. A node has five numbers: the symbol at the bottom of the span, the unary rule above it (or −1), the binary rule
-below it (or −1 where there is a word), its start and its end. The derivations of a corpus follow each other in one
+below it (or −1 where there is a word), its start and its end. The derivations of a corpus are concatenated in one
 array, with space for 2n − 1 nodes each.
 """
 
@@ -27,24 +27,24 @@ class Sentences(NamedTuple):
     """The sentences of a corpus."""
 
     words: Ints  # rows of the lexicon's table
-    at: Longs  # where each sentence begins, and the end of the last
+    at: Longs  # the offset of each sentence, and the end of the last
 
 
 class Shard(NamedTuple):
-    """The part of a pass that one thread does: see :func:`treewright.search.running.run_shards`."""
+    """The part of a pass that one thread runs: see :func:`treewright.search.running.run_shards`."""
 
     which: Longs  # the numbers of its sentences, in the order in which they are visited
-    control: Longs  # the first number is not 0 when the pass is to stop; the others count sentences
-    slot: int  # where this shard counts
+    control: Longs  # the first number is not 0 if the pass must stop; the others count sentences
+    slot: int  # the index of this shard's counter
 
 
 class Parsed(NamedTuple):
-    """What a pass finds for each sentence."""
+    """The results of a pass for each sentence."""
 
     nodes: Ints  # derivations
-    filled: Longs  # how many nodes of each derivation are used
+    filled: Longs  # the number of used nodes of each derivation
     values: npt.NDArray[np.float64]  # the scores of the derivations
-    status: Longs  # is it one tree, or pieces that cover the sentence?
+    status: Longs  # whether it is one tree, or pieces that cover the sentence
 
     def derivations(self, at: Longs) -> list[Ints]:
         """The derivation of each sentence; sentences begin at ``at``."""
@@ -74,7 +74,7 @@ def nodes_of(sentences: Any, nodes: Any, i: int) -> Any:
 
 @compiled
 def longest(sentences: Any, which: Any) -> int:
-    """The length of the longest of some sentences; 1 where there are none."""
+    """The length of the longest of some sentences; 1 if there are none."""
     most = 1
     for i in which:
         most = max(most, sentences.at[i + 1] - sentences.at[i])

@@ -1,8 +1,8 @@
 """Viterbi charts of dense grammars, in which most pairs of children have many rules.
 
-In such a grammar nearly every symbol is found over every span, so skipping what is not there saves nothing. But most
-rules cannot improve on what others have found: the rules of a pair are skipped if the best of them cannot raise even
-the lowest value of all parents. What is left out changes no value, so the chart is exact.
+In such a grammar nearly every symbol occurs over every span, so skipping missing constituents saves nothing. But most
+rules do not improve any value: the rules of a pair are skipped if the best of them cannot raise even the lowest value
+of all parents. Skipped rules change no value, so the chart is exact.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ __all__ = ["DENSE", "Dense", "fill_dense_row", "new_dense"]
 
 Floats = npt.NDArray[Any]
 
-DENSE = 8  # rules for each pair, from which on a grammar is dense
+DENSE = 8  # rules per pair; from this number on a grammar is dense
 TURNS = 4  # in which the rules of a dense grammar are applied
 NEAR_THE_TOP = 0.25  # in logarithms: pairs whose best value is this near to the highest one come first
 
 
 class Dense(NamedTuple):
-    """What is remembered of the pairs of a dense grammar; empty for other grammars."""
+    """The tables of the pairs of a dense grammar; empty for other grammars."""
 
     best_rule: Floats  # the score of the best rule of each pair
     blocks: Floats  # for all pairs of one width: the best over the splits, block of starts after block
-    done: npt.NDArray[np.bool_]  # have the rules of the pair been applied to the block?
+    done: npt.NDArray[np.bool_]  # whether the rules of the pair have been applied to the block
     lowest: Floats  # the lowest value of any parent so far, for each start
     highest: Floats  # the highest value that any pair can lead to
-    floor: Floats  # pairs that stay below are left out
+    floor: Floats  # pairs that stay below are skipped
 
 
 @compiled
 def _new_dense(chart: Chart) -> Dense:
-    """The memory for a sentence; sentences of more than 63 words, whose sets of bits are folded, do without."""
+    """The memory for a sentence; sentences of more than 63 words, whose sets are taken modulo 64, do not use it."""
     rules, n = chart.rules, chart.n
     pairs = rules.right.shape[0]
     kept = pairs if n < 64 and rules.binary.shape[0] >= DENSE * pairs else 0
@@ -62,15 +62,15 @@ new_dense = by_semiring(
     viterbi=lambda semiring, chart: _new_dense(chart),
     inside=lambda semiring, chart: None,
 )
-"""What is remembered of pairs; None for sums, in which every rule counts."""
+"""The tables of pairs; None for sums, in which every rule counts."""
 
 
 @lean
 def fill_dense_row(chart: Chart, row: Row, dense: Dense) -> None:
     """All binary rules for the spans of one width, a block of starts at a time.
 
-    To know a good lower bound early, pairs have their rules applied in turns, those that lead to the highest values
-    first. Each turn asks for less, and the last one for as little as the lowest value.
+    To find a good lower bound early, the rules of pairs are applied in several turns, beginning with the pairs that
+    lead to the highest values. Each turn lowers the threshold, and the last one uses the lowest value.
     """
     rules, space = chart.rules, chart.space
     _over_splits(chart, row, dense)
@@ -136,7 +136,7 @@ def _over_splits(chart: Chart, row: Row, dense: Dense) -> None:
 
 @lean
 def _note_starts(chart: Chart, row: Row, symbol: int) -> None:
-    """Which starts a symbol has, by its values."""
+    """The set of starts of a symbol, from its values."""
     space, at = chart.space, symbol * chart.cells + row.at
     found = np.uint64(0)
     for i in range(row.spans):

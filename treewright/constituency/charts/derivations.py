@@ -1,4 +1,4 @@
-"""Plans in a Viterbi chart: the actions that expand a constituent, the best tree, and covers where there is no tree.
+"""Plans in a Viterbi chart: the actions that expand a constituent, the best tree, and covers without a tree.
 
 Trees are written as derivations (:mod:`treewright.constituency.charts.corpus`).
 """
@@ -38,7 +38,7 @@ def new_actions(rules: Rules, n: int) -> Actions:
 
 @lean
 def actions_of(chart: Chart, symbol: int, start: int, width: int, actions: Actions) -> int:
-    """A(x): the actions that expand a constituent and lead to a tree, with splits and values; returns how many."""
+    """A(x): the actions that expand a constituent and lead to a tree, with splits and values; returns their number."""
     rules = chart.rules
     m = 0
     if rules.is_top[symbol]:
@@ -66,8 +66,8 @@ def actions_of(chart: Chart, symbol: int, start: int, width: int, actions: Actio
 def best_action(chart: Chart, symbol: int, start: int, width: int) -> tuple[int, int]:
     """The best action that expands a constituent: the number of a rule and a split (0 for a unary rule).
 
-    −1 if there is none, as for a tag over its word. The search ends where the constituent's own value is attained:
-    the numbers are added up as the chart added them, so the sums are the same to the bit.
+    −1 if there is none, as for a tag over its word. The search ends when the constituent's own value is found: the
+    numbers are added in the same order as in the chart, so the sums are the same to the bit.
     """
     rules, space, values = chart.rules, chart.space, chart.space.values
     best, choice, where = POSSIBLE, np.int64(-1), np.int64(0)
@@ -103,7 +103,7 @@ def best_action(chart: Chart, symbol: int, start: int, width: int) -> tuple[int,
 
 @compiled
 def best_tree(chart: Chart, symbol: int, start: int, width: int, nodes: Any, filled: int) -> int:
-    """``viterbiParse``: the best derivation of a constituent, behind the ``filled`` nodes; returns their new number."""
+    """``viterbiParse``: append the best derivation of a constituent to the ``filled`` nodes; return the new number."""
     rules = chart.rules
     stack = np.empty((chart.n + 2, 3), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2] = symbol, start, width
@@ -137,10 +137,10 @@ def write_node(nodes: Any, at: int, symbol: int, above: int, below: int, start: 
 
 @compiled
 def cover(chart: Chart, eligible: Any, pieces: Any) -> int:
-    """The fewest constituents, and among these the best, that cover a sentence which has no tree.
+    """The fewest constituents, and among these the best, that cover a sentence without a tree.
 
-    ``pieces`` gets (symbol, start, end) of each, from left to right; returns their number. Every word has a tag, so
-    there always is a cover. Only ``eligible`` symbols are used: those that are whole constituents.
+    ``pieces`` receives (symbol, start, end) of each, from left to right; returns their number. Every word has a tag, so
+    there is always a cover. Only ``eligible`` symbols are used: those that are whole constituents.
     """
     n = chart.n
     symbol_of, value_of = np.full((n, n + 1), -1, np.int64), np.full((n, n + 1), NEVER)

@@ -1,13 +1,13 @@
 """The k best trees of a chart, lazily and exactly: ``maximumScoringTrees`` (Huang & Chiang 2005, Algorithm 3).
 
-Each constituent has a list of its best derivations, made longer only when the next one is asked for, and a heap of
-candidates for that (:mod:`treewright.search.heaps`). A candidate is an action (a rule and a split) together with the
-ranks of the derivations of its two parts. The first candidates of a constituent are its k best actions with both ranks
+Each constituent has a list of its best derivations, which is extended on demand, and a heap of candidates for the next
+one (:mod:`treewright.search.heaps`). A candidate is an action (a rule and a split) together with the ranks of the
+derivations of its two parts. The first candidates of a constituent are its k best actions with both ranks
 0. When (l, r) is taken, (l, r+1) becomes a candidate, and (l+1, 0) if r is 0: so every combination is proposed once,
 and never before a better one.
 
-:mod:`treewright.search.n_best` has the same algorithm for graphs whose edges are written out. The edges of a chart are
-far too many for that: those into a constituent are listed when it is first asked for, and only the k best are kept.
+:mod:`treewright.search.n_best` has the same algorithm for graphs whose edges are written out. A chart has far too many
+edges for that: the edges into a constituent are listed when it is first needed, and only the k best are kept.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EXHAUSTED = -2  # in place of a heap: there are no more derivations
 
 
 class Forest(NamedTuple):
-    """Constituents with their derivations and candidates; memory that is used for one sentence after another."""
+    """Constituents with their derivations and candidates; the memory is reused for all sentences."""
 
     node_of: npt.NDArray[np.int32]  # the number of a constituent's node, by its place in the chart; −1 if it has none
     constituent: npt.NDArray[np.int64]  # nodes × (symbol, start, width)
-    known: npt.NDArray[np.int64]  # how many derivations of a node are known
-    derivation: npt.NDArray[np.int64]  # nodes × k: which of the items they are
-    heap: npt.NDArray[np.int64]  # the candidates of a node; −1 if there is none now, −2 if there will be none
+    known: npt.NDArray[np.int64]  # the number of known derivations of a node
+    derivation: npt.NDArray[np.int64]  # nodes × k: their items
+    heap: npt.NDArray[np.int64]  # the candidates of a node; −1 if there are none now, −2 if there will be none
     item: npt.NDArray[np.int64]  # items × (rule, split, left rank, right rank)
     links: npt.NDArray[np.int64]  # of each item, in its heap
     score: npt.NDArray[np.float64]  # of each item
@@ -65,7 +65,7 @@ def new_forest(rules: Rules, n: int, places: int, nodes: int, k: int) -> Forest:
 def k_best_trees(chart: Chart, forest: Forest, scores: Any, trees: Any) -> int:
     """The k best trees of the whole sentence, best first, where k is the length of ``scores``.
 
-    ``trees`` gets their derivations (k × nodes × numbers). Returns how many trees there are, or −1 if the forest is too
+    ``trees`` receives their derivations (k × nodes × numbers). Returns the number of trees, or −1 if the forest is too
     small: then try again with a larger one.
     """
     root, n, k = chart.rules.root, chart.n, scores.shape[0]
@@ -91,7 +91,7 @@ def k_best_trees(chart: Chart, forest: Forest, scores: Any, trees: Any) -> int:
 
 @compiled
 def _node(chart: Chart, forest: Forest, symbol: int, start: int, width: int) -> int:
-    """The node of a constituent, made if need be, with its first candidates; −1 if the forest is too small."""
+    """The node of a constituent, created on demand with its first candidates; −1 if the forest is too small."""
     here = place(chart, symbol, start, width)
     if forest.node_of[here] >= 0:
         return np.int64(forest.node_of[here])
@@ -139,9 +139,9 @@ def _part(chart: Chart, forest: Forest, node: int, rule: int, split: int, side: 
 
 @compiled
 def _extend(chart: Chart, forest: Forest, node: int, rank: int) -> bool:
-    """Make the derivation of a rank known, if there is one; False if the forest is too small."""
+    """Compute the derivation of a rank, if there is one; False if the forest is too small."""
     while forest.known[node] <= rank and forest.heap[node] != EXHAUSTED:
-        if forest.known[node] > 0:  # the neighbours of the one that was taken last become candidates
+        if forest.known[node] > 0:  # the successors of the last derivation become candidates
             last = forest.derivation[node, forest.known[node] - 1]
             rule, split = forest.item[last, 0], forest.item[last, 1]
             sides = 0 if rule < 0 else 1 if chart.rules.is_top[forest.constituent[node, 0]] else 2

@@ -1,10 +1,10 @@
-"""Parsing as a Markov decision process (Neu & Szepesvári 2009, §3), to be looked at, stepped through and tested with.
+"""Parsing as a Markov decision process (Neu & Szepesvári 2009, §3), for traces and tests.
 
-Charts find the best tree of a sentence without ever meeting a state. Here is the process that they solve, in plain
-Python. A *state* is a partial tree: constituents, some of them *unexpanded*. An *action* expands one of these by a rule
-of the grammar, and its reward is the rule's weight. An episode ends where nothing can be expanded any more: in a full
+Charts find the best tree of a sentence without representing states. This module implements the process that they solve,
+in plain Python. A *state* is a partial tree: constituents, some of them *unexpanded*. An *action* expands one of these
+by a rule of the grammar, and its reward is the rule's weight. An episode ends when nothing can be expanded: in a full
 tree, or in a *failure*, for which the last reward is −∞. So the total reward of an episode is the score of its tree,
-and what an optimal policy builds is the best tree (Proposition 1).
+and an optimal policy builds the best tree (Proposition 1).
 
 >>> grammar = Grammar.from_rules(
 ...     [("S", "NP", "VP", 0.0, 3), ("VP", "VBD", "NP", -0.5, 3), ("VP", "VP", "NP", -1.0, 1)],
@@ -25,15 +25,15 @@ VBD[1:2]: VBD -> "was"
 NP[2:3]: NP -> NN
 NN[2:3]: NN -> "love"
 
-Every constituent is expanded without regard to the others. So the value of a state is the sum of the values of its
-unexpanded constituents, and those are what a chart holds: Viterbi's inside scores. The advantage of an action needs the
-scores of just the constituents that it takes part in (Proposition 2).
+Every constituent is expanded independently of the others. So the value of a state is the sum of the values of its
+unexpanded constituents, which are the Viterbi inside scores of a chart. The advantage of an action depends only on the
+scores of the constituents in it (Proposition 2).
 
-In the paper, grammars are in Chomsky's normal form. Here there are unary rules too: actions without a split. A rule
-that stands for a whole chain (:mod:`treewright.constituency.grammar.pcfg`) introduces one constituent for the middle of
-the chain, named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation
-marks. Positions are counted from 0; an end is the position after the last word, and a split that of the right part's
-first.
+In the paper, grammars are in Chomsky normal form. Here there are also unary rules: actions without a split. A rule for
+a whole chain (:mod:`treewright.constituency.grammar.pcfg`) introduces one constituent for the middle of the chain,
+named as in the text of the rule (``[NP] [X]``), and one for its bottom. Words are constituents in quotation marks.
+Positions are counted from 0; an end is the position after the last word, and a split is the position of the first word
+of the right part.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ TagScores = Sequence[Mapping[str, float]]
 
 
 class Constituent(NamedTuple):
-    """A symbol (or a word, in quotation marks) over the words from ``start`` to ``end``, the latter not included."""
+    """A symbol (or a word, in quotation marks) over the words from ``start`` to ``end``, which is exclusive."""
 
     symbol: str
     start: int
@@ -87,7 +87,7 @@ class Rule(NamedTuple):
 
 
 class Action(NamedTuple):
-    """An unexpanded constituent, a rule that expands it, and where; only binary rules have a split."""
+    """An unexpanded constituent, a rule that expands it, and the split of a binary rule."""
 
     constituent: Constituent
     rule: Rule
@@ -108,15 +108,15 @@ class Action(NamedTuple):
 
     @property
     def to_expand(self) -> tuple[Constituent, ...]:
-        """Those of them that are unexpanded then: not the middle of a chain, and not a word."""
+        """The unexpanded ones of them: neither the middle of a chain nor a word."""
         new = self.introduced[1 if self.rule.middle else 0 :]
         return () if _is_word(new[0].symbol) else new
 
 
 class State(NamedTuple):
-    """A partial tree: all constituents, parents before children and left before right, and those that are unexpanded.
+    """A partial tree: all constituents, parents before children and left before right, and the unexpanded ones.
 
-    The order of the constituents says which is whose child, and does not depend on the order of expansions.
+    The order of the constituents determines the children of each, and does not depend on the order of expansions.
     """
 
     constituents: tuple[Constituent, ...]
@@ -124,7 +124,7 @@ class State(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Is it a full tree?"""
+        """Whether it is a full tree."""
         return not self.unexpanded
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class Trajectory(NamedTuple):
 
 @kernel
 def inside_pass(grammar: Weighted, words: Any) -> Any:
-    """The values of a sentence's Viterbi chart, and where its rows begin."""
+    """The values of a sentence's Viterbi chart, and the offsets of its rows."""
     space = new_space(VITERBI_64, grammar.rules.is_top.shape[0], words.shape[0])
     chart = fill(VITERBI_64, grammar, words, np.zeros(0), np.inf, space)
     return space.values, chart.offsets
@@ -172,8 +172,8 @@ class TopDownMDP:
         words: the sentence.
         tag_scores: for each word the tags that it can have, as named in ``grammar.tags``, and their scores: these are
             the lexical rules. Scores are kept in 32 bits, as in charts.
-        leftmost: offer only actions that expand the leftmost unexpanded constituent (§5.1), which changes no value; or
-            those of all unexpanded ones, as in Definition 1.
+        leftmost: whether only the leftmost unexpanded constituent may be expanded (§5.1), which changes no value; or
+            all of them, as in Definition 1.
     """
 
     def __init__(self, grammar: Grammar, words: Sequence[str], tag_scores: TagScores, *, leftmost: bool = True) -> None:
@@ -231,7 +231,7 @@ class TopDownMDP:
         return State((root,), (root,))
 
     def actions(self, state: State) -> list[Action]:
-        """A(x): what can be done in a state. An action is offered also where it cannot lead to a tree."""
+        """A(x): the actions of a state, including those that cannot lead to a tree."""
         chosen = state.unexpanded[:1] if self.leftmost else state.unexpanded
         return [action for constituent in chosen for action in self._expansions(constituent)]
 
@@ -258,12 +258,12 @@ class TopDownMDP:
         )
 
     def is_terminal(self, state: State) -> bool:
-        """Is there nothing to be done?"""
+        """Whether there are no actions."""
         chosen = state.unexpanded[:1] if self.leftmost else state.unexpanded
         return not any(True for constituent in chosen for _ in self._expansions(constituent))
 
     def is_failure(self, state: State) -> bool:
-        """Does the episode end here, without a full tree?"""
+        """Whether the episode ends here without a full tree."""
         return not state.is_complete and self.is_terminal(state)
 
     def reward(self, state: State, action: Action) -> float:
@@ -278,7 +278,7 @@ class TopDownMDP:
         return float(self.grammar.weights[number])
 
     def number(self, rule: Rule) -> int | None:
-        """The number of a rule among the grammar's weights, which is that of its feature; None for lexical rules."""
+        """The number of a rule among the grammar's weights, which is its feature; None for lexical rules."""
         return self._numbers.get(rule)
 
     # ---- values: Proposition 2
@@ -301,15 +301,15 @@ class TopDownMDP:
         return sum(self.inside_scores.get(constituent, -math.inf) for constituent in constituents)
 
     def value(self, state: State) -> float:
-        """V*(x): what an optimal policy collects from here on; −∞ where failure cannot be avoided, and in a failure."""
+        """V*(x): the reward of an optimal policy from here on; −∞ if failure cannot be avoided, and in a failure."""
         return self._inside(state.unexpanded)
 
     def advantage(self, state: State, action: Action) -> float:
-        """A*(x, a) by eq. 5; −∞ for an action that leads to failures only."""
+        """A*(x, a) by eq. 5; −∞ for an action that leads only to failures."""
         return -math.inf if self.reward(state, action) == -math.inf else self._gain(action)
 
     def _gain(self, action: Action) -> float:
-        """Eq. 5 with σ(R) for the reward: what an action gains or loses, if there is no failure elsewhere."""
+        """Eq. 5 with σ(R) as the reward: the advantage of an action, if there is no failure elsewhere."""
         after = self.weight(action) + self._inside(action.to_expand)
         return -math.inf if after == -math.inf else after - self._inside([action.constituent])
 
@@ -352,7 +352,7 @@ class TopDownMDP:
         return [self.from_derivation(best.trees[rank]) for rank in range(best.found[0])]
 
     def score(self, tree: State) -> float:
-        """``score``: the sum of the weights of a tree's rules; of a partial tree, of those that it has."""
+        """``score``: the sum of the weights of the rules of a tree or a partial tree."""
         return sum(self.weight(action) for action in self.actions_in(tree))
 
     def rule_counts(self, tree: State) -> npt.NDArray[np.float64]:
@@ -365,7 +365,7 @@ class TopDownMDP:
         return counts
 
     def actions_in(self, tree: State) -> list[Action]:
-        """The actions that build a tree, leftmost first: the expert's, if it is the expert's tree."""
+        """The actions that build a tree, leftmost first: the expert's actions, if it is the expert's tree."""
         found = []
         for k, constituent in enumerate(tree.constituents):
             if _is_word(constituent.symbol) or _is_middle(constituent.symbol) or constituent in tree.unexpanded:
@@ -396,7 +396,7 @@ class TopDownMDP:
         trajectory.states.append(self.step(state, action))
 
     def state_of(self, tree: State, constituent: Constituent) -> State:
-        """``state``: a tree without the descendants of one of its constituents, which is unexpanded then."""
+        """``state``: a tree without the descendants of one of its constituents, which becomes unexpanded."""
         if constituent not in tree.constituents or _is_word(constituent.symbol) or _is_middle(constituent.symbol):
             raise TaskError(f"{constituent} is not a constituent of {tree} that was expanded")
         here = tree.constituents.index(constituent) + 1
@@ -409,11 +409,11 @@ class TopDownMDP:
         return State(kept, tuple(c for c in kept if c in open_ones))
 
     def is_correct(self, action: Action, tree: State) -> bool:
-        """``isCorrect``: is this what was done with the action's constituent in the (expert's) tree?
+        """``isCorrect``: whether the (expert's) tree expands the constituent by this action.
 
-        In Chomsky's normal form it is if all constituents that the action introduces are in the tree, which is how the
-        paper puts it. Where there are chains, an action may pass over the upper part of one, so that what it introduces
-        is in the tree, but further down; that is not correct.
+        In Chomsky normal form this holds if all constituents that the action introduces are in the tree, which is the
+        paper's definition. With chains, an action may skip the upper part of a chain, so that its constituents are in
+        the tree, but further down; this is not correct.
         """
         return action in self.actions_in(tree)
 

@@ -1,4 +1,4 @@
-"""Outside values of a chart of sums: what the rest of the sentence adds to a constituent, from wholes down to parts."""
+"""Outside values of a chart of sums, computed from wide spans to narrow ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["outside"]
 
 
 class _Below(NamedTuple):
-    """What goes down from the spans of one width to their parts."""
+    """The values that are passed down from the spans of one width to their parts."""
 
     above: Any  # outside values, in the layout of the chart
     weighted: npt.NDArray[np.float64]  # for one pair: the sum over its rules, in one row
-    wanted: npt.NDArray[np.uint64]  # for each symbol the starts of those constituents that some tree may have
-    least: float  # constituents no more probable than this hand nothing down
+    wanted: npt.NDArray[np.uint64]  # for each symbol the starts of the constituents that may be in a tree
+    least: float  # constituents that are not more probable than this pass nothing down
 
 
 @compiled
@@ -33,9 +33,10 @@ def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
     """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
-    ``counts`` has the binary rules first and then the unary ones; it may be empty where they are not wanted. Returns
-    log Z; −∞ where there is no tree. What was dropped from the chart, by a beam or by an anchored reward of ``NEVER``,
-    is in no tree; other rewards are not known. Constituents no more probable than ``least`` hand nothing down.
+    ``counts`` has the binary rules first and then the unary ones; it may be empty if they are not needed. Returns log
+    Z; −∞ if there is no tree. Constituents that were dropped from the chart, by a beam or by an anchored reward of
+    ``NEVER``, are in no tree; other rewards are not taken into account. Constituents that are not more probable than
+    ``least`` pass nothing down.
     """
     wanted = np.zeros(chart.space.widths.shape[0], np.uint64)
     return _outside(chart, _Below(above, np.zeros(chart.space.block.shape[0]), wanted, least), counts)
@@ -43,7 +44,7 @@ def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
 
 @lean
 def _outside(chart: Chart, down: _Below, counts: Any) -> float:
-    """Row by row from wide spans to narrow ones, in whole blocks: where there is no span, values and factors are 0."""
+    """Row by row from wide spans to narrow ones, in whole blocks; padding has values and factors of 0."""
     space, above = chart.space, down.above
     root = chart.rules.root * chart.cells + chart.offsets[chart.n]
     if space.starts[chart.rules.root, chart.n] == np.uint64(0) or space.values[root] <= 0.0:
@@ -139,10 +140,10 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
 
 @lean
 def _note_wanted(chart: Chart, row: Row, tops: bool, down: _Below) -> None:
-    """Which constituents hand something down, of the symbols that start unary chains or of the others.
+    """Mark the constituents that pass values down, of the symbols that start unary chains or of the others.
 
-    Most of what a chart holds is in no tree. What is not in the chart hands nothing down, although its parts may be
-    there: a beam may have dropped it.
+    Most constituents of a chart are in no tree. Constituents that are not in the chart pass nothing down, although
+    their parts may be there: a beam may have dropped them.
     """
     space, above = chart.space, down.above
     for symbol in range(space.widths.shape[0]):

@@ -1,7 +1,7 @@
-"""Passes over sentences: what Python calls, once for a whole shard of a corpus.
+"""Passes over a shard of a corpus, called from Python.
 
-All take a weighted grammar, sentences, and the shard of them that is meant
-(:mod:`treewright.constituency.charts.corpus`). The passes for learning also take the derivations of the experts' trees.
+All take a weighted grammar, sentences, and a shard of them (:mod:`treewright.constituency.charts.corpus`). The passes
+for learning also take the derivations of the experts' trees.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ EXACT = Decoding(BEST_TREE, np.inf, 0.0)
 
 
 class Coarse(NamedTuple):
-    """A coarser grammar to prune with."""
+    """A coarser grammar for pruning."""
 
     grammar: Weighted  # weights are plain factors
     of: npt.NDArray[np.int32]  # the coarse symbol of each symbol
@@ -80,7 +80,7 @@ class KBestTrees(NamedTuple):
 
     scores: npt.NDArray[np.float64]  # sentences × k
     trees: npt.NDArray[np.int32]  # k × the nodes of all sentences × numbers
-    found: npt.NDArray[np.int64]  # how many trees each sentence has
+    found: npt.NDArray[np.int64]  # the number of trees of each sentence
 
 
 # ---- parsing
@@ -94,7 +94,7 @@ def parse_all(
     coarse: Coarse | None = None,
     jobs: int = 1,
 ) -> Parsed:
-    """The trees of all sentences, by :func:`parse_pass` in ``jobs`` threads; the coarse grammar is for pruning only."""
+    """The trees of all sentences, by :func:`parse_pass` in ``jobs`` threads; the coarse grammar is only for pruning."""
     parsed, n = new_parsed(sentences.at), len(sentences.at) - 1
     if coarse is None:
         nothing = Weighted(grammar.rules, np.zeros(0), np.zeros(0), grammar.lexical)
@@ -121,7 +121,7 @@ def parse_pass(
 ) -> None:
     """The best tree of each sentence, and its value.
 
-    Constituents less probable under the coarse grammar than ``decoding.threshold`` are left out. A sentence without a
+    Constituents less probable under the coarse grammar than ``decoding.threshold`` are pruned. A sentence without a
     tree is covered with ``eligible`` symbols. With max-rule decoding, the value is the logarithm of the product of the
     rules' posteriors, plus log Z.
     """
@@ -150,7 +150,7 @@ def parse_pass(
                 _log_posteriors(chart, above, anchored)
                 anchors = anchored
         best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
-        if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # pruned away
+        if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # all trees were pruned
             best = fill(VITERBI, grammar, words, no_anchors, np.inf, space)
         if has_tree(best):
             parsed.filled[i] = best_tree(best, best.rules.root, 0, best.n, out, 0)
@@ -164,7 +164,7 @@ def parse_pass(
 
 @compiled
 def _exponentials(grammar: Weighted, wanted: bool) -> Weighted:
-    """The same grammar with plain factors for logarithms; without weights where it is not wanted."""
+    """The same grammar with plain factors instead of logarithms; without weights if they are not needed."""
     binary = np.empty(grammar.binary.shape[0] if wanted else 0)
     unary = np.empty(grammar.unary.shape[0] if wanted else 0)
     for k in range(binary.shape[0]):
@@ -176,7 +176,7 @@ def _exponentials(grammar: Weighted, wanted: bool) -> Weighted:
 
 @compiled
 def _keep_probable(chart: Chart, above: Any, threshold: float, coarse_of: Any, anchored: Any) -> None:
-    """For each fine constituent: 0 where its coarse one is probable enough, ``NEVER`` elsewhere."""
+    """For each fine constituent: 0 if its coarse one is probable enough, ``NEVER`` otherwise."""
     n = chart.n
     for symbol in range(coarse_of.shape[0]):
         coarse = coarse_of[symbol]
@@ -243,7 +243,7 @@ def k_best_pass(grammar: Weighted, sentences: Sentences, shard: Shard, k: int, b
 
 @compiled
 def _count_rules(rules: Rules, nodes: Any, amount: float, counts: Any) -> None:
-    """Add a derivation's rules."""
+    """Add the rules of a derivation."""
     for k in range(nodes.shape[0]):
         if nodes[k, 1] >= 0:
             counts[rules.binary.shape[0] + nodes[k, 1]] += amount
@@ -263,8 +263,8 @@ def plan_pass(
 ) -> float:
     """The rules of the best trees (Algorithms 2 to 4), added to ``counts``; returns the sum of the trees' values.
 
-    With a loss constant, what the expert does is worth less by it: the rules of the expert's tree wherever they are
-    used (``on_rules``, as in Algorithm 4), or the constituents of the expert's tree, where they are.
+    A loss constant is subtracted from the expert's actions: from the rules of the expert's tree wherever they are used
+    (``on_rules``, as in Algorithm 4), or from the constituents of the expert's tree.
     """
     rules, most = grammar.rules, longest(sentences, shard.which)
     space = new_space(VITERBI, rules.is_top.shape[0], most)
@@ -289,7 +289,7 @@ def plan_pass(
             total += value(chart, rules.root, 0, chart.n)
             filled = best_tree(chart, rules.root, 0, chart.n, nodes, 0)
             _count_rules(rules, nodes[:filled], 1.0, counts)
-        else:  # no tree, not even the expert's: nothing to learn
+        else:  # no tree, not even the expert's: there is no update
             _count_rules(rules, expert, 1.0, counts)
         if loss != 0.0 and on_rules:
             for k in range(expert.shape[0]):

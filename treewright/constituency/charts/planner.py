@@ -1,4 +1,4 @@
-"""CKY as a planner: what inverse reinforcement learning asks for, answered by charts."""
+"""CKY as a planner for inverse reinforcement learning."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["LOSSES", "TRAINED", "CKYPlanner"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: what the margin of Max-Margin makes less attractive: the expert's rules wherever they are used (Algorithm 4),
-#: or the expert's constituents
+#: what the margin of Max-Margin penalises: the expert's rules wherever they are used (Algorithm 4), or the expert's
+#: constituents
 LOSSES = ("rules", "constituents")
-#: whose weights are learned: those of binary rules, as in the paper, or those of all rules
+#: the rules whose weights are learned: binary rules, as in the paper, or all rules
 TRAINED = ("binary", "all")
 
 _MOST_BLOCKS, _LEAST_BLOCK = 16, 8  # sentences are summed up in at most 16 blocks of at least 8
@@ -40,8 +40,8 @@ class CKYPlanner:
 
     ``words`` are rows of the lexicon's table; sentence i has those from ``at[i]`` to ``at[i + 1]``. ``gold`` are
     derivations, with 2n − 1 nodes for each sentence. A plan's features are the counts of its rules (§5.1). The
-    lexicon's scores are part of a plan's value, but not learned; nor are the weights of unary rules, unless ``trained``
-    is ``all``.
+    lexicon's scores are part of a plan's value, but are not learned. The weights of unary rules are learned only if
+    ``trained`` is ``all``.
     """
 
     grammar: Grammar
@@ -59,7 +59,7 @@ class CKYPlanner:
 
     @property
     def size(self) -> int:
-        """How many weights there are to learn."""
+        """The number of weights."""
         return len(self.grammar.binary) + (len(self.grammar.unary) if self.trained == "all" else 0)
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class CKYPlanner:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What plans depend on, besides the weights that are learned."""
+        """A digest of everything besides the learned weights that plans depend on."""
         digest = hashlib.sha256(f"{self.trained} {self.loss}".encode())
         for array in (self.grammar.weights, *self.lexical, self.words, self.at):
             digest.update(np.ascontiguousarray(array).data)
@@ -78,7 +78,7 @@ class CKYPlanner:
         return self.grammar.weights[: self.size].copy()
 
     def weights(self, θ: npt.ArrayLike) -> Floats:
-        """The weights of all rules, those that are learned and those that are not."""
+        """The weights of all rules, learned or not."""
         return np.concatenate([np.asarray(θ, np.float64), self.grammar.weights[self.size :]])
 
     def expert_features(self, which: Ints) -> Features:
@@ -102,7 +102,7 @@ class CKYPlanner:
         return self._run(policy_pass, θ, np.float32, which, jobs, float(temperature))
 
     def expert_values(self, θ: Floats, which: Ints) -> float:
-        """The values of the treebank's trees, with what the lexicon says of their tags."""
+        """The values of the treebank's trees, including the lexicon's scores of their tags."""
         counts = self._expert_counts(which)
         rules = float(counts @ self.weights(θ))
         return rules + float(sum(self._lexical_values[i] for i in which))
@@ -110,7 +110,7 @@ class CKYPlanner:
     def _run(
         self, kernel: Callable[..., float], θ: Floats, kind: Any, which: Ints, jobs: int, *settings: Any
     ) -> Features:
-        """One compiled pass. The blocks that are summed up do not depend on ``jobs``, and so neither does the sum."""
+        """One compiled pass. The blocks that are summed do not depend on ``jobs``, so neither does the sum."""
         grammar = self.grammar.weighted(self.lexical, self.weights(θ).astype(kind))
         sentences = Sentences(self.words, self.at)
         which = np.asarray(which, np.int64)

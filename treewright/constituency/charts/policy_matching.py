@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Pull(NamedTuple):
-    """How strongly rules and constituents are to be raised."""
+    """The gradients with respect to rules and constituents."""
 
     constituent: Floats  # in the layout of the chart
     rule: Floats  # the gradient: binary rules first
@@ -36,8 +36,8 @@ def policy_gradient(chart: Chart, gold: Any, temperature: float, actions: Action
     The gradient of π(a|x) is π(a|x)/η·(Φ(x, a) − Σ_b π(b|x)Φ(x, b)) (eq. 19). With u(a) = isCorrect(a) − π(a|x), the
     sum over the actions is Σ_a g(a)Φ(x, a), where g(a) = π(a|x)/η·(u(a) − Σ_b u(b)π(b|x)). An action's features are its
     rule and those of the best trees of the constituents that it introduces. So g(a) is added to the rule and to these
-    constituents, and once all states are done, each constituent hands what pulls at it to its own best action, wide
-    constituents first. No tree is built. ``actions`` holds those of one state.
+    constituents. After all states, each constituent passes its sum on to its own best action, wide constituents first.
+    No tree is built. ``actions`` has the actions of one state.
     """
     rules, n = chart.rules, chart.n
     for symbol in range(rules.is_top.shape[0]):
@@ -56,7 +56,7 @@ def policy_gradient(chart: Chart, gold: Any, temperature: float, actions: Action
             bottom = gold[node, 0]
             dissimilarity += _match(chart, bottom, start, width, gold[node, 2], split, temperature, actions, pull)
     for width in range(n, 0, -1):
-        for chains in (True, False):  # chains first: they pull at what is below them in the same span
+        for chains in (True, False):  # chains first: they pass values down within the same span
             for symbol in range(rules.is_top.shape[0]):
                 if rules.is_top[symbol] == chains and chart.space.starts[symbol, width] != np.uint64(0):
                     for start in range(n - width + 1):

@@ -6,12 +6,13 @@ A span of width w that starts at i has a value for each symbol A; with ⊕ and �
     top:    V(A, i, w) = ⊕ over rules A → B of                 r(A → B) ⊗ V(B, i, w)
 
 and V(tag, i, 1) is the lexicon's score. Unary rules lead from a symbol that starts a chain to one that does not
-(:mod:`treewright.constituency.grammar.pcfg`), so the second line is applied once and there is nothing to iterate.
+(:mod:`treewright.constituency.grammar.pcfg`), so the second line is applied once, without iteration.
 The Viterbi chart is ``insideScores`` of Neu & Szepesvári (2009): V is the optimal value of the state that has the one
 constituent (A, i, i+w) (Proposition 2).
 
 All spans of one width are computed together, pair (B, C) by pair: first ⊕ over the splits, then every rule A → B C.
-Grammars in which most pairs have many rules have a faster way (:mod:`treewright.constituency.charts.dense`).
+For grammars in which most pairs have many rules there is a faster algorithm
+(:mod:`treewright.constituency.charts.dense`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def fill(semiring: Any, grammar: Weighted, words: Any, anchored: Any, beam: floa
 
     The weights of the grammar are logarithms for Viterbi and plain factors for sums. ``anchored``, unless empty, is
     a reward for every constituent: a logarithm, in the layout of the chart. With ``beam`` below infinity, constituents
-    worse by more than that than the best of their span are dropped.
+    whose score is more than ``beam`` below the best of their span are dropped.
     """
     n = words.shape[0]
     offsets = row_offsets(n)
@@ -49,7 +50,7 @@ def fill(semiring: Any, grammar: Weighted, words: Any, anchored: Any, beam: floa
 
 @lean
 def _fill(semiring: Any, chart: Chart, lexical: Lexical, words: Any, anchored: Any, beam: float, dense: Any) -> None:
-    """The recurrence. ``dense`` is what a dense grammar remembers of pairs; sums have None."""
+    """The recurrence. ``dense`` has the tables of a dense grammar; None for sums."""
     _clear(chart)
     for start in range(chart.n):
         _add_word(semiring, chart, lexical, words[start], start)
@@ -96,7 +97,7 @@ def _apply_unary(semiring: Any, chart: Chart, row: Row) -> None:
 
 @inlined
 def _add(semiring: Any, chart: Chart, parent: int, row: Row, found: Any, values: Any, at: int, weight: float) -> None:
-    """V(parent) ← V(parent) ⊕ values ⊗ weight, for the starts that are found; the values begin at ``at``."""
+    """V(parent) ← V(parent) ⊕ values ⊗ weight, for the given starts; the values begin at ``at``."""
     claim(chart, parent, row, semiring.zero)
     chart.space.starts[parent, row.width] |= found
     first, last = blocks_of(chart, row, found)
@@ -137,7 +138,7 @@ def over_splits(semiring: Any, chart: Chart, left: int, right: int, row: Row) ->
 
 @lean
 def _clear(chart: Chart) -> None:
-    """No constituent is there."""
+    """Empty the chart."""
     space = chart.space
     for symbol in range(space.widths.shape[0]):
         space.widths[symbol] = np.uint64(0)
@@ -165,7 +166,7 @@ def _add_word(semiring: Any, chart: Chart, lexical: Lexical, word: int, start: i
 
 @lean
 def _settle(semiring: Any, chart: Chart, row: Row, tops: bool, anchored: Any, beam: float) -> None:
-    """Anchored rewards and the beam, for the symbols that start unary chains or for the others, once they are known."""
+    """Apply anchored rewards and the beam to complete values, of symbols that start unary chains or of the others."""
     if anchored.shape[0] == 0 and beam == np.inf:
         return
     values, starts, best = chart.space.values, chart.space.starts, chart.space.block

@@ -1,8 +1,8 @@
 """Scales of sums: one factor for each span, so that the largest number of the span is 1.
 
-A sum over derivations overflows, or becomes 0, in long sentences. So charts of sums hold each value divided by a factor
-of its span, whose logarithm is the span's *scale*. Then only what is less than e^−700 of the largest value of its span
-vanishes. A rule's weight must itself be a number, so the logarithms of weights should stay within ±300.
+A sum over derivations overflows, or becomes 0, in long sentences. So charts of sums store each value divided by a
+factor of its span, whose logarithm is the span's *scale*. Then only values below e^−700 of the largest value of their
+span become 0. The logarithms of weights should stay within ±300, so that the weights themselves are finite numbers.
 
 ``space.factor`` has, for each split and start, the product of the factors of two parts divided by that of the whole.
 """
@@ -44,7 +44,7 @@ def _relate(chart: Chart, row: Row) -> None:
 
 @lean
 def relate_to_whole(chart: Chart, row: Row) -> None:
-    """Relate the factors of parts to that of a whole whose value is known: for the way down from wholes to parts."""
+    """Compute the factors of parts relative to a whole whose scale is known, for outside values."""
     space, width, by = chart.space, row.width, stride(chart)
     for split in range(1, width):
         for i in range(row.spans):
@@ -56,7 +56,7 @@ def relate_to_whole(chart: Chart, row: Row) -> None:
 
 @lean
 def _clear_padding(chart: Chart, row: Row) -> None:
-    """There is nothing behind the last span."""
+    """Clear the padding after the last span."""
     for split in range(1, row.width):
         for i in range(row.spans, row.blocks * LANES):
             chart.space.factor[split * stride(chart) + i] = 0.0
@@ -75,7 +75,7 @@ def _rescale(chart: Chart, row: Row) -> None:
     for i in range(row.spans):
         if largest[i] > 0.0:
             space.scale[row.width * by + i] += math.log(largest[i])
-        else:  # nothing spans these words
+        else:  # there is no constituent over these words
             space.scale[row.width * by + i] = -np.inf
             largest[i] = 1.0
     for symbol in range(space.widths.shape[0]):
@@ -93,7 +93,7 @@ relate_scales = by_semiring(
     viterbi=lambda semiring, chart, row: None,
     inside=lambda semiring, chart, row: _relate(chart, row),
 )
-"""Choose a scale for the spans of a width before they are computed, and relate those of their parts to it."""
+"""Choose a scale for the spans of a width before they are computed, and the relative factors of their parts."""
 
 rescale = by_semiring(
     viterbi=lambda semiring, chart, row: None,

@@ -1,13 +1,13 @@
-"""Semirings: what ⊕ and ⊗ mean in a chart.
+"""Semirings, which define ⊕ and ⊗ in a chart.
 
-* :class:`Viterbi` is (max, +). Values are logarithms; that of a constituent is the score of its best derivation.
-* :class:`Inside` is (+, ×). Values are plain numbers; that of a constituent is the sum over its derivations, divided by
-  a factor that all constituents of the span share (:mod:`treewright.constituency.charts.scales`). With all scores 0 it
-  counts derivations.
+* :class:`Viterbi` is (max, +). Values are logarithms; the value of a constituent is the score of its best derivation.
+* :class:`Inside` is (+, ×). Values are plain numbers; the value of a constituent is the sum over its derivations,
+  divided by a factor that all constituents of the span share (:mod:`treewright.constituency.charts.scales`). With all
+  scores 0 it counts derivations.
 
 The recurrence is written once (:mod:`treewright.constituency.charts.recurrence`), with the operations below. The
-interpreter chooses the meaning of an operation by the semiring, the compiler by the semiring's type: compiled code has
-no branches for it, and nothing is compiled that a semiring does not need.
+interpreter selects the implementation of an operation by the semiring, the compiler by the semiring's type: compiled
+code has no branches for it, and only the operations of one semiring are compiled.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ INSIDE = Inside(np.float64(0.0))
 
 
 def by_semiring(viterbi: Callable[..., Any], inside: Callable[..., Any]) -> Callable[..., Any]:
-    """An operation of both semirings, from its two meanings; these have the same parameters, the semiring first."""
+    """An operation of both semirings, from its two implementations with the same parameters, the semiring first."""
 
     def operation(semiring: Any, *arguments: Any) -> Any:
         return (inside if isinstance(semiring, Inside) else viterbi)(semiring, *arguments)

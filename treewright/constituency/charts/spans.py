@@ -1,4 +1,4 @@
-"""Numbers of spans: by their ends, and among these by their starts. They do not depend on the sentence."""
+"""Numbers of spans, ordered by end and then by start. They do not depend on the sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ends_of", "span_of"]
 
 @lean
 def span_of(start: int, end: int) -> int:
-    """The number of a span. Parts come before wholes if ends rise and, for each end, starts fall.
+    """The number of a span. In a loop over rising ends and falling starts, parts come before wholes.
 
     >>> [int(span_of(start, end)) for start, end in ((0, 1), (1, 2), (0, 2), (2, 3))]
     [0, 2, 1, 5]

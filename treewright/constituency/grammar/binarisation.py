@@ -1,10 +1,10 @@
-"""Binary trees for charts, and back: what a symbol remembers of its ancestors and siblings.
+"""Binarisation of trees and its inverse, with vertical and horizontal Markovisation.
 
-Chart parsers want rules with at most two children. A treebank has longer ones, and its labels say too little: an NP
-below S is more often a pronoun than one below VP. :class:`Markovisation` solves both. It writes the nearest ancestors
-of a constituent into its name (*vertical* memory), and builds a long constituent child by child, through intermediate
-symbols that remember the children generated last (*horizontal* memory; Klein and Manning 2003). Because they forget
-the others, a grammar read off such trees derives long rules that the treebank never had.
+Chart parsers need rules with at most two children. A treebank has longer ones, and its labels are not specific enough:
+an NP below S is more often a pronoun than one below VP. :class:`Markovisation` solves both. It adds the nearest
+ancestors of a constituent to its name (*vertical* memory), and builds a long constituent child by child, through
+intermediate symbols that remember the last generated children (*horizontal* memory; Klein and Manning 2003). Because
+they do not remember the others, a grammar read off such trees derives long rules that are not in the treebank.
 
 >>> from treewright.corpora import Tree
 >>> children = Tree("DT", ("the",)), Tree("JJ", ("fat",)), Tree("JJ", ("old",)), Tree("NN", ("cat",))
@@ -20,22 +20,22 @@ Names of symbols
 ``TOP``
     the root of every binarised tree, over the tree itself.
 ``NP^S^TOP``
-    a label and its nearest ancestors, the nearest first; the ``vertical - 1`` of them that there are. Tags (the labels
-    right above words) stay plain unless ``tag_parents`` is set.
+    a label and up to ``vertical - 1`` ancestors, the nearest first. Tags (the labels directly above words) stay plain
+    unless ``tag_parents`` is set.
 ``@NP^S|DT,JJ``
-    a part of an NP^S: the ``horizontal`` siblings generated last, plain, the latest at the end; all of them if
+    a part of an NP^S: the last ``horizontal`` generated siblings, plain, the latest at the end; all of them if
     ``horizontal`` is None, and none after the bar if it is 0.
 ``@VP^S|VBD#NP,PP~ADVP``
-    the same when heads come first: the head, which is always told, then ``#`` and siblings to its right, then ``~`` and
-    siblings to its left. With a short memory only the last few of them are left, so ``@VP^S|VBD~ADVP`` if it is 1; a
-    ``~`` says, also where no sibling is named, that the right side is complete.
+    the same when heads come first: the head, which is always included, then ``#`` and siblings to its right, then ``~``
+    and siblings to its left. With a short memory only the last few of them remain, so ``@VP^S|VBD~ADVP`` if it is 1; a
+    ``~`` means, even without a sibling, that the right side is complete.
 
-Labels are escaped, so that no name can be mistaken: each of ``% ^ @ | , ~ #``, brackets and white space becomes the
+Labels are escaped, so that names are unambiguous: each of ``% ^ @ | , ~ #``, brackets and white space becomes the
 hexadecimal numbers of its bytes (``%2C``), the empty label ``%``, and a label ``TOP`` of the treebank ``%54OP``.
 
 The order of generation
 -----------------------
-A → X₁ X₂ … Xₙ with n ≤ 2 stays as it is. Longer rules end with two children at once, for no more symbols than needed:
+A → X₁ X₂ … Xₙ with n ≤ 2 is not changed. Longer rules end with two children at once, to save a symbol:
 
 * ``right``: A → X₁ @A|X₁, @A|X₁ → X₂ @A|X₂, …, @A|Xₙ₋₂ → Xₙ₋₁ Xₙ.
 * ``left``, the mirror image: A → @A|Xₙ Xₙ, @A|Xₙ → @A|Xₙ₋₁ Xₙ₋₁, …, @A|X₃ → X₁ X₂.
@@ -71,10 +71,11 @@ _NO_LABEL = "%"  # an escape sequence has two digits after it, so this is none
 
 @dataclass(frozen=True)
 class Markovisation:
-    """How trees are made binary, and how much their symbols remember.
+    """How trees are binarised, and the memory of their symbols.
 
-    ``vertical`` counts the label itself: 1 is no ancestor, 2 the parent. ``horizontal`` counts siblings; None is all of
-    them, and gives back no more than the rules of the treebank. ``direction`` is ``"right"``, ``"left"`` or ``"head"``.
+    ``vertical`` counts the label itself: 1 is no ancestor, 2 the parent. ``horizontal`` counts siblings; None means all
+    of them, so that the grammar derives exactly the rules of the treebank. ``direction`` is ``"right"``, ``"left"`` or
+    ``"head"``.
     """
 
     vertical: int = 2
@@ -94,13 +95,13 @@ class Markovisation:
     def binarise(self, tree: Tree) -> Tree:
         """The tree below ``TOP``, with one or two children everywhere; time is linear in its size.
 
-        Below a constituent there are constituents, or one word and nothing else, as in every cleaned treebank; anything
-        else raises :class:`CorpusError`.
+        The children of a constituent must be constituents or a single word, as in every cleaned treebank; anything else
+        raises :class:`CorpusError`.
         """
         if not isinstance(tree, Tree):
             raise CorpusError(f"only a Tree can be made binary, not {tree!r}; a sentence has one as .tree")
         memory = self.vertical - 1
-        done: list[Tree] = []  # what is finished, left to right; a constituent replaces its children here
+        done: list[Tree] = []  # finished trees, left to right; a constituent replaces its children here
         stack: list[tuple[Tree, tuple[str, ...], str]] = [(tree, (TOP,)[:memory], "")]
         while stack:
             node, above, symbol = stack.pop()
@@ -124,9 +125,9 @@ class Markovisation:
         return Tree(TOP, tuple(done))
 
     def restore(self, tree: Tree) -> Tree:
-        """The tree that was made binary: intermediate symbols vanish, and the others become plain labels again.
+        """The inverse of :meth:`binarise`: intermediate symbols are removed, and the others become plain labels again.
 
-        The names of symbols are enough for that: it works with any direction and memory.
+        This needs only the names of symbols, so it works with any direction and memory.
         """
         if tree.label != TOP or tree.is_preterminal:
             raise CorpusError(f"the root of a binary tree is {TOP}, over a tree, and not {tree.label!r}")
@@ -168,7 +169,7 @@ class Markovisation:
         return inner
 
     def _around(self, symbol: str, head: int, names: Sequence[str], parts: Sequence[Tree]) -> Tree:
-        """The head joined with its siblings to the right, then to the left."""
+        """Join the head with its siblings to the right, then to the left."""
         order = [*range(head + 1, len(parts)), *range(head - 1, -1, -1)]
         rights = len(parts) - head - 1
         siblings = [names[place] for place in order]
@@ -184,7 +185,7 @@ class Markovisation:
         return inner
 
     def _oldest(self, generated: int) -> int:
-        """The first of the siblings generated so far that is remembered."""
+        """The first of the generated siblings that is within the memory."""
         return 0 if self.horizontal is None else max(0, generated - self.horizontal)
 
 
@@ -201,7 +202,7 @@ def escape_label(label: str) -> str:
 
 
 def unescaped(names: str) -> str:
-    """Names of symbols as people read them, in messages.
+    """Names of symbols without escapes, for messages.
 
     >>> unescaped("@S| -> NP %2C @S|")
     '@S| -> NP , @S|'
@@ -220,7 +221,7 @@ def is_intermediate(symbol: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def plain_label(symbol: str) -> str | None:
-    """The label of the treebank that a symbol stands for; None for intermediate symbols and ``TOP``.
+    """The treebank's label of a symbol; None for intermediate symbols and ``TOP``.
 
     >>> plain_label("NP^S"), plain_label("%2C"), plain_label("@NP^S|DT"), plain_label("TOP")
     ('NP', ',', None, None)
@@ -232,10 +233,10 @@ def plain_label(symbol: str) -> str | None:
 
 
 def project(symbol: str, vertical: int, horizontal: int | None) -> str:
-    """The name of a symbol under a weaker memory: ancestors and siblings that are too far away are cut.
+    """The name of a symbol with a shorter memory: more distant ancestors and siblings are removed.
 
     The symbols of binarised trees become those of the same trees, binarised with this memory (where the other settings
-    are equal). A symbol that remembers less already stays as it is, and so does ``TOP``.
+    are equal). A symbol that remembers less is not changed, and neither is ``TOP``.
 
     >>> project("@NP^S^TOP|DT,JJ", 2, 1), project("NP^S^TOP", 1, None), project("@VP^S|VBD#NP,PP~ADVP", 1, 0)
     ('@NP^S|JJ', 'NP', '@VP|VBD~')

@@ -1,13 +1,13 @@
-"""Heads of constituents: which child says most about its parent, for the labels of the Penn Treebank.
+"""Head rules for the labels of the Penn Treebank.
 
-No treebank of this kind marks heads; they are found by rules. Each label has a list of labels that its head may
-have, the best first, and a side from which the children are searched. The rules are those of Collins (1999, appendix
-A), with the labels added that newer treebanks have (``NML``, ``EDITED``, ``TITLE``, …).
+Treebanks of this kind do not mark heads; rules find them. Each label has a list of labels that its head may have, the
+best first, and a side from which the children are searched. The rules are those of Collins (1999, appendix A), with
+additional labels of newer treebanks (``NML``, ``EDITED``, ``TITLE``, …).
 
 >>> head_child("VP", ["VBD", "NP", "PP"]), head_child("NP", ["DT", "JJ", "NN"]), head_child("S", ["NP", "VP", "."])
 (0, 2, 1)
 
-In a coordination, the conjunct before the conjunction is the head. Punctuation never is where there is anything else:
+In a coordination, the conjunct before the conjunction is the head. Punctuation is a head only if there is nothing else:
 
 >>> head_child("NP", ["NN", "CC", "NN"]), head_child("UNHEARD-OF", ["``", "X", "Y", "''"])
 (0, 1)
@@ -22,7 +22,7 @@ __all__ = ["head_child"]
 
 
 class _Search(NamedTuple):
-    """Go through the children from a side, and take the first with one of these labels."""
+    """A search from one side for the first child with one of these labels."""
 
     from_left: bool
     labels: frozenset[str]
@@ -37,7 +37,7 @@ def _by_priority(side: str, labels: str = "") -> tuple[_Search, ...]:
     return tuple(_Search(side == "left", frozenset([label])) for label in labels.split())
 
 
-# Nouns go by groups of labels: of a compound's nouns the last is the head, whatever kind of noun it is.
+# Nouns are grouped: the head of a compound is its last noun, of any kind.
 _NOUNS = (
     _Search(False, frozenset(["NN", "NNP", "NNPS", "NNS", "NX", "NML", "POS", "JJR", "AFX", "ADD", "GW"])),
     _Search(True, frozenset(["NP", "PRP", "WP", "EX"])),
@@ -75,7 +75,7 @@ _RULES: dict[str, tuple[_Search, ...]] = {
 _RULES |= dict.fromkeys(["NX", "NML", "TITLE", "HEADING", "CAPTION"], _NOUNS)
 _RULES |= {"JJP": _RULES["ADJP"]}
 
-# Where no label of the list is there: English phrases of these kinds end with their heads, all others begin with them.
+# If no label of the list occurs: English phrases of these kinds end with their heads, all others begin with them.
 _HEAD_LAST = frozenset(
     ["ADVP", "CONJP", "FRAG", "LST", "NML", "NP", "NX", "PP", "PRT", "RRC", "UCP", "WHADVP", "WHPP", "X"]
 )
@@ -84,8 +84,8 @@ _HEAD_LAST = frozenset(
 def head_child(label: str, child_labels: Sequence[str]) -> int:
     """The position of the head among the children of a constituent; 0 is the first.
 
-    Functions after a label (``NP-SBJ``) do not count. Of a constituent with a label that is unknown, the head is its
-    first child that is not punctuation.
+    Function tags (``NP-SBJ``) are ignored. The head of a constituent with an unknown label is its first child that is
+    not punctuation.
 
     >>> head_child("NP-SBJ", ["NP", "PP-LOC"]), head_child("PP", ["ADVP", "IN", "NP"])
     (0, 1)
@@ -94,7 +94,7 @@ def head_child(label: str, child_labels: Sequence[str]) -> int:
     if not children:
         raise ValueError(f"{label!r} has no children, and so no head")
     if parent in ("NP", "NX", "NML") and children[-1] == "POS":
-        return len(children) - 1  # "the parser 's": the mark of the possessive, as Collins has it
+        return len(children) - 1  # "the parser 's": the possessive marker, as in Collins
     head = _found(_RULES.get(parent, ()), children)
     if head < 0:
         head = _first_word(children, from_left=parent not in _HEAD_LAST)
@@ -102,7 +102,7 @@ def head_child(label: str, child_labels: Sequence[str]) -> int:
 
 
 def _category(label: str) -> str:
-    """A label without functions and indices: what is before the first ``-`` or ``=`` that is not its first letter."""
+    """A label without function tags and indices: the part before the first ``-`` or ``=`` after its first letter."""
     if label.startswith("-"):  # -LRB- and its like
         return label
     return label.partition("-")[0].partition("=")[0] or label
@@ -124,7 +124,7 @@ def _first_word(children: Sequence[str], *, from_left: bool) -> int:
 
 
 def _before_conjunction(head: int, children: Sequence[str]) -> int:
-    """From a conjunct right after a conjunction, go on to the one before it, over commas."""
+    """From a conjunct directly after a conjunction, move to the conjunct before it, over commas."""
     while head >= 2 and children[head - 1] in _CONJUNCTIONS:
         before = head - 2
         while before > 0 and children[before] in _PUNCTUATION:

@@ -1,12 +1,12 @@
-"""The lexicon: which tags a word can have, and how well each fits.
+"""The lexicon: the possible tags of a word, and their scores.
 
 A :class:`Lexicon` is learned from tagged sentences and scores pairs of a tag and a word, in one of two ways:
 
 ``ratio``
-    log P(tag | word) / P(tag), the default of the Berkeley parser, which Neu and Szepesvári (2009, §6) take over. It
-    leaves out P(word), which is the same in all trees over a sentence.
+    log P(tag | word) / P(tag), the default of the Berkeley parser, which Neu and Szepesvári (2009, §6) also use. It
+    omits P(word), which is the same in all trees over a sentence.
 ``word``
-    log P(word | tag), what a probabilistic grammar wants: with it the score of a tree is its log-probability.
+    log P(word | tag), as in a probabilistic grammar: with it the score of a tree is its log-probability.
 
 >>> sentences = [[("the", "DT"), ("old", "JJ"), ("man", "NN")], [("they", "PRP"), ("man", "VBP"), ("boats", "NNS")]]
 >>> lexicon = Lexicon.learn(sentences, smoothing=0.0)
@@ -16,27 +16,28 @@ A :class:`Lexicon` is learned from tagged sentences and scores pairs of a tag an
 
 Words and their classes
 -----------------------
-P(tag | word) is the share of the tag among the word's occurrences in training. For words of up to 100 occurrences it
-is mixed with that of the word's *class*, which counts as much as ``smoothing`` occurrences; so they may have tags that
-they were never seen with. Words of more occurrences have their own tags only, and new words those of their class.
+P(tag | word) is the share of the tag among the word's occurrences in training. For words of up to 100 occurrences it is
+interpolated with the distribution of the word's *class*, which counts as much as ``smoothing`` occurrences; so these
+words may have tags that they were never seen with. More frequent words have only their own tags, and unknown words have
+the tags of their class.
 
-Classes are learned from words that are ``rare`` in training, since new words are like them. They go by what a word
-looks like (:func:`word_classes`): capitals, also at the beginning of a sentence, where they say less; digits; hyphens;
-the last one to three letters. Each class is mixed with the next coarser one, so that few examples do no harm, and a
-word belongs to the finest class that was seen twice. For a word with capitals whose lower-case form is known
-("Profits" as the first word), the best tag of that form counts too.
+Classes are learned from words that are ``rare`` in training, because unknown words resemble them. They depend on the
+spelling of a word (:func:`word_classes`): capitals (with separate classes at the beginning of a sentence, where they
+are less informative), digits, hyphens, and the last one to three letters. Each class is interpolated with the next
+coarser one, which smooths classes with few examples, and a word belongs to the finest class that was seen twice. For a
+word with capitals whose lower-case form is known ("Profits" as the first word), the best tag of that form counts too.
 
 Rows
 ----
-What a word's scores depend on is its *row*: that of the word itself, or of its class. Words with capitals may have two,
+The scores of a word are in its *row*: a row of the word itself, or of its class. Words with capitals may have two rows,
 one of them for the beginning of a sentence. All rows are made when the lexicon is learned. So compiled code reads them
 from three arrays that never change (:meth:`Lexicon.table`), and finding the rows of a sentence (:meth:`Lexicon.rows`)
 is looking up words in a dictionary.
 
-Rows are also the events of the probability: P(row) is the share of the word in training, less what is set aside for
-new words, which is the share of words seen once (Good and Turing). P(tag) is the sum of P(row) P(tag | row), and
-P(word | tag) is P(row) P(tag | row) / P(tag): so all rows together have exactly the probability 1 given any tag. The
-probability of a new word is that of its class.
+Rows are also the events of the probability: P(row) is the share of the word in training, discounted by the probability
+mass of unknown words, which is the share of words seen once (Good and Turing). P(tag) is the sum of P(row) P(tag |
+row), and P(word | tag) is P(row) P(tag | row) / P(tag): so the probabilities of all rows given a tag sum to exactly 1.
+The probability of an unknown word is the probability of its class.
 """
 
 from __future__ import annotations
@@ -56,21 +57,21 @@ from treewright.settings import whole_number
 __all__ = ["KINDS", "Lexicon", "word_classes"]
 
 KINDS = ("ratio", "word")
-"""What a score can be."""
+"""The kinds of scores."""
 
 # Found on the development parts of the WSJ sample and of CRAFT, where all of them have a flat optimum.
-_FREQUENT = 100  # occurrences; a word with more has its own tags only
+_FREQUENT = 100  # occurrences; a word with more has only its own tags
 _SEEN = 2  # occurrences of rare words that a class needs
-_COARSER = 10.0  # as many occurrences as the next coarser class counts for
+_COARSER = 10.0  # the weight of the next coarser class, in occurrences
 _LEAST = 1e-3  # a tag that was never seen with a word needs this share of its best tag's probability
 
 _Vector = npt.NDArray[np.float64]
 
 
 def word_classes(word: str, first: bool = False) -> list[str]:
-    """The classes of a word by what it looks like, from the coarsest (all words) to the finest.
+    """The classes of a word by its spelling, from the coarsest (all words) to the finest.
 
-    ``first`` says that the word begins a sentence; it matters for words with a capital only.
+    ``first`` says that the word begins a sentence; it matters only for words with a capital.
 
     >>> word_classes("walked")
     ['', 'a', 'a~d', 'a~ed', 'a~ked']
@@ -119,12 +120,12 @@ class Lexicon:
         words = unpack_strings(arrays, "words")
         self._favourites: dict[str, int] = dict(zip(words, arrays["favourites"].tolist(), strict=True))
         self._within = {word: row for row, word in enumerate(words)}
-        at_first = arrays["at_first"].tolist()  # the words with a row of their own at the beginning of sentences
+        at_first = arrays["at_first"].tolist()  # the words with a separate row for the beginning of sentences
         self._first = {words[word]: len(words) + k for k, word in enumerate(at_first)}
         start = len(words) + len(at_first)
         self._classes = {name: start + k for k, name in enumerate(unpack_strings(arrays, "classes"))}
 
-        # Rows for tags that are given: one for each label, with its tags (several, if these know their parents).
+        # Rows for given tags: one for each label, with its tags (several, if tags include their parents).
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for number, symbol in enumerate(self.tags):
             label = plain_label(symbol)
@@ -147,7 +148,7 @@ class Lexicon:
     ) -> Lexicon:
         """Learn from sentences of (word, tag).
 
-        Words of up to ``rare`` occurrences teach what new words are like; a class counts as much as ``smoothing``
+        Words of up to ``rare`` occurrences are the model of unknown words; a class counts as much as ``smoothing``
         occurrences of a word.
         """
         if kind not in KINDS:
@@ -166,7 +167,7 @@ class Lexicon:
         return cls(settings, _Learning(counts, tags, rare, float(smoothing)).arrays(kind))
 
     def row(self, word: str, first: bool = False) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """The tags that a word can have, by number, and their scores; ``first`` where it begins a sentence."""
+        """The possible tags of a word, by number, and their scores; ``first`` if it begins a sentence."""
         return self._row(self._number(word, first))
 
     def rows(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
@@ -185,8 +186,8 @@ class Lexicon:
     def gold_rows(self, tags: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.int32]:
         """The numbers of rows for a sentence whose tags are given, as plain labels: only these tags, with score 0.
 
-        If tags know their parents, it is all that stand for the label. A word with a tag that was never seen in
-        training has the row that it would have without.
+        If tags include their parents, all tags with the label are allowed. A word with a tag that was never seen in
+        training has its usual row.
         """
         found = [self._given.get(tag, -1) for tag in tags]
         if -1 in found:
@@ -203,13 +204,13 @@ class Lexicon:
         return word in self._favourites
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Settings (for JSON) and arrays that :meth:`from_arrays` makes the same lexicon of."""
+        """Settings (for JSON) and arrays, from which :meth:`from_arrays` restores the lexicon."""
         settings = {"kind": self.kind, "rare": self.rare, "smoothing": self.smoothing, "tags": list(self.tags)}
         return settings, dict(self._arrays)
 
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Lexicon:
-        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit."""
+        """The lexicon from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent."""
         try:
             lexicon = cls(settings, arrays)
             at, tag, score = (arrays[name] for name in ("at", "tag", "score"))
@@ -237,9 +238,9 @@ class Lexicon:
         return self._tag[part], self._score[part]
 
     def _number(self, word: str, first: bool) -> int:
-        """The row of a word; that of its class, if it is new."""
+        """The row of a word; the row of its class, if it is unknown."""
         row = self._first.get(word) if first else None
-        row = self._within.get(word) if row is None else row  # most words have no other at the beginning of sentences
+        row = self._within.get(word) if row is None else row  # most words have only one row
         if row is None:
             other = other_tag(word, self._favourites)
             row = self._classes[finest_class(word_classes(word, first), other, self._classes)]
@@ -253,7 +254,7 @@ _ARRAYS = frozenset(
 
 
 class _Learning:
-    """Counts of words and classes, and what becomes of them."""
+    """Counts of words and classes, and the probabilities computed from them."""
 
     def __init__(
         self, counts: Mapping[str, Counter[tuple[bool, str]]], tags: Sequence[str], rare: int, smoothing: float
@@ -275,7 +276,7 @@ class _Learning:
         }
         self.begins = {word: sum(n for (first, _), n in counts[word].items() if first) for word in self.words}
 
-        # Rare words, or all where none is rare, each with its tag and place.
+        # Rare words, or all if none is rare, each with its tag and position.
         examples = [word for word, total in zip(self.words, self.totals, strict=True) if total <= rare] or self.words
         self.examples = [
             (word_classes(word, first), other_tag(word, self.favourites), numbers[tag], count)
@@ -285,7 +286,7 @@ class _Learning:
         self.classes = self._classes(len(tags))
 
     def arrays(self, kind: str) -> dict[str, npt.NDArray[Any]]:
-        """All rows, and the names of what they belong to."""
+        """All rows, and the names of their words or classes."""
         rows: list[tuple[npt.NDArray[np.int32], _Vector]] = []
         twins: list[int] = []
         for number, word in enumerate(self.words):
@@ -315,7 +316,7 @@ class _Learning:
         }
 
     def _classes(self, n_tags: int) -> dict[str, _Vector]:
-        """P(tag | class) of the classes seen often enough, each mixed with the next coarser one."""
+        """P(tag | class) of the classes seen often enough, each interpolated with the next coarser one."""
         counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         order: dict[str, tuple[int, str]] = {}  # coarse classes first, and to each the next coarser one
         others: defaultdict[str, Counter[int]] = defaultdict(Counter)  # by shape and the best tag of the other form
@@ -332,8 +333,8 @@ class _Learning:
             elif counts[name].total() >= _SEEN:
                 found[name] = _mixture(counts[name], found[order[name][1]], _COARSER)
 
-        # For words with another form: what its tag says, mixed with what the class says. So that all rows can be made
-        # now, this is done for classes that were seen with such words, and for those of the last letter only.
+        # For words with another form: the distribution for its tag, interpolated with the class. So that all rows can
+        # be made now, this is done for classes that were seen with such words, and only for those of the last letter.
         pairs: dict[str, str] = {}
         for names, other, _, _ in self.examples:
             if other is not None:
@@ -353,7 +354,7 @@ class _Learning:
         return finest_class(word_classes(word, first), other_tag(word, self.favourites), self.classes)
 
     def _mixed(self, number: int, name: str) -> tuple[npt.NDArray[np.int32], _Vector]:
-        """P(tag | word), the word's own tags mixed with those of its class."""
+        """P(tag | word), the word's own tags interpolated with the tags of its class."""
         seen = np.fromiter(self.tags_of[number], np.int32)
         self.own[seen] = list(self.tags_of[number].values())
         if self.totals[number] > _FREQUENT or not self.smoothing:
@@ -374,7 +375,7 @@ class _Learning:
         at_first = words[twins] * begins
         words[twins] -= at_first
         places = {name: k for k, name in enumerate(self.classes)}
-        classes = np.full(len(places), 0.5)  # none is impossible
+        classes = np.full(len(places), 0.5)  # so that none has the probability 0
         for names, other, _, count in self.examples:
             classes[places[finest_class(names, other, places)]] += count
         return np.concatenate([words, at_first, classes * (new / classes.sum())])
@@ -389,7 +390,7 @@ def _mixture(counts: Mapping[int, int], coarser: _Vector, weight: float) -> _Vec
 
 
 def _pruned(shares: _Vector, keep: npt.NDArray[np.int32] | None = None) -> tuple[npt.NDArray[np.int32], _Vector]:
-    """The tags that are probable enough, and their probabilities."""
+    """The sufficiently probable tags, and their probabilities."""
     enough = shares >= _LEAST * shares.max()
     if keep is not None:
         enough[keep] = True
@@ -407,23 +408,23 @@ def finest_class(names: Sequence[str], other: int | None, known: Mapping[str, An
 
 
 def _shape(names: Sequence[str]) -> str:
-    """Of the classes of a word, the finest that does not look at its last letters."""
+    """Of the classes of a word, the finest that does not use its last letters."""
     return next(name for name in reversed(names) if "~" not in name)
 
 
 def other_tag(word: str, favourites: Mapping[str, int]) -> int | None:
-    """The best tag of a word's form without capitals, if that is another one and known."""
+    """The best tag of a word's lower-case form, if that form is different and known."""
     lower = word.lower()
     return None if lower == word else favourites.get(lower)
 
 
 def _speaks(word: str) -> bool:
-    """Whether a sentence has begun with this word: quotation marks and brackets come before it."""
+    """Whether this word begins the sentence; quotation marks and brackets before it are skipped."""
     return word.isalnum() or any(map(str.isalnum, word))
 
 
 def _beginnings(words: Iterable[str]) -> Iterator[bool]:
-    """For each word of a sentence, whether it begins it."""
+    """For each word, whether it begins the sentence."""
     begins = True
     for word in words:
         yield begins

@@ -30,9 +30,9 @@ _SUGGESTIONS = 8
 
 @dataclass(frozen=True)
 class ListedRule:
-    """A rule: its probability is its share among those of its parent, its weight what a parser scores it with.
+    """A rule: its probability is its relative frequency given the parent, its weight the parser's score.
 
-    ``children`` has what is between a parent and the bottom of its unary chain in square brackets.
+    In ``children``, the symbols between a parent and the bottom of its unary chain are in square brackets.
     """
 
     parent: str
@@ -44,12 +44,12 @@ class ListedRule:
 
     @property
     def text(self) -> str:
-        """The rule as it is written."""
+        """The rule as text."""
         return f"{self.parent} -> {self.children}"
 
 
 def list_rules(grammar: Grammar, symbol: str | None = None) -> list[ListedRule]:
-    """The rules, the most frequent first; or those of one symbol, and of its bottom where it starts unary chains."""
+    """The rules, the most frequent first; or the rules of one symbol, and of its bottom if it starts unary chains."""
     if symbol is not None:
         _check_symbol(grammar, symbol)
     rules = [(parent, f"{left} {right}", "binary") for parent, left, right in _named(grammar)]
@@ -72,7 +72,7 @@ def list_rules(grammar: Grammar, symbol: str | None = None) -> list[ListedRule]:
 
 
 def sizes(grammar: Grammar) -> dict[str, int]:
-    """How many symbols and rules there are, by kind; and how many rules the treebank has once, binary or unary."""
+    """The numbers of symbols and rules, by kind, and of rules that occur once in the treebank."""
     size = grammar.size
     symbols = {name: size[name] for name in ("symbols", "phrases", "bottoms", "intermediate", "tags")}
     binary, unary = size["binary rules"], size["unary rules"]

@@ -1,11 +1,11 @@
-"""Treebank grammars: rules with weights, in a form that charts can be computed with.
+"""Treebank grammars: rules with weights, in a form for charts.
 
-Trees are made binary (:mod:`treewright.constituency.grammar.binarisation`) and their rules are counted. Unary chains
-are treated exactly: a whole chain, as the treebank has it, is one rule. A symbol that starts chains somewhere has two
-forms: its *top*, ``NP^S``, which is what stands in the rules above it, and its *bottom*, ``NP^S~``, which is what
-splits in two or holds a word. From a top a unary rule leads to a bottom: to its own, where there is no chain, or to
-that of the last symbol of a chain, whose middle is remembered. So every tree has just one derivation, unary rules are
-never applied twice in a span, and the grammar is still an ordinary PCFG, whose weights are relative frequencies:
+Trees are binarised (:mod:`treewright.constituency.grammar.binarisation`) and their rules are counted. Unary chains are
+treated exactly: a whole chain of the treebank is one rule. A symbol that starts chains somewhere has two forms: its
+*top*, ``NP^S``, which occurs in the rules above it, and its *bottom*, ``NP^S~``, which has two children or a word. A
+unary rule leads from a top to a bottom: to its own bottom if there is no chain, or to the bottom of the last symbol of
+a chain; the rule stores the middle of the chain. So every tree has exactly one derivation, a span has at most one unary
+rule, and the grammar is still an ordinary PCFG, whose weights are relative frequencies:
 
 >>> from treewright.corpora import Tree
 >>> from treewright.constituency.grammar.binarisation import Markovisation
@@ -55,7 +55,7 @@ class NotInGrammar(CorpusError):
 
 
 class _Span(NamedTuple):
-    """One span of a binarised tree: the names of its unary chain from top to bottom, and what is below."""
+    """One span of a binarised tree: the names of its unary chain from top to bottom, and its children."""
 
     chain: tuple[str, ...]
     below: Tree
@@ -66,8 +66,9 @@ class Grammar:
     """Symbols and weighted rules. Weights are logarithms; after :meth:`learn`, of relative frequencies.
 
     ``binary`` rules are (parent, left, right), sorted by left, right, parent; ``unary`` rules (top, bottom), and
-    ``middles`` the symbols between these two, as names; where a symbol is its own only child, that is one empty name,
-    to tell it from a symbol without a chain. Weights and counts are of the binary rules, then of the unary ones.
+    ``middles`` the symbols between these two, as names; for a symbol whose only child has the same symbol, this is one
+    empty name, to distinguish it from a symbol without a chain. Weights and counts are of the binary rules, then of the
+    unary ones.
     """
 
     symbols: list[str]
@@ -132,11 +133,11 @@ class Grammar:
         other = Grammar(
             self.symbols, self.binary, self.unary, self.middles, np.asarray(weights, np.float64), self.counts
         )
-        # what depends on the rules alone need not be found out again
+        # tables that depend only on the rules are shared
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in _OF_RULES})
         return other
 
-    # ---- looking at it
+    # ---- properties
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -146,7 +147,7 @@ class Grammar:
 
     @property
     def size(self) -> dict[str, int]:
-        """How many symbols there are, by kind, and how many rules."""
+        """The numbers of symbols, by kind, and of rules."""
         return {
             "symbols": len(self.symbols),
             "phrases": sum(not is_intermediate(s) and not s.endswith(BOTTOM) for s in self.symbols) - len(self.tags),
@@ -164,7 +165,7 @@ class Grammar:
 
     @cached_property
     def tags(self) -> dict[str, int]:
-        """The symbols that stand for words: those that no rule expands. By name without the mark, and their numbers."""
+        """The tags: symbols that no rule expands. By name without the mark, and their numbers."""
         expanded = set(self.binary[:, 0].tolist()) | set(self.unary[:, 0].tolist())
         return {name.removesuffix(TAG): k for k, name in enumerate(self.symbols) if k not in expanded and name != TOP}
 
@@ -175,13 +176,13 @@ class Grammar:
 
     @cached_property
     def is_whole(self) -> npt.NDArray[np.bool_]:
-        """Which symbols are whole constituents, with which a sentence without a tree may be covered."""
+        """Which symbols are whole constituents, so that they can cover a sentence without a tree."""
         names = zip(self.labels, self.symbols, strict=True)
         return np.array([label is not None and not name.endswith(BOTTOM) for label, name in names])
 
     @cached_property
     def rules(self) -> Rules:
-        """The rules as kernels take them."""
+        """The rules as arrays for kernels."""
         pairs, rule_at = np.unique(self.binary[:, 1:], axis=0, return_index=True)
         left, left_at = np.unique(pairs[:, 0], return_index=True)
         is_top = np.zeros(len(self.symbols), np.bool_)
@@ -206,7 +207,7 @@ class Grammar:
         )
 
     def weighted(self, lexical: Lexical, weights: npt.NDArray[Any] | None = None) -> Weighted:
-        """The grammar as a chart takes it, with its own weights or with others, in their precision."""
+        """The grammar for a chart, with its own weights or with others, in their precision."""
         weights, cut = self.weights if weights is None else weights, len(self.binary)
         return Weighted(self.rules, weights[:cut], weights[cut:], lexical)
 
@@ -238,7 +239,7 @@ class Grammar:
             else:
                 children = tuple(self._namer.top(child) for child in span.below.children if not isinstance(child, str))
                 two = binary.get((bottom, *children), -2)
-            if top is None:  # without a rule: so there must be no chain
+            if top is None:  # there is no rule, so there must be no chain
                 one = -1 if len(span.chain) == 1 else -2
             else:
                 one = unary.get((top, bottom, middle), -2)
@@ -264,7 +265,7 @@ class Grammar:
         labels = self.labels
         open_labels: list[str] = []
         ends: list[int] = []
-        done: list[list[Any]] = [[]]  # for each open constituent what is finished of it; first, the trees
+        done: list[list[Any]] = [[]]  # the finished children of each open constituent; first, the trees
         for symbol, one, two, start, end in np.asarray(derivations).tolist():
             for label in names[one] if one >= 0 else ():
                 open_labels.append(label)
@@ -423,7 +424,7 @@ class Grammar:
     def projected(self, vertical: int = 1, horizontal: int | None = 0) -> tuple[Grammar, Ints]:
         """A coarser grammar, with relative frequencies of the same counts, and the coarse symbol of each symbol.
 
-        Symbols that differ only in ancestors and siblings which the weaker memory forgets become one.
+        Symbols that differ only in ancestors and siblings beyond the shorter memory become one.
         """
 
         def coarse(name: str) -> str:
@@ -440,13 +441,13 @@ class Grammar:
         bottoms = [name + BOTTOM if name in tops and not self.rules.is_top[k] else name for k, name in enumerate(names)]
         binary: Counter[tuple[str, str, str]] = Counter()
         unary: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-        counts = np.where(self.counts > 0.0, self.counts, 1.0)  # of a grammar written by hand they may be unknown
+        counts = np.where(self.counts > 0.0, self.counts, 1.0)  # they may be unknown for a grammar written by hand
         for (a, b, c), count in zip(self.binary.tolist(), counts, strict=False):
             binary[bottoms[a], names[b], names[c]] += count
         for (a, b), count in zip(self.unary.tolist(), counts[len(self.binary) :], strict=True):
             unary[names[a], bottoms[b], ()] += count
         for k, name in enumerate(names):
-            if bottoms[k] != name:  # it stays without a chain, as often as it is expanded
+            if bottoms[k] != name:  # the rule without a chain is used whenever it is expanded
                 stays = counts[: len(self.binary)][self.binary[:, 0] == k].sum()
                 unary[name, bottoms[k], ()] += max(stays, 1.0)
         totals: Counter[str] = Counter()
@@ -460,7 +461,7 @@ class Grammar:
 
 
 def label_of(name: str) -> str | None:
-    """The treebank's label of a symbol, whatever its form."""
+    """The treebank's label of a symbol in any form."""
     if is_intermediate(name):
         return None
     return plain_label(name.rstrip(BOTTOM + TAG))
@@ -476,11 +477,11 @@ class _Namer:
         return name + TAG if name in self.phrases else name
 
     def top(self, node: Tree) -> str:
-        """What stands in the rule above a node."""
+        """The symbol in the rule above a node."""
         return self.tag(node.label) if node.is_preterminal else node.label
 
     def split(self, span: _Span) -> tuple[str | None, tuple[str, ...], str]:
-        """The top (None where the symbol starts no chains anywhere), the middle and the bottom of a span."""
+        """The top (None if the symbol never starts chains), the middle and the bottom of a span."""
         chain, is_tag = span.chain, span.below.is_preterminal
         last = self.tag(chain[-1]) if is_tag else chain[-1] + (BOTTOM if chain[-1] in self.tops else "")
         first = None if (is_tag and len(chain) == 1) or chain[0] not in self.tops else chain[0]
@@ -509,7 +510,7 @@ def _spans(tree: Tree) -> Iterator[_Span]:
 
 
 def _fill_spans(derivation: Ints, is_word: Sequence[bool]) -> None:
-    """Starts and ends, from which of the nodes are words: parents come first, so go through them backwards."""
+    """Starts and ends of nodes, computed backwards from the words, because parents come first."""
     words = sum(is_word)
     ends: list[int] = []  # a stack of the ends of finished constituents
     at = words
@@ -524,6 +525,6 @@ def _fill_spans(derivation: Ints, is_word: Sequence[bool]) -> None:
 
 
 def _grouped(key: Ints, groups: int) -> tuple[Ints, Ints]:
-    """Numbers ordered by their key, and where each key begins."""
+    """Numbers ordered by their key, and the offset of each key."""
     order = np.argsort(key, kind="stable").astype(np.int32)
     return order, np.concatenate([[0], np.cumsum(np.bincount(key, minlength=groups))]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A grammar in the form that kernels read: flat arrays of rules, their weights, and the scores of tags."""
+"""A grammar as arrays for kernels: rules, their weights, and the scores of tags."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Rules(NamedTuple):
     """The rules of a grammar. Binary rules are sorted by left child, right child and parent."""
 
     left: Ints  # the symbols that are left children
-    left_at: Ints  # where the pairs of each begin
+    left_at: Ints  # the offset of the pairs of each
     right: Ints  # the right child of each pair
-    rule_at: Ints  # where the rules of each pair begin
+    rule_at: Ints  # the offset of the rules of each pair
     binary: Ints  # rules × (parent, left, right)
     parent: Ints  # the parents alone, in one array
     unary: Ints  # rules × (top, bottom)
@@ -26,22 +26,22 @@ class Rules(NamedTuple):
     of_parent_at: Ints
     of_top: Ints  # the numbers of unary rules, by top
     of_top_at: Ints
-    is_top: npt.NDArray[np.bool_]  # does the symbol start unary chains?
+    is_top: npt.NDArray[np.bool_]  # whether the symbol starts unary chains
     root: int
 
 
 class Lexical(NamedTuple):
     """Scores of tags: for each kind of word (a row) the symbols of its tags and their scores."""
 
-    at: npt.NDArray[np.int64]  # where the tags of each row begin
+    at: npt.NDArray[np.int64]  # the offset of the tags of each row
     symbol: Ints
     score: npt.NDArray[np.float32]
 
 
 class Weighted(NamedTuple):
-    """A grammar with the weights of its rules, as a chart takes it.
+    """A grammar with the weights of its rules, for a chart.
 
-    Weights are logarithms where the best tree is wanted, and plain factors where trees are summed up.
+    Weights are logarithms for the best tree, and plain factors for sums over trees.
     """
 
     rules: Rules

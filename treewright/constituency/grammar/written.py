@@ -1,4 +1,4 @@
-r"""Grammars that people write: context-free rules with optional weights, one or more on a line.
+r"""Handwritten grammars: context-free rules with optional weights, one or more per line.
 
 >>> grammar = WrittenGrammar.from_text('''
 ... S -> NP VP
@@ -17,9 +17,9 @@ r"""Grammars that people write: context-free rules with optional weights, one or
 (S (NP (Det the) (N man)) (VP (VP (V saw) (NP (Det the) (N dog))) (PP (P with) (NP (Det the) (N telescope)))))
 
 The first symbol is the root. Words are in quotes, or are names that no rule expands. A weight in square brackets is
-relative to those of the other rules of the symbol: with 3 and 1, the probabilities are 3/4 and 1/4. Rules without a
-weight have the weight 1. ``#`` begins a comment. Rules may have any number of parts, and chains of single parts may
-be circular; an empty right side is refused.
+relative to the weights of the other rules of the symbol: with 3 and 1, the probabilities are 3/4 and 1/4. Rules without
+a weight have the weight 1. ``#`` begins a comment. Rules may have any number of parts, and unary chains may be cyclic;
+an empty right side is an error.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _shown(part: str) -> str:
 
 @dataclass(frozen=True)
 class WrittenGrammar:
-    """Rules by hand, and the root of the trees. :meth:`from_text` reads them."""
+    """A handwritten grammar: its rules and the root of its trees. :meth:`from_text` reads it."""
 
     rules: tuple[WrittenRule, ...]
     root: str
@@ -92,7 +92,7 @@ class WrittenGrammar:
             rules[parent, named] = WrittenRule(parent, named, weight / totals[parent])
         return cls(tuple(rules.values()), found[0][0])
 
-    # ---- the rules as charts take them: one part or two
+    # ---- the rules for charts, with one or two parts
 
     @cached_property
     def unary(self) -> list[tuple[str, str, float]]:
@@ -105,7 +105,7 @@ class WrittenGrammar:
 
     @cached_property
     def binary(self) -> list[tuple[str, str, str, float]]:
-        """The rules with two parts; longer ones are built through symbols of their own."""
+        """The rules with two parts; longer rules are built through intermediate symbols."""
         found = []
         for number, (parent, parts, probability) in enumerate(self.rules):
             if len(parts) < 2:
@@ -120,7 +120,7 @@ class WrittenGrammar:
 
     @cached_property
     def lexical(self) -> dict[str, dict[str, float]]:
-        """The symbols right above each word, with logarithms of their probabilities."""
+        """The symbols directly above each word, with logarithms of their probabilities."""
         words: dict[str, dict[str, float]] = {}
         for rule in self.rules:
             for part in rule.parts:
@@ -133,14 +133,14 @@ class WrittenGrammar:
 
     @cached_property
     def symbols(self) -> list[str]:
-        """All symbols, also those of long rules and of words inside of rules."""
+        """All symbols, including those of long rules and of words inside rules."""
         names = dict.fromkeys([self.root, *(rule.parent for rule in self.rules)])
         names |= dict.fromkeys(name for rule in self.binary for name in rule[:3])
         names |= dict.fromkeys(name for rule in self.unary for name in rule[:2])
         return list(names | dict.fromkeys(tag for tags in self.lexical.values() for tag in tags))
 
     def tags(self, words: Sequence[str]) -> list[dict[str, float]]:
-        """The symbols right above each word of a sentence; a word may begin it with a capital letter."""
+        """The symbols directly above each word of a sentence; the first word may have a capital letter."""
         found = []
         for number, word in enumerate(words):
             tags = self.lexical.get(word) or (self.lexical.get(word.lower()) if number == 0 else None)
@@ -155,7 +155,7 @@ class WrittenGrammar:
     def k_best(self, words: Sequence[str], k: int = 1) -> list[ScoredTree]:
         """Return the ``k`` most probable trees of a sentence, best first; fewer if there are fewer.
 
-        No symbol stands twice in a chain over the same words.
+        No symbol occurs twice in a chain over the same words.
         """
         n = len(words)
         table: dict[tuple[int, int], dict[str, list[_Derived]]] = {}

@@ -1,18 +1,18 @@
 """Latent-variable grammars: symbols of a treebank grammar, each divided into substates that no treebank annotates.
 
-A treebank's NP is many things: a subject, a date, a list. A latent-variable grammar (Matsuzaki et al. 2005; Petrov et
+The NP of a treebank may be a subject, a date or a list. A latent-variable grammar (Matsuzaki et al. 2005; Petrov et
 al. 2006) gives every symbol A of a treebank grammar (its *base*) some substates A₀, A₁, …, and every rule A → B C one
-probability for each choice of the three substates. What they mean is found by EM
+probability for each choice of the three substates. EM finds the probabilities
 (:mod:`treewright.constituency.latent.training`).
 
-The probabilities of one base rule are a dense block, in which the parent's substate runs fastest, because all that is
-ever done with it is to multiply it with vectors over the children. Substates have numbers of their own, in the order of
-the base's symbols: those of A begin at ``first[A]``.
+The probabilities of one base rule are a dense block, in which the parent's substate is the last index, because a block
+is only multiplied with vectors over the children. Substates are numbered in the order of the base's symbols: the
+substates of A begin at ``first[A]``.
 
 A symbol that starts unary chains has a top and a bottom (:mod:`treewright.constituency.grammar.pcfg`). They are one
-category and have the same substates: where there is no chain, the substate stays what it is, so the block of the rule
-NP → NP~ is diagonal. EM, which never makes a zero anything else, keeps it so. (With substates of their own for tops
-and bottoms, a grammar of three cycles lost three points of F1 on the development part of the WSJ sample.)
+category and have the same substates: without a chain, the substate does not change, so the block of the rule NP → NP~
+is diagonal. EM never changes a zero, so it stays diagonal. (With separate substates for tops and bottoms, a grammar of
+three cycles lost three points of F1 on the development part of the WSJ sample.)
 
 >>> from treewright.constituency.grammar.binarisation import Markovisation
 >>> from treewright.corpora import Tree

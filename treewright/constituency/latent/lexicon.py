@@ -1,4 +1,4 @@
-"""Words under substates of tags: how a latent-variable grammar emits them.
+"""The lexicon of a latent-variable grammar: the probabilities of words given substates of tags.
 
 The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) knows P(row, tag), a row being
 a word or a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each
@@ -8,13 +8,14 @@ substate, c(w, t, a), in expectation, and with κ and λ as numbers of occurrenc
     P(a | t, row)   = (c(w, t, a) + κ P(a | t, class of the row)) / (c(w, t) + κ)
     P(row | t, a)   = P(row, t) P(a | t, row) / Σ over rows of P(row, t) P(a | t, row)
 
-where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So a
-frequent word has substates of its own, a rare one mostly those of words that look like it, and a new one just these.
-A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally P(row | t, a) is smoothed
-towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it is 1 for every substate.
+where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So the
+substates of a frequent word are its own, those of a rare word are mostly those of similar words, and those of an
+unknown word are only these. A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally
+P(row | t, a) is smoothed towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it
+is 1 for every substate.
 
-In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is what EM's
-maximisation asks for.
+In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is the M-step of
+EM.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class LatentLexicon:
         arrays: Mapping[str, npt.NDArray[Any]],
         coarser: LatentLexicon | None = None,
     ) -> LatentLexicon:
-        """The lexicon that :meth:`to_arrays` took apart; :class:`ModelError` if something does not fit.
+        """The lexicon from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent.
 
         ``coarser`` is another lexicon of the same hierarchy, which may have the same words.
         """
@@ -305,7 +306,7 @@ def _shares(
         rare = (rare + coarser * everything) / (totals + coarser)
 
     def mix(which: Any, seen: Floats, weight: float) -> Floats:
-        """What was seen of some entries, mixed with the shares of their classes."""
+        """The counts of some entries, interpolated with the shares of their classes."""
         entry, b = cells.entry[which], backoff[cells.entry[which]]
         of_class = shares[at[np.maximum(b, 0)] + cells.substate[which]]
         general = np.where(b >= 0, of_class, rare.reshape(-1)[cells.tag[which]])

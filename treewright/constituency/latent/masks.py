@@ -1,7 +1,7 @@
-"""Masks, from the coarse to the fine: what a chart over substates may build.
+"""Masks of coarse-to-fine parsing: the constituents that a chart over substates may build.
 
-*Coarse-to-fine* (Petrov & Klein 2007, §2): what one grammar of a hierarchy finds improbable is never built with the
-next. A mask that is not made by a grammar is a set of base symbols for each span (:class:`Masks`).
+*Coarse-to-fine* (Petrov & Klein 2007, §2): constituents that are improbable under one grammar of a hierarchy are not
+built with the next. A mask from another source is a set of base symbols for each span (:class:`Masks`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def new_masks(at: Longs, symbols: int) -> Masks:
 
 @lean
 def allow_all(n: int, cells: Cells) -> None:
-    """A mask that forbids nothing."""
+    """A mask that allows everything."""
     for span in range(span_of(0, n) + n):
         for symbol in range(cells.mask.shape[1]):
             cells.allowed[span, symbol >> 6] |= bit(symbol)
@@ -75,7 +75,7 @@ def keep_probable(grammar: Blocks, n: int, cells: Cells, threshold: float) -> No
 
 @lean
 def refine(grammar: Blocks, n: int, cells: Cells) -> None:
-    """Turn a mask of the next coarser level into one of this level: whatever descends from an allowed substate."""
+    """Turn a mask of the next coarser level into a mask of this level: all descendants of allowed substates."""
     for span in range(span_of(0, n) + n):
         for k in range(members(cells.allowed, span, cells.some)):
             symbol = cells.some[k]

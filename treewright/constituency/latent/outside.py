@@ -1,7 +1,7 @@
 """Outside values over substates, and the posterior probabilities of anchored rules.
 
 Outside values come from the same products X as inside values (:mod:`treewright.constituency.latent.inside`), and from
-both come the posteriors of rules of the base over spans, which is all that max-rule decoding asks for.
+both come the posteriors of rules of the base over spans, which max-rule decoding needs.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _drop(grammar: Blocks, cells: Cells, span: int, least: float, tops: bool) ->
 def _hand_down(
     grammar: Blocks, cells: Cells, pair: int, start: int, end: int, ratio: float, anchored: Anchored, count: int
 ) -> int:
-    """What all parents of a pair hand down to it in a span: one number for each (b, c), and from there to all splits.
+    """Pass values down from all parents of a pair in a span: one number for each (b, c), and from there to all splits.
 
     Anchored rules are written down, unless the list is empty; returns how many there are.
     """

@@ -1,12 +1,13 @@
 """Parsing with latent-variable grammars: from coarse to fine, with one grammar or with the product of several.
 
-*Coarse-to-fine* (Petrov & Klein 2007): the treebank grammar first, whose charts are small; what it finds improbable is
-never built with the next grammar of the hierarchy (:mod:`treewright.constituency.latent.masks`), and so on. The last
-one decides: by Viterbi, or by max-rule decoding (:mod:`treewright.constituency.latent.decoding`).
+*Coarse-to-fine* (Petrov & Klein 2007): the treebank grammar comes first, because its charts are small. Constituents
+that it finds improbable are not built with the next grammar of the hierarchy
+(:mod:`treewright.constituency.latent.masks`), and so on. The last grammar chooses the tree: by Viterbi, or by max-rule
+decoding (:mod:`treewright.constituency.latent.decoding`).
 
-*Products* (Petrov 2010): EM ends somewhere else from every seed, and grammars of several seeds make different mistakes.
-Max-rule decoding works with the posteriors of the base's rules, which all of them have: the tree is taken for which
-the product of all their posteriors is the largest.
+*Products* (Petrov 2010): EM finds a different optimum for every seed, and grammars of several seeds make different
+mistakes. All of them have posteriors of the base's rules, which max-rule decoding uses: it returns the tree with the
+largest product of all their posteriors.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _derivations(found: Found, base: Base, sentences: Sentences) -> list[Derivat
 
 
 class _Search(ABC):
-    """What parses sentences of a base grammar."""
+    """The interface of parsers for a base grammar."""
 
     grammars: list[LatentGrammar]
 
@@ -97,19 +98,20 @@ class CoarseToFine(_Search):
     """Parses with the last of a hierarchy of latent grammars, and prunes with the others (Petrov & Klein 2007).
 
     Args:
-        grammars: the hierarchy: the treebank grammar first, which has one substate a symbol, then finer and finer ones.
-        levels: which one or two of them are used, by their numbers, after the treebank grammar; the last one decides.
-            Unless it is said, the last and the last but two: on the Wall Street Journal more of them save nothing.
+        grammars: the hierarchy: first the treebank grammar, with one substate per symbol, then increasingly fine ones.
+        levels: the numbers of one or two of them that are used after the treebank grammar; the last one chooses the
+            tree. By default, the last level and the one two levels before it: on the Wall Street Journal more levels
+            save nothing.
         threshold: substates whose posterior at one level is below this are not built at the next: one number, or one
-            for the treebank grammar and for each level but the last. 0 for the first one is exact: no pruning at all.
+            for the treebank grammar and for each level but the last. 0 for the first one is exact, without any pruning.
         decoder: ``viterbi``, ``max-rule-product`` or ``max-rule-sum``.
         least_share: at the last level, substates below this part of the best one in their span are dropped.
-        policy: what to build at all, instead of what the treebank grammar makes probable: anything with a method
+        policy: selects the constituents to build, instead of the treebank grammar: an object with a method
             ``masks(rows, at)``, see :mod:`treewright.constituency.latent.pruning`.
 
-    Where pruning leaves no tree, thresholds are lowered, by a thousand and by a million, and in the end nothing is
-    pruned. Where the latent grammar has no tree, the treebank grammar's best one is taken, or the fewest constituents
-    that cover the sentence.
+    If pruning leaves no tree, thresholds are divided by a thousand and by a million, and finally nothing is pruned. If
+    the latent grammar has no tree, the result is the treebank grammar's best tree, or the fewest constituents that
+    cover the sentence.
     """
 
     def __init__(
@@ -174,8 +176,8 @@ class CoarseToFine(_Search):
 class Product(_Search):
     """Parses with several hierarchies at once: max-rule decoding of the product of their posteriors (Petrov 2010).
 
-    They must have been learned from the same trees, so that their base is the same. A grammar that has no tree in
-    common with those before it is left out for the sentence.
+    They must have been learned from the same trees, so that they have the same base. A grammar that has no tree in
+    common with the grammars before it is skipped for the sentence.
     """
 
     def __init__(self, searches: Sequence[CoarseToFine]) -> None:

@@ -1,28 +1,29 @@
-"""Learned pruning: a policy that decides, in chart order, which constituents a parser builds at all.
+"""Learned pruning: a policy that decides, in chart order, which constituents a parser builds.
 
-For every span and base symbol there are two actions, build it or skip it. What counts in the end is
+For every span and base symbol there are two actions: build it or skip it. The objective is
 
     accuracy − λ · time
 
-(Vieira & Eisner 2017): skipping what the tree needs costs accuracy, building what it does not need costs time. As in
-Roark & Hollingshead's closed cells (2008) and Bodenstab et al.'s beams (2011), the policy looks at little, and its
-scores are cheap (:mod:`treewright.constituency.latent.pruning_scores`).
+(Vieira & Eisner 2017): skipping an item that the tree needs costs accuracy, and building an item that it does not need
+costs time. As in Roark & Hollingshead's closed cells (2008) and Bodenstab et al.'s beams (2011), the policy has few
+features, and its scores are cheap (:mod:`treewright.constituency.latent.pruning_scores`).
 
 Learning minimises, by AdaGrad, Σ log(1 + e^−z) over needed items + λ Σ log(1 + e^z) over the others: z is above 0 just
-where the odds that the item is needed are above λ. What differs is which items are looked at, and what they cost:
+where the odds that the item is needed are above λ. The learners differ in the items that they learn from, and in the
+costs:
 
 ``classification``
     all of them; needed are those of the treebank's tree.
 ``on-policy``
-    those that the policy itself gets to: what can be built from parts that it has built (Ross et al. 2011).
+    the items that the policy itself reaches: those that can be built from parts that it has built (Ross et al. 2011).
 ``roll-outs``
     as ``on-policy``, and then for some decisions of each sentence both actions are tried: it is parsed with the one and
     with the other, and the difference of the rewards is what the worse action costs (Chang et al. 2015).
 
 These are not rows of the table in :mod:`treewright.learners.imitation`, whose tasks take one action at a time in a
 state that grows linearly with the sentence: here a state is a chart, and all symbols of a span are decided at once.
-There is no roll-in by the expert either, and so no schedule of β: in the first passes all items are examples, whoever
-gets to them. What is shared is AdaGrad (:mod:`treewright.policies.adagrad`).
+There is no roll-in by the expert, and so no schedule of β: in the first passes all items are examples. The shared part
+is AdaGrad (:mod:`treewright.policies.adagrad`).
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class PruningPolicy:
         deviations: int = 8,
         seed: int = 0,
     ) -> PruningPolicy:
-        """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an item built in vain.
+        """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an unnecessary item.
 
         A needed item that is skipped costs 1. ``on-policy`` and ``roll-outs`` begin with two passes of classification.
         Every tenth tree is held out: the threshold is chosen with which its items cost the least, since a policy is too
@@ -150,7 +151,7 @@ class PruningPolicy:
         return replace(self, threshold=float(threshold))
 
     def masks(self, rows: Ints, at: Longs, jobs: int = 1) -> Masks:
-        """What is built in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """The items to build in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
         sentences, masks = Sentences(rows, at), new_masks(at, self.symbols)
         table = self._table(np.zeros(1, np.float32))
 

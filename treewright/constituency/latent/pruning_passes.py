@@ -66,7 +66,7 @@ def learn_pass(
 ) -> float:
     """Learn from each sentence once, in the given order; returns the mean loss of a word.
 
-    ``roll_in``: only from items that the policy gets to, going through the chart bottom up and building what it likes.
+    ``roll_in``: only from items that the policy reaches, when it decides bottom-up which items of the chart to build.
     """
     most, width = longest(sentences, order), gold.sets.shape[1]
     scratch = new_scratch(table, most)

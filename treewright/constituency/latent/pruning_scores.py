@@ -35,7 +35,7 @@ LONG = 4  # tags within a span of up to this many words are looked at together
 
 
 class Table(NamedTuple):
-    """A policy as kernels take it."""
+    """A policy as arrays for kernels."""
 
     weights: Floats  # rows × symbols in whole blocks, flat
     spread: Floats  # AdaGrad's sums of squares, while it learns

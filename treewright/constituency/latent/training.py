@@ -6,16 +6,16 @@ counts of rules, given the present probabilities (:func:`expectation`), become t
 One cycle of learning
 
 * *splits* every substate in two, and lets EM make use of it;
-* *merges* again the half of the new pairs that would be missed the least (:func:`merge`), and goes on with EM;
+* *merges* the half of the new pairs with the least loss in likelihood (:func:`merge`), and continues with EM;
 * *smooths* the probabilities of substates of one category towards each other (:func:`smooth`), in each of a few more
-  steps of EM, so that rare substates do not learn their few trees by heart.
+  steps of EM, so that rare substates do not overfit their few trees.
 
-Substates of a cycle so descend from those of the cycle before, which makes the grammars of all cycles a hierarchy for
-coarse-to-fine parsing.
+So the substates of a cycle descend from the substates of the previous cycle, and the grammars of all cycles are a
+hierarchy for coarse-to-fine parsing.
 
-EM climbs to the nearest top, and which one that is depends on the noise that tells the halves of a split apart: other
-seeds give grammars that are as likely and yet differ by a point of F1. With development data several are learned, one
-*start* after the other, and the best is kept.
+EM finds a local optimum, which depends on the noise that distinguishes the halves of a split: other seeds give grammars
+of the same likelihood that differ by a point of F1. With development data several grammars are learned, each from its
+own *start*, and the best is kept.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ LEAST = 1e-10  # probabilities below this become 0
 
 
 class Nodes(NamedTuple):
-    """The nodes of all derivations, parents before children, a sentence behind the other."""
+    """The nodes of all derivations, parents before children, sentence by sentence."""
 
     symbol: Ints  # the bottom
     one: Ints  # unary rule above it, or −1
@@ -142,7 +142,7 @@ class Rows(NamedTuple):
 class Vectors(NamedTuple):
     """For all nodes numbers of substates, of the bottom and then, where there is a unary rule, of the top.
 
-    Inside values have the sum 1, ``scale`` being what they were divided by; outside values are such that inside times
+    Inside values are divided by ``scale``, so that their sum is 1; outside values are scaled so that inside times
     outside is the probability of a substate.
     """
 
@@ -155,7 +155,7 @@ class Vectors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What the trees look like to a grammar: their log-likelihood, and expected counts in the grammar's layout."""
+    """The log-likelihood of the trees under a grammar, and expected counts in the grammar's layout."""
 
     log_likelihood: float
     binary: Floats
@@ -513,7 +513,7 @@ class SplitMerge(Learner):
     numbers of them changed no more than another seed does, which may be a point of F1. So there are several *starts*,
     with one seed after the other: the best grammar on development data is kept.
 
-    * ``merged``: the share of the splits that are taken back.
+    * ``merged``: the share of the splits that are reversed.
     * ``rule_smoothing`` and ``lexicon_smoothing``: how far the probabilities of substates are drawn together.
     """
 
@@ -531,7 +531,7 @@ class SplitMerge(Learner):
         Setting("split", Whole(1), "Steps of EM after splitting"),
         Setting("merge", Whole(1), "Steps of EM after merging"),
         Setting("smooth", Whole(1), "Steps of EM with smoothing"),
-        Setting("merged", Real(0, below=1), "The share of the splits that are taken back"),
+        Setting("merged", Real(0, below=1), "The share of the splits that are reversed"),
         Setting("rule_smoothing", Real(0, below=1), "How far the rules of substates are drawn together"),
         Setting("lexicon_smoothing", Real(0, below=1), "How far the words of substates are drawn together"),
     )
@@ -670,7 +670,7 @@ class _Cycles:
         return arrays
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], folder: Path) -> None:
-        """Go back to the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.levels, self.best = hierarchy_from_arrays(arrays), float(arrays["best"])
         starts = range(int(arrays["starts"]))
         self.kept = [hierarchy_from_arrays(arrays, f"start{k}.level") or self.levels for k in starts]
@@ -714,7 +714,7 @@ def _cycle(
 def _fingerprint(
     grammar: LatentGrammar, treebank: Treebank, learner: SplitMerge, starts: int, seed: int
 ) -> checkpoints.Fingerprint:
-    """What a checkpoint belongs to: the settings, the seed, the trees, and what was read off them.
+    """The identity of a training run: the settings, the seed, the trees, and the grammar and lexicon read off them.
 
     More starts may be added to those that are there, or more cycles to a single one.
     """

@@ -33,7 +33,7 @@ def validate_sentence(sentence: Sentence) -> None:
 
 
 def _dependencies(sentence: Sentence) -> list[int]:
-    """Check the dependency tree; give back each token's head, counted from 0, with -1 above the root."""
+    """Check the dependency tree; return the head of each token, counted from 0, and -1 for the root."""
     size = len(sentence)
     heads: list[int] = []
     for position, token in enumerate(sentence, 1):

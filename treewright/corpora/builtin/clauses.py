@@ -13,7 +13,7 @@ __all__ = ["TENSES", "Clauses", "VerbGroup", "auxiliary", "join"]
 
 
 class VerbGroup(NamedTuple):
-    """The auxiliaries, outermost first; the form of the verb after them; what the modal means."""
+    """The auxiliaries, outermost first; the form of the verb after them; the meaning of the modal."""
 
     auxiliaries: list[tuple[str, Word]]
     form: str
@@ -35,7 +35,7 @@ class Clauses(Predicates):
     def verb_group(
         self, plan: Predication, agreement: str, tense: Tense, support: bool, modal: bool = True
     ) -> VerbGroup:
-        """Modal, perfect, progressive, passive or copula; *do* if ``support`` is needed and none is there."""
+        """Draw modal, perfect, progressive, passive or copula, or *do* if ``support`` is needed."""
         steps: list[tuple[str, str, str]] = []
         meaning: list[str] = []
         if tense == "future" and plan.stative and not plan.link:
@@ -63,7 +63,7 @@ class Clauses(Predicates):
         return VerbGroup(words, form, tense, meaning)
 
     def frequency(self, event: Node, negative: bool) -> Phrase | None:
-        """*often*, *never*...: an adverb before the verb, now and then."""
+        """Sometimes, an adverb before the verb: *often*, *never*."""
         if not self.chance(0.06):
             return None
         form = _FREQUENCIES.draw(self.random)
@@ -129,7 +129,7 @@ class Clauses(Predicates):
 
     @staticmethod
     def modality(group: VerbGroup, event: Node, negative: bool) -> Node:
-        """What the clause means: the event, under its modal and its negation."""
+        """The meaning of the clause: the event, below its modal and its negation."""
         meaning = event
         if group.modal:
             _, concept, role, scope = group.modal
@@ -155,7 +155,7 @@ class Clauses(Predicates):
         not_: Word | None = None,
         adverb: Phrase | None = None,
     ) -> Phrase:
-        """One verb phrase around the other, an auxiliary each."""
+        """Nested verb phrases, one for each auxiliary."""
         phrase = inner
         for index in range(len(auxiliaries) - 1, -1, -1):
             first = index == 0
@@ -170,7 +170,7 @@ class Clauses(Predicates):
         return phrase
 
     def verb_phrase(self, plan: Predication, group: VerbGroup, subject: Phrase, depth: int) -> Phrase:
-        """The innermost verb phrase; now and then two of them with one subject."""
+        """The innermost verb phrase; sometimes a coordination of two with one subject."""
         inner = plan.build(group.form, subject, group.tense, depth)
         if plan.link or depth <= 0 or not self.chance(0.09):
             return inner
@@ -232,7 +232,7 @@ class Clauses(Predicates):
 
 
 def auxiliary(lemma: str, form: str, agreement: str) -> Word:
-    """An auxiliary in the form that its place asks for."""
+    """An auxiliary in the form that its position requires."""
     if lemma == "be" and form in ("VBZ", "VBP", "VBD"):
         present, before = _BE.get(agreement, ("are", "were"))
         return Word(before if form == "VBD" else present, "be", "AUX", form)

@@ -1,4 +1,4 @@
-"""One derivation, four layers: what a constituent is made of.
+"""One derivation, four layers: the parts of a constituent.
 
 The grammar builds a sentence once, from three kinds of things: a :class:`Word` knows its tags and its
 governor; a :class:`Node` is a concept of the AMR graph; a :class:`Phrase` is a constituent with a lexical
@@ -33,7 +33,7 @@ HEAD = "head"
 
 
 class Word:
-    """A token to be: its place in the sentence is known when the sentence is finished.
+    """A future token: its position is known when the sentence is finished.
 
     ``glued`` words follow without a space: punctuation, *'s*, *n't*.
     """
@@ -53,7 +53,7 @@ class Word:
 
 
 class Node:
-    """A concept to be. Its source is words, or the name of a construction, such as ``"imperative-you"``.
+    """A future concept. Its source is words, or the name of a construction, such as ``"imperative-you"``.
 
     ``reflexive`` is the pronoun that points back to it (*herself*), if known.
     """
@@ -70,7 +70,7 @@ class Node:
         self.reflexive = ""
 
     def add(self, role: str, target: Node | str) -> Node:
-        """Add an edge to a node, or an attribute with a constant; gives back this node."""
+        """Add an edge to a node, or an attribute with a constant; return this node."""
         if isinstance(target, str):
             self.attributes.append((role, target))
         else:
@@ -82,8 +82,8 @@ class Node:
 class Phrase:
     """A constituent: its parts, its lexical head, its meaning.
 
-    For noun phrases, ``agreement`` is person and number (``"3s"``) and ``kind`` says what sort of thing it
-    is, as kind and lemma: verbs choose by it. ``light`` phrases (pronouns) avoid modifiers and the end.
+    For noun phrases, ``agreement`` is person and number (``"3s"``) and ``kind`` is the class of the noun and its lemma,
+    by which verbs select their arguments. ``light`` phrases (pronouns) avoid modifiers and the end of the clause.
     """
 
     __slots__ = ("agreement", "kind", "label", "lexical", "light", "meaning", "parts")
@@ -93,29 +93,29 @@ class Phrase:
         self.agreement, self.kind, self.light = "3s", "thing", False
 
     def like(self, other: Phrase) -> Phrase:
-        """Take over the agreement and the kind of another phrase; gives back this phrase."""
+        """Copy the agreement and the kind of another phrase; return this phrase."""
         self.agreement, self.kind = other.agreement, other.kind
         return self
 
     def append(self, relation: str, part: Phrase | Word) -> Phrase:
-        """Add a part at the end; it depends on the head. Gives back this phrase."""
+        """Add a part at the end, which depends on the head; return this phrase."""
         part.lexical.governor, part.lexical.relation = self.lexical, relation
         self.parts = (*self.parts, part)
         return self
 
     def prepend(self, relation: str, part: Phrase | Word) -> Phrase:
-        """Add a part at the beginning; it depends on the head. Gives back this phrase."""
+        """Add a part at the beginning, which depends on the head; return this phrase."""
         part.lexical.governor, part.lexical.relation = self.lexical, relation
         self.parts = (part, *self.parts)
         return self
 
 
 Part = tuple[str, Phrase | Word]
-"""A relation and what bears it."""
+"""A relation and the part that has it."""
 
 
 def combine(label: str, meaning: Node, *parts: Part | None) -> Phrase:
-    """A phrase of these parts (``None`` is left out); all depend on the one with the relation ``HEAD``."""
+    """A phrase of these parts (``None`` is skipped); all depend on the part with the relation ``HEAD``."""
     present = [part for part in parts if part is not None]
     head = next(part.lexical for relation, part in present if relation == HEAD)
     for relation, part in present:
@@ -182,7 +182,7 @@ def _features(word: Word) -> str:
 
 
 def finish(top: Phrase) -> Sentence:
-    """Number the words, settle capitals and *a* / *an*, and read off the four layers."""
+    """Number the words, decide capitals and *a* / *an*, and read off the four layers."""
     words: list[Word] = []
     _collect(top, words)
     for position, word in enumerate(words):
@@ -222,7 +222,7 @@ def _tree(part: Phrase | Word) -> Tree:
 
 
 def _graph(top: Node) -> Graph:
-    """The graph, its triples in the order of a reader: what a node has, then what is said about it."""
+    """The graph, its triples in reading order: first the roles of a node, then the inverse ones."""
     reached = {top}
     below: dict[Node, list[Node]] = {}  # a spanning tree: the nodes that are written below a node
 
@@ -235,7 +235,7 @@ def _graph(top: Node) -> Graph:
 
     reach(top, [target for _, target in top.outgoing])
     agenda = [top]
-    for node in agenda:  # it grows on the way; edges are followed backwards only where nothing else leads
+    for node in agenda:  # it grows in the loop; edges are followed backwards only to nodes not reached otherwise
         reach(node, [source for source, _ in node.incoming])
         agenda += below.get(node, [])
 

@@ -30,8 +30,8 @@ class Splits(NamedTuple):
 def generate(n: int, seed: int = 0) -> list[Sentence]:
     """The first ``n`` sentences of the endless corpus with this seed.
 
-    The same seed gives the same sentences in every process and on every version of Python; asking for more
-    gives the same first ones.
+    The same seed gives the same sentences in every process and on every version of Python, and a larger ``n`` only adds
+    sentences.
 
     >>> for sentence in generate(3, seed=1):
     ...     print(sentence)
@@ -47,10 +47,9 @@ def generate(n: int, seed: int = 0) -> list[Sentence]:
 def builtin_corpus(train: int = 2000, dev: int = 200, test: int = 200, seed: int = 0) -> Splits:
     """The built-in corpus, split into parts that share no sentence.
 
-    A checksum of its words decides which part a sentence belongs to, before anything else does: of twelve
-    sentences, about ten are for training, one for development, one for test. So the parts are disjoint
-    whatever their sizes, and a larger part begins with the smaller one. Within a part a sentence may occur
-    twice, as in real text.
+    A checksum of its words decides which part a sentence belongs to: of twelve sentences, about ten are for training,
+    one for development and one for test. So the parts are disjoint for all sizes, and a larger part begins with the
+    smaller one. Within a part a sentence may occur twice, as in real text.
 
     >>> corpus = builtin_corpus(train=20, dev=2, test=2)
     >>> [len(part) for part in corpus]

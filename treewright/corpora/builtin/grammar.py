@@ -38,7 +38,7 @@ class Grammar(Clauses):
         return coordinate("S", meaning, first, second, *commas, word).append("punct", mark("."))
 
     def _polar(self) -> Phrase:
-        """*Does she like him?* The question asks for the polarity."""
+        """*Does she like him?* The unknown of the question is the polarity."""
         plan = self.predication("", 1)
         subject = self.noun_phrase(plan.subjects, 0, "subject")
         group = self.verb_group(plan, subject.agreement, TENSES.draw(self.random), support=True)
@@ -106,7 +106,7 @@ class Grammar(Clauses):
         return phrase
 
     def _command(self) -> Phrase:
-        """*Open the door!* Who is told is in the graph, not in the sentence."""
+        """*Open the door!* The addressee is in the graph, not in the sentence."""
         you = Phrase("NP", (), Word("you", "you", "PRON", "PRP"), Node("you", "imperative-you"))
         you.agreement, you.kind, you.meaning.reflexive = "2s", "person", "yourself"
         plan = self.predication("person", 1, active=True, dynamic=True)

@@ -1,4 +1,4 @@
-"""The words of the built-in corpus, as tables to read and to edit.
+"""The words of the built-in corpus, as tables.
 
 Each table lists frequent words first: the n-th word of a class is drawn with a weight that falls with n, so
 the words are skewed as in real text and the ends of the lists are rare. A noun is written
@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 class Pool(Generic[T]):
-    """Things to draw from, each with a weight. Uses only ``Random.random``, the same on every Python."""
+    """Items with weights, to draw from. Uses only ``Random.random``, which is the same on every version of Python."""
 
     def __init__(self, items: Sequence[T], weights: Sequence[float] | None = None) -> None:
         self.items = items
@@ -77,7 +77,7 @@ class Pool(Generic[T]):
 
 
 def weighted(table: str) -> Pool[str]:
-    """A pool from words and weights, by turns.
+    """A pool from a text in which words and weights alternate.
 
     >>> weighted("the .7 a .3").items
     ['the', 'a']
@@ -109,7 +109,7 @@ class Adjective(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb in one of its frames: forms by Penn tag, sense, whom it goes with, and what the frame adds."""
+    """A verb in one of its frames: forms by Penn tag, sense, subjects and objects, and what the frame adds."""
 
     lemma: str
     forms: dict[str, str]
@@ -535,7 +535,7 @@ def _grouped(table: str) -> dict[str, list[str]]:
 _NOUNS = {kind: [_noun(text, kind) for text in words] for kind, words in _grouped(NOUNS).items()}
 _BY_LEMMA = {noun.lemma: noun for nouns in reversed(_NOUNS.values()) for noun in nouns}
 MODIFIERS: dict[str, list[Noun]] = {}
-"""The nouns that may stand before a noun: *school bus*."""
+"""The nouns that can modify a noun: *school bus*."""
 for _modifier, _heads in _grouped(COMPOUNDS).items():
     for _head in _heads:
         MODIFIERS.setdefault(_head, []).append(_BY_LEMMA.get(_modifier) or _noun(_modifier, "thing"))
@@ -624,7 +624,7 @@ def verbs(frame: str, subject: str = "", thing: str = "") -> Pool[Verb]:
 
 
 def lexical_entries() -> int:
-    """How many entries the tables of open-class words have, names left out."""
+    """The number of entries in the tables of open-class words, without names."""
     sizes = [len(nouns) for nouns in _NOUNS.values()] + [len(words) for words in _ADJECTIVES.values()]
     sizes += [len(verbs) for verbs in _VERBS.values()]
     return sum(sizes) + len(" ".join([MANNERS, PLACES, FREQUENCIES, DEGREES]).split()) + len(NUMERALS)

@@ -1,8 +1,8 @@
-"""Noun phrases: pronouns, names, numbers, determiners, adjectives, possessors, what follows a noun.
+"""Noun phrases: pronouns, names, numbers, determiners, adjectives, possessors, postmodifiers.
 
-The productions of the grammar are methods: each draws what it needs from the random numbers and the lexicon
-and gives back a :class:`~treewright.corpora.builtin.derivation.Phrase`. ``depth`` says how much more may be
-embedded; at 0, phrases are bare.
+The productions of the grammar are methods: each draws from the random numbers and the lexicon and returns a
+:class:`~treewright.corpora.builtin.derivation.Phrase`. ``depth`` limits how deep further phrases are embedded; at 0,
+phrases have no modifiers.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Nominals(ABC):
         """The concept of the subject of the verb phrase that is being built: *I* do not see *me*."""
 
     def chance(self, probability: float) -> bool:
-        """Whether something with this probability happens."""
+        """True with this probability."""
         return self.random.random() < probability
 
     def among(self, size: int) -> int:
@@ -122,7 +122,7 @@ class Nominals(ABC):
         return self.common(nouns(kinds).draw(self.random), depth)
 
     def coordination(self, kinds: str, depth: int, case: Case) -> Phrase:
-        """*John and Mary*; *old men and women*, where *old* reaches over both or not."""
+        """*John and Mary*; *old men and women*, where *old* modifies both or only the first."""
         conjunction = Word("and", "and", "CCONJ", "CC") if self.chance(0.8) else Word("or", "or", "CCONJ", "CC")
         both = Node(conjunction.lemma, conjunction)
         if self.chance(0.2):
@@ -199,7 +199,7 @@ class Nominals(ABC):
         return phrase
 
     def named(self, kind: str, names: list[str], relation: str) -> Phrase:
-        """A name: flat with the first word as head, or a compound with the last one."""
+        """A name: flat, with the first word as head, or a compound, with the last word as head."""
         words = [Word(name, name, "PROPN", "NNPS" if name in ("Nations",) else "NNP") for name in names]
         name = Node("name", *words)
         for number, text in enumerate(names, 1):
@@ -231,7 +231,7 @@ class Nominals(ABC):
         return phrase
 
     def organization(self) -> Phrase:
-        """An organization, with *the* where its name asks for it."""
+        """An organization, with *the* where its name requires it."""
         kind, *names = _ORGANIZATIONS.draw(self.random)
         phrase = self.named(kind, names, "compound")
         if kind in ("organization", "museum", "newspaper"):
@@ -242,7 +242,7 @@ class Nominals(ABC):
     # -- common nouns ------------------------------------------------------------------------------------
 
     def common(self, entry: Noun, depth: int) -> Phrase:
-        """A noun with what stands before it, and perhaps what follows."""
+        """A noun with its premodifiers, and sometimes postmodifiers."""
         base = self.base(entry, depth)
         if depth > 0:
             draw = self.random.random()
@@ -259,7 +259,7 @@ class Nominals(ABC):
         return ("acl:relcl" if phrase.label == "SBAR" else "acl", phrase)
 
     def modified(self, base: Phrase, entry: Noun, depth: int) -> Phrase:
-        """A noun phrase with a prepositional phrase: where it is, what it is about, part of, with what."""
+        """A noun phrase with a prepositional phrase: its place, its topic, its whole, or something that it has."""
         if entry.kind == "text" and self.chance(0.5):
             inner = self.noun_phrase("person animal place event", depth)
             phrase = preposition("about", inner)
@@ -305,12 +305,12 @@ class Nominals(ABC):
         return preposition(prep, inner), concept
 
     def plain(self, entry: Noun) -> Phrase:
-        """One definite or indefinite thing: where something is, what it is done with."""
+        """One definite or indefinite thing, as a place or an instrument."""
         many = self.chance(0.06)
         return self.base(entry, 0, many, "the" if many else _PLAIN.draw(self.random))
 
     def _concept(self, entry: Noun, word: Word) -> tuple[Node, Node, str]:
-        """The meaning of a noun; and the node and the role to hang its possessor on."""
+        """The meaning of a noun; the node and the role for its possessor."""
         if entry.agent:
             node = Node("person", word)
             Node(entry.agent, word).add(":ARG0", node)
@@ -324,7 +324,7 @@ class Nominals(ABC):
         return node, node, ":ARG0" if frame else ":poss"
 
     def base(self, entry: Noun, depth: int, many: bool | None = None, determiner: str = "") -> Phrase:
-        """A noun and what stands before it; number and determiner are drawn unless they are given."""
+        """A noun with its premodifiers; number and determiner are drawn unless they are given."""
         mass = entry.kind in ("mass", "drink")
         if many is None:
             many = not mass and self.chance(0.08 if entry.kind == "kin" else 0.28)
@@ -500,7 +500,7 @@ class Nominals(ABC):
 
 
 def describe(node: Node, adjective: Adjective, word: Word) -> Node:
-    """Add an attributive adjective to a meaning; gives back the adjective's own node."""
+    """Add an attributive adjective to a meaning; return the node of the adjective."""
     described = Node(adjective.concept, word)
     if adjective.frame:
         described.add(":ARG1", node)
@@ -515,7 +515,7 @@ def preposition(form: str, inner: Phrase) -> Phrase:
 
 
 def place_under(node: Node, phrase: Phrase, concept: str, role: str = ":location") -> None:
-    """Say where: directly (*in*, *on*), or through a concept (*near*, *under*) aligned to the preposition."""
+    """Add a place: directly (*in*, *on*), or through a concept (*near*, *under*) aligned to the preposition."""
     target = phrase.meaning
     if concept != "-":
         target = Node(concept, phrase.parts[0].lexical).add(":op1", target)

@@ -1,10 +1,9 @@
-"""Predicates: verbs with what they take, the copula, the passive, and what may be added to any of them.
+"""Predicates: verbs with their complements, the copula, the passive, and adjuncts.
 
 A verb phrase is planned before it is built: a :class:`Predication` is a verb in one of its frames (or a
 copula, or a passive) and says which subjects it goes with. The subject is chosen next, the auxiliaries decide
-the form of the verb, and only then does the predication build the verb phrase. Who is missing in an
-infinitive (*she wants to leave*) is known when the infinitive is built, so the graph gets its second edge to
-the same node there and then.
+the form of the verb, and only then does the predication build the verb phrase. The missing subject of an infinitive
+(*she wants to leave*) is known when the infinitive is built, so the second edge to its node is added there.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ __all__ = ["Predicates", "Predication", "Use"]
 
 
 class Predication(NamedTuple):
-    """A plan for a verb phrase. ``link`` is what ties it to its subject: nothing, ``"cop"`` or ``"pass"``."""
+    """A plan for a verb phrase. ``link`` is its connection to the subject: empty, ``"cop"`` or ``"pass"``."""
 
     subjects: str
     link: str
     stative: bool
     build: Callable[[str, Phrase, Tense, int], Phrase]
-    """Form of the verb, subject, tense, depth: the innermost verb phrase (or what the copula links)."""
+    """From the form of the verb, the subject, tense and depth to the innermost verb phrase (or predicative)."""
 
 
 class Use(NamedTuple):
-    """A verb in use: what its frame needs to know to add the rest of the verb phrase."""
+    """A verb in use: the information from which its frame adds the rest of the verb phrase."""
 
     verb: Verb
     event: Node
@@ -78,11 +77,11 @@ _DRAW = {
     "vehicle": 0.6,
     "text": 0.35,
 }
-"""How much a noun of a kind draws a phrase of place after it; see :meth:`Predicates.attach`."""
+"""How strongly a noun of a kind attracts a phrase of place; see :meth:`Predicates.attach`."""
 
 
 class Predicates(Nominals):
-    """Verbs and what they take; the clauses that they take come from the clauses."""
+    """Verbs and their complements; subclasses provide the clauses."""
 
     @abstractmethod
     def clause(self, depth: int, tense: Tense | None = None, modal: bool = True) -> Phrase:
@@ -124,7 +123,7 @@ class Predicates(Nominals):
         return build
 
     def passive(self, verb: Verb, agent: float = 0.45) -> Predication:
-        """A verb in the passive; how probable it is that its agent is named."""
+        """A verb in the passive; the probability that its agent is named."""
 
         def build(form: str, subject: Phrase, tense: Tense, depth: int) -> Phrase:
             word = Word(verb.forms["VBN"], verb.lemma, "VERB", "VBN")
@@ -174,7 +173,7 @@ class Predicates(Nominals):
     _possessive = _transitive
 
     def attach(self, verb: Verb, event: Node, thing: Phrase, depth: int) -> list[Part]:
-        """The object and a prepositional phrase after it: whose is it, the verb's or the object's?
+        """The object and a prepositional phrase, which is attached to the verb or to the object.
 
         Lexical preferences decide, but not always: *with* goes with the verb if its noun is a tool for what
         the verb says, and with a person who may own it otherwise; a place goes with verbs of doing rather
@@ -287,7 +286,7 @@ class Predicates(Nominals):
         return [("obj", amount)]
 
     def infinitive(self, controller: Phrase, depth: int) -> Phrase:
-        """*to leave*, *to be happy*, *to be seen*: a clause whose subject is somewhere else."""
+        """*to leave*, *to be happy*, *to be seen*: a clause whose subject is outside it."""
         plan = self.predication(controller.kind, depth, active=self.chance(0.8), dynamic=True)
         phrase = plan.build("VB", controller, "", depth)
         if plan.link:
@@ -401,7 +400,7 @@ class Predicates(Nominals):
         places: bool = True,
         manners: bool = True,
     ) -> list[Part]:
-        """At most two of manner, place, time, duration, and a clause: at the end of the verb phrase."""
+        """Add at most two of manner, place, time, duration and a clause to the end of the verb phrase."""
         parts: list[Part] = []
         if manners and self.chance(0.09 * eager):
             form, _, concept = _MANNERS.draw(self.random)
@@ -431,7 +430,7 @@ class Predicates(Nominals):
         return "obl", phrase
 
     def time(self, tense: Tense) -> tuple[str, Phrase]:
-        """A phrase that says when, in keeping with the tense, and its relation."""
+        """A phrase of time that agrees with the tense, and its relation."""
         if self.chance(0.45):
             return "obl", self.date(tense)
         if tense == "past" and self.chance(0.25):

@@ -1,4 +1,4 @@
-"""Architectures: what an encoder consists of, and the sizes that have a name."""
+"""Architectures of encoders, and the named sizes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Architecture:
             directions of an LSTM together.
         hidden: the hidden units of the layer that scores actions.
         word: the size of the embeddings of words; fixed vectors are projected to it.
-        letters: the number of filters over the characters of a word; 0: characters are not read.
+        letters: the number of filters over the characters of a word; 0 means that characters are not read.
         letter: the size of the embeddings of characters.
         column: the size of the embeddings of the values of each column.
-        dropout: the share of units that are left out while learning.
-        channel_dropout: how often a whole part of a word (its embedding, its characters, a column) is left out.
+        dropout: the share of units that are dropped in training.
+        channel_dropout: the probability that a whole part of a word (its embedding, its characters, a column) is
+            dropped.
         word_dropout: a known word that occurs c times is treated as unknown with the probability
             ``word_dropout / (word_dropout + c)``.
     """

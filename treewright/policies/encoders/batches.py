@@ -1,4 +1,4 @@
-"""Sentences and examples in groups: what is learned from in one step."""
+"""Batches of sentences and examples for one training step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def grouped(lengths: npt.NDArray[Any], most: int, random: np.random.Generator) -
 
 
 def in_parts(lengths: npt.NDArray[Any], most: int) -> list[slice]:
-    """Consecutive sentences with at most ``most`` words together, and one sentence at least."""
+    """Consecutive sentences with at most ``most`` words together, but at least one sentence."""
     parts, start, words = [], 0, 0
     for k, length in enumerate(lengths.tolist()):
         if k > start and words + length > most:

@@ -57,7 +57,7 @@ class Encoder:
         self._lock = threading.Lock()
 
     def table(self, words: Words, which: Longs) -> tuple[Floats, Longs]:
-        """What each word of some sentences adds to the hidden units at each position, and where sentences begin.
+        """The contribution of each word to the hidden units at each position, and the offset of each sentence.
 
         The table has the shape rows × positions × hidden units.
         """
@@ -93,7 +93,7 @@ class Encoder:
 
     @cached_property
     def _column_tables(self) -> list[Floats]:
-        """For each value of each column what it adds to the first layer."""
+        """The contribution of each value of each column to the first layer."""
         matrix, tables = self._input[0], []
         start = self.architecture.word + self.architecture.letters
         for column in self.inputs.columns:
@@ -203,7 +203,7 @@ class Encoder:
     def _lstm(self) -> dict[tuple[int, int], tuple[Floats, Floats, Floats]]:
         """The matrices of the LSTMs by layer and direction, with the gates in the order input, forget, output, cell.
 
-        What the first three read is halved: then tanh serves for all, for σ(x) = ½ tanh(x / 2) + ½.
+        The inputs of the first three are halved, so that tanh can be used for all: σ(x) = ½ tanh(x / 2) + ½.
         """
         units, found = self.architecture.width // 2, {}
         order = np.concatenate([np.arange(2 * units), np.arange(3 * units, 4 * units), np.arange(2 * units, 3 * units)])

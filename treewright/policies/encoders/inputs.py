@@ -1,4 +1,4 @@
-"""What an encoder reads of a word: its form, its characters, the values of some columns, and a fixed vector.
+"""The inputs of an encoder for a word: its form, its characters, the values of some columns, and a fixed vector.
 
 :class:`Inputs` are the vocabularies of a corpus; :meth:`Inputs.read` turns sentences into the numbers of
 :class:`Words`, which a packed corpus carries (``Packed.words``). Every sentence ends with an artificial root.
@@ -60,7 +60,7 @@ class Column(NamedTuple):
 
 
 class Forms(NamedTuple):
-    """What is known of some forms: the numbers of the words, of their characters, and of their fixed vectors."""
+    """The inputs of some forms: the numbers of the words, of their characters, and of their fixed vectors."""
 
     word: Ints
     letters: npt.NDArray[np.int16]

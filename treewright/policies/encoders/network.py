@@ -1,4 +1,4 @@
-"""The forward pass of an encoder in PyTorch, with what is left out while learning.
+"""The forward pass of an encoder in PyTorch, with dropout.
 
 It computes what :mod:`~treewright.policies.encoders.inference` computes with NumPy. The parameters are a dictionary of
 tensors with the names and shapes of :mod:`~treewright.policies.encoders.parameters`. All random numbers come from one
@@ -50,7 +50,7 @@ class CorpusOnDevice:
 
 @dataclass
 class Encoding:
-    """What the encoder makes of some sentences: the table of their words, and the scores of the targets' values."""
+    """The output of the encoder for some sentences: the table of their words, and the scores of the targets' values."""
 
     table: torch.Tensor
     """Rows × positions × hidden units."""
@@ -66,7 +66,7 @@ def encode(
     which: npt.NDArray[np.int64],
     random: torch.Generator | None = None,
 ) -> Encoding:
-    """Encode the sentences ``which``; with ``random``, parts are left out as they are while learning."""
+    """Encode the sentences ``which``; with ``random``, apply dropout as in training."""
     layout = layout_of(corpus.words, which)
     rows = corpus.tensor(layout.rows)
     lengths = np.diff(layout.at)
@@ -97,7 +97,7 @@ def encode(
 
 
 def dropped(x: torch.Tensor, share: float, random: torch.Generator | None) -> torch.Tensor:
-    """The values with a share of them left out."""
+    """Dropout: set a share of the values to zero."""
     if random is None or share == 0.0:
         return x
     kept = torch.rand(x.shape, device=x.device, generator=random) >= share
@@ -107,7 +107,7 @@ def dropped(x: torch.Tensor, share: float, random: torch.Generator | None) -> to
 def _left_out(
     x: torch.Tensor, share: float, random: torch.Generator | None, sentence: torch.Tensor, n: int
 ) -> torch.Tensor:
-    """The vectors with a share of their units left out, the same ones in all words of a sentence."""
+    """Dropout of units, the same ones in all words of a sentence."""
     if random is None or share == 0.0:
         return x
     kept = (torch.rand((n, x.shape[1]), device=x.device, generator=random) >= share).float() / (1.0 - share)
@@ -180,6 +180,6 @@ def _recurrent(p: Tensors, layer: int, x: torch.Tensor, steps: torch.Tensor, siz
         weights += [*matrices, p[f"{name}_bias"], torch.zeros_like(p[f"{name}_bias"])]
     nothing = torch.zeros((2, int(sizes[0]), units), device=x.device)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the weights lie in several places of memory, which is as it should be
+        warnings.simplefilter("ignore")  # PyTorch warns that the weights are not contiguous, which is intended
         out = torch.lstm(x[steps], sizes, (nothing, nothing), weights, True, 1, 0.0, torch.is_grad_enabled(), True)[0]
     return torch.zeros_like(out).index_copy(0, steps, out)

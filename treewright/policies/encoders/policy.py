@@ -1,4 +1,4 @@
-"""Encoded policies: an encoder that makes a table once for a sentence, and a layer that scores actions from it."""
+"""Encoded policies: an encoder makes one table per sentence, and a layer scores actions from it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class EncodedPolicy(LearnablePolicy):
 
     @cached_property
     def _outputs(self) -> tuple[npt.NDArray[np.float32], ...]:
-        """What scores actions, of all members in one array each."""
+        """The parameters of the layer that scores actions, with all members in one array."""
         missing, output, bias = (
             np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders]))
             for name in output_names(self.members[0])
@@ -84,13 +84,13 @@ class EncodedPolicy(LearnablePolicy):
         return Scorer(scoring_of(self.members[0], self.architecture.hidden), arrays, self.mixture)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that goes on from this policy, which must have one member."""
+        """A trainer that continues from this policy, which must have one member."""
         if len(self.members) != 1:
-            raise ConfigError("training goes on from a single encoded policy")
+            raise ConfigError("training can continue only from a single encoded policy")
         return UntrainedEncoder(self.architecture, self.inputs, start=self.members[0]).trainer(packed, update)
 
     def compressed(self, most: int | None = None) -> EncodedPolicy:
-        """The same policy with parameters that 16 bits can store; ``most`` is of linear policies, and is not used."""
+        """The same policy with 16-bit parameters; ``most`` applies to linear policies only and is ignored."""
 
         def narrow(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
             return array.astype(np.float16).astype(np.float32)
@@ -117,7 +117,7 @@ class EncodedPolicy(LearnablePolicy):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EncodedPolicy:
-        """The policy that :meth:`to_arrays` or :meth:`stored` took apart."""
+        """The policy from the result of :meth:`to_arrays` or :meth:`stored`."""
         [written] = unpack_strings(arrays, "architecture")
         probabilities = tuple(float(p) for p in arrays["probabilities"])
         members = []
@@ -131,7 +131,7 @@ class EncodedPolicy(LearnablePolicy):
 
 @dataclass(frozen=True, eq=False)
 class Teaching:
-    """A larger policy to learn from, the words of the corpus as it reads them, and the share of its voice."""
+    """A larger policy to learn from, its inputs for the words of the corpus, and its weight in the loss."""
 
     policy: EncodedPolicy
     words: Words
@@ -140,18 +140,18 @@ class Teaching:
 
 @dataclass(frozen=True, eq=False)
 class UntrainedEncoder:
-    """A policy with an encoder that has learned nothing yet.
+    """An untrained policy with an encoder.
 
     Args:
-        architecture: what it consists of.
+        architecture: the architecture of the encoder.
         inputs: the vocabularies of the corpus.
-        seed: the seed of the first parameters and of what is left out while learning.
+        seed: the seed of the initial parameters and of dropout.
         step_size: the step size of AdamW, from which it falls linearly to 0.
         batch: the number of words in a step.
         target_weight: the weight of the loss of the inputs' targets, which are predicted from the first layer.
         device: ``cuda``, ``cpu``, or ``auto``: CUDA where there is a GPU.
         teacher: a policy to learn from besides the oracle (distillation).
-        start: parameters to go on from, in place of random ones.
+        start: initial parameters, instead of random ones.
     """
 
     architecture: Architecture
@@ -165,7 +165,7 @@ class UntrainedEncoder:
     start: Parameters | None = field(default=None, repr=False)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that learns with PyTorch; ``update`` is of linear policies, and is not used."""
+        """A trainer that uses PyTorch; ``update`` applies to linear policies only and is ignored."""
         words_of(packed)
         if packed.task.max_positions < 1:
             raise TaskError(

@@ -1,7 +1,8 @@
 """How an encoded policy scores actions: W·relu(Σₖ Pₖ[positionₖ]).
 
-P is a table that the encoder makes once for a sentence: what each word adds to the hidden units at each of the task's
-positions. So a state costs one row of the table for each position, and one product over the units that are above zero.
+P is a table that the encoder computes once per sentence: the contribution of each word to the hidden units at each of
+the task's positions. So a state costs one row of the table for each position, and one product over the units above
+zero.
 
 Where actions carry structure, W has no column for each action. An action is then the sum of rows of a hashed table: one
 for its number, and one for each of its features.
@@ -47,7 +48,7 @@ def rows_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 @inlined
 def _add_up(arrays: Any, member: int, size: int, scratch: Scratch, hidden: Any) -> None:
-    """Write the sum of what the words at the positions add to the hidden units."""
+    """Write the hidden units: the sum of the contributions of the words at the positions."""
     table, missing, units = arrays.table[member], arrays.missing[member], hidden.shape[0]
     first = arrays.start[scratch.observed[0]]
     for j in range(units):
@@ -67,7 +68,7 @@ class EncodedScoring(Scoring):
 
     @staticmethod
     def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
-        """Write the number of the sentence and the positions; return how many numbers these are."""
+        """Write the number of the sentence and the positions; return the length of the observation."""
         scratch.observed[0] = i
         count = task.positions(x, state, scratch.one)
         for k in range(count):
@@ -176,7 +177,7 @@ class StructuredScoring(EncodedScoring):
 
 
 def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, units: int) -> Any:
-    """What :func:`_add_up` writes."""
+    """The same result as :func:`_add_up`."""
     table, missing = arrays.table[member], arrays.missing[member]
     first, hidden = arrays.start[scratch.observed[0]], np.zeros(units, np.float32)
     for k, position in enumerate(scratch.observed[1:size].tolist()):
@@ -185,7 +186,7 @@ def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, u
 
 
 def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """What :meth:`EncodedScoring.score` computes: the same additions and products in the same order."""
+    """The same result as :meth:`EncodedScoring.score`: the same additions and products in the same order."""
     weights = arrays.weights[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, len(weights))
     out = arrays.bias[member].copy()
@@ -200,7 +201,7 @@ def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scr
 
 
 def _score_structure_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """What :meth:`StructuredScoring.score` computes: the same additions and products in the same order."""
+    """The same result as :meth:`StructuredScoring.score`: the same additions and products in the same order."""
     weights, bias = arrays.weights[member], arrays.bias[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, weights.shape[1])
     rows = rows_of(scratch.actions[:n])

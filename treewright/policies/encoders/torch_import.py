@@ -1,4 +1,4 @@
-"""PyTorch, imported where an encoder is trained and nowhere else."""
+"""The import of PyTorch, which only the training of encoders needs."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class EncoderTrainer(Trainer):
             self.corpora[id(words)] = CorpusOnDevice(self.untrained.inputs, words, self.device)
         return self.corpora[id(words)]
 
-    # ---- what learners ask
+    # ---- the interface for learners
 
     def plan(self, epochs: int) -> None:
         """The step size falls to zero within this number of epochs."""
@@ -115,7 +115,7 @@ class EncoderTrainer(Trainer):
         return [np.sort(order[group]) for group in groups]
 
     def acting(self) -> Policy:
-        """The parameters as they are, with units left out as in the step that follows."""
+        """The current parameters, with the dropout of the next step."""
         return _Acting(self)
 
     def policy(self) -> LearnablePolicy:
@@ -145,7 +145,7 @@ class EncoderTrainer(Trainer):
             self._step(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), credit=True)
 
     def fresh(self) -> EncoderTrainer:
-        """A trainer that has learned nothing yet."""
+        """An untrained trainer."""
         trainer = EncoderTrainer(self.untrained, self.packed)
         trainer.epochs = self.epochs
         return trainer
@@ -201,7 +201,7 @@ class EncoderTrainer(Trainer):
     def _step(
         self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32], *, credit: bool = False
     ) -> float:
-        """One step along the gradient; return the cost of what was preferred."""
+        """One gradient step; return the cost of the preferred actions."""
         part = examples if len(which) == examples.size else chosen(examples, which)
         size = int(part.observed_at[1])
         observed = part.observed.reshape(-1, size)
@@ -227,7 +227,7 @@ class EncoderTrainer(Trainer):
         return float(paid.sum())
 
     def _encoding(self, sentences: Longs) -> Encoding:
-        """What the encoder makes of the sentences: in the pass in which they were visited, or in a new one."""
+        """The encoder's output for the sentences: from the pass that visited them, or from a new one."""
         if self.visited is not None:
             which, encoding = self.visited
             self.visited = None
@@ -264,7 +264,7 @@ class EncoderTrainer(Trainer):
         part: Examples,
         encoding: Encoding,
     ) -> torch.Tensor:
-        """−log of the probability of the actions of least cost; with a teacher, also its opinion; and the targets'."""
+        """−log of the probability of the actions of least cost, plus the losses of the teacher and of the targets."""
         scores = states.masked_fill(~costs.admissible, _IMPOSSIBLE)
         right = scores.masked_fill(~costs.best, _IMPOSSIBLE)
         loss = (torch.logsumexp(scores, 1) - torch.logsumexp(right, 1)).mean()
@@ -329,7 +329,7 @@ class EncoderTrainer(Trainer):
         }
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Parameters, their averages, and what AdamW remembers of them."""
+        """The parameters, their averages, and the state of AdamW."""
         arrays = {
             "steps": np.array([self.steps, self.seen, self.batch_words], np.int64),
         }
@@ -340,7 +340,7 @@ class EncoderTrainer(Trainer):
         return arrays
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what :meth:`to_arrays` gave."""
+        """Continue from the result of :meth:`to_arrays`."""
         self.steps, self.seen, self.batch_words = (int(each) for each in arrays["steps"])
         self.optimiser = self._new_optimiser()
         with torch.no_grad():
@@ -360,13 +360,13 @@ class EncoderTrainer(Trainer):
 
 
 class _Acting(Policy):
-    """The parameters as they are. The sentences that it prepares are those of the step that follows."""
+    """The current parameters. The sentences that it prepares are used in the next step."""
 
     def __init__(self, trainer: EncoderTrainer) -> None:
         self.trainer = trainer
 
     def prepare(self, packed: Packed, which: Longs) -> Scorer:
-        """Encode the sentences, and remember what the next step differentiates."""
+        """Encode the sentences, and keep the result for the gradient of the next step."""
         trainer = self.trainer
         trainer.visited = None
         try:
@@ -380,7 +380,7 @@ class _Acting(Policy):
 
 
 class _Averaged(LearnablePolicy):
-    """The averaged parameters, which go on changing."""
+    """The averaged parameters, which change during training."""
 
     def __init__(self, trainer: EncoderTrainer) -> None:
         self.owner = trainer
@@ -391,7 +391,7 @@ class _Averaged(LearnablePolicy):
         return _EVALUATED
 
     def prepare(self, packed: Packed, which: Longs) -> Scorer:
-        """Encode the sentences, with nothing left out."""
+        """Encode the sentences, without dropout."""
         owner = self.owner
         corpus = owner._on_device(packed)
         tables, at, first = [], [0], 0
@@ -405,12 +405,12 @@ class _Averaged(LearnablePolicy):
         return _scorer(owner.average, len(packed), which, table, np.array(at))
 
     def copied(self) -> EncodedPolicy:
-        """A policy that does not change any more, and needs no PyTorch."""
+        """A fixed policy that does not need PyTorch."""
         parameters = {name: value.cpu().numpy().copy() for name, value in self.owner.average.items()}
         return EncodedPolicy(self.owner.architecture, self.owner.untrained.inputs, (parameters,))
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that goes on from this policy."""
+        """A trainer that continues from this policy."""
         return self.copied().trainer(packed, update)
 
     def to_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -441,7 +441,7 @@ def _scorer(p: Tensors, n: int, which: Longs, table: torch.Tensor, at: Longs) ->
 
 
 class _Costs(NamedTuple):
-    """Matrices of examples × actions: which actions are admissible, what they cost, and which cost least."""
+    """Matrices of examples × actions: the admissible actions, their costs, and the actions of least cost."""
 
     admissible: torch.Tensor
     costs: torch.Tensor

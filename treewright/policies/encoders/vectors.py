@@ -1,7 +1,7 @@
-"""Fixed word vectors: read from text files (word2vec, GloVe, fastText), cut to the first words, in 8 bits.
+"""Fixed word vectors, read from text files (word2vec, GloVe, fastText): the first words, with 8 bits per number.
 
 A line has a word and its numbers, separated by spaces. A first line with two whole numbers, the number of words and
-the width, may come before them. Files list frequent words first, so the first lines are the ones to keep.
+the width, may come before them. Files list frequent words first, so the first lines are kept.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Vectors:
         return self.numbers.get(form.lower(), -1) if found is None else found
 
     def rows(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """The vectors by their numbers; zeros for −1."""
+        """The vectors with the given numbers; zeros for −1."""
         found: npt.NDArray[np.float32] = self.values[numbers].astype(np.float32) * self.scales[numbers, None]
         found[numbers < 0] = 0.0
         return found
@@ -111,7 +111,7 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
 
 
 def _ends_with_number(word: str) -> bool:
-    """Whether a word that contains spaces ends with a number: then the line has a number too many."""
+    """Whether a word with spaces ends with a number, so that the line has one number too many."""
     if " " not in word:
         return False
     try:
