@@ -30,9 +30,10 @@ class Served(NamedTuple):
         return requests.post(self.url + path, json=body, timeout=120, **options)
 
 
-def start(*arguments: str, ready: bool = True) -> Served:
-    """Start ``treewright serve`` on a free port, and wait until it answers."""
-    command = [sys.executable, "-m", "treewright", "serve", "--port", "0", *arguments]
+def start(*arguments: str, ready: bool = True, code: str = "") -> Served:
+    """Start ``treewright serve`` on a free port, or a program that prints its address, and wait until it answers."""
+    serve = [sys.executable, "-m", "treewright", "serve", "--port", "0", *arguments]
+    command = [sys.executable, "-c", code] if code else serve
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ})
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import http.client
 import json
+import resource
 import socket
 import threading
 import time
@@ -268,56 +268,30 @@ def test_a_client_that_hangs_up_in_the_middle(served):
 
 def test_thousands_of_connections_that_send_nothing(served):
     port, silent = urlsplit(served.url).port, []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
         for _ in range(10_000):
-            try:
-                silent.append(socket.create_connection(("127.0.0.1", port), timeout=5))
-            except OSError:  # this process may open no more files: the server's own limit is lower
-                break
-            if len(silent) > 900:  # the oldest were closed by the server: make place for more
+            if len(silent) > min(hard - 500, 10_000):  # a system with fewer files: the oldest were closed by the server
                 silent.pop(0).close()
+            silent.append(socket.create_connection(("127.0.0.1", port), timeout=30))
         _next_is_served(served)
     finally:
         for connection in silent:
             connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     _next_is_served(served)
 
 
-def test_too_many_waiting_requests_are_told_to_come_back(starting, stopping):
-    served = starting("english", "--max-waiting", "2", "--max-words", "400")
-    try:
-        body = json.dumps({"text": "It rains. " * 100}).encode()
-
-        def ask(_: int) -> tuple[int, str | None]:
-            connection = http.client.HTTPConnection(urlsplit(served.url).netloc, timeout=120)
-            connection.request("POST", "/api/parse", body, {"content-type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-            return answer.status, answer.getheader("Retry-After")
-
-        with ThreadPoolExecutor(24) as pool:
-            found = list(pool.map(ask, range(24)))
-        assert {status for status, _ in found} == {200, 429}
-        assert {after for status, after in found if status == 429} == {"1"}
-        assert ask(0)[0] == 200
-    finally:
-        assert stopping(served) == 0
-
-
-def test_requests_under_way_are_finished_when_the_server_stops(starting, stopping):
-    served, found = starting("english"), []
+def test_it_answers_while_models_are_loaded_and_finishes_what_is_under_way(starting, stopping):
+    served, found = starting("english", ready=False), []
+    assert served.get("/ping").text == "pong\n"
+    health = served.get("/health")
+    assert (health.status_code, health.json()["status"]) in {(503, "loading"), (200, "ready")}
     sender = threading.Thread(target=lambda: found.append(served.post("/api/parse", {"text": "It rains. " * 900})))
     sender.start()
     time.sleep(0.3)
-    assert stopping(served) == 0
+    assert stopping(served) == 0  # as Ctrl-C does
     sender.join()
     assert [answer.status_code for answer in found] == [200]
-
-
-def test_it_starts_at_once_and_says_so(starting, stopping):
-    start = time.monotonic()
-    served = starting("english", ready=False)
-    assert served.get("/ping").text == "pong\n"
-    taken = time.monotonic() - start
-    assert stopping(served) == 0
-    assert taken < 10.0  # under two seconds on a machine that does nothing else
+    assert len(found[0].json()["sentences"]) == 900

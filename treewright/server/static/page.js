@@ -41,7 +41,6 @@ function fillForms() {
   $("gold").value = view.gold;
   $("follow").checked = view.follow;
   $("beam").value = view.beam;
-  $("kind").value = view.kind;
   $("rules").value = view.rules || TOY;
   $("grammar-text").value = view.grammarText || "the man saw the dog with the telescope";
   $("search").value = view.search;
@@ -148,10 +147,11 @@ function sentenceView(sentence, k) {
 
 // ---- step by step
 
-function layersOf(name) {
-  const model = models.find((each) => each.name === name) ?? models[0];
-  return model ? model.components.map((each) => each.gives[0]) : [];
-}
+const KINDS = { derivation: "the tree from the top", chart: "the chart", pops: "the agenda" };
+
+const componentsOf = (name) => (models.find((each) => each.name === name) ?? models[0])?.components ?? [];
+
+const layersOf = (name) => componentsOf(name).map((each) => each.gives[0]);
 
 function fillLayers() {
   const layers = layersOf(view.model);
@@ -160,15 +160,17 @@ function fillLayers() {
   onLayer();
 }
 
+// The first kind is the usual one, which a request need not name.
 function onLayer() {
-  $("kind-label").hidden = $("layer").value !== "constituency";
+  const kinds = componentsOf(view.model).find((each) => each.gives[0] === $("layer").value)?.kinds ?? [];
+  $("kind-label").hidden = kinds.length < 2;
+  $("kind").replaceChildren(...kinds.map((each, k) => h("option", { value: k ? each : "", selected: each === view.kind }, KINDS[each])));
 }
 
 function openSteps(layer, sentence) {
   Object.assign(view, { tab: "steps", layer, sentence, step: 0, prefix: [], kind: "" });
   $("layer").value = layer;
   $("sentence").value = String(sentence);
-  $("kind").value = "";
   onLayer();
   showTab("steps");
   return steps();
