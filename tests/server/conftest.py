@@ -77,8 +77,18 @@ def worse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(worse_model: Path) -> Iterator[Served]:
-    """A server with the bundled model and a worse one."""
-    found = start("english", str(worse_model))
+def agenda_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small grammar that is parsed with an agenda."""
+    from treewright.constituency import ConstituencyParser
+    from treewright.corpora import builtin_corpus
+
+    parser = ConstituencyParser(learner="maximum-likelihood", search="agenda")
+    return parser.fit(builtin_corpus(train=60, dev=0, test=0)[0]).save(tmp_path_factory.mktemp("models") / "agenda.tw")
+
+
+@pytest.fixture(scope="session")
+def served(worse_model: Path, agenda_model: Path) -> Iterator[Served]:
+    """A server with the bundled model, a worse one, and one of constituents alone."""
+    found = start("english", str(worse_model), str(agenda_model))
     yield found
     assert stop(found) == 0

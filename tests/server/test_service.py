@@ -45,7 +45,7 @@ def test_parse_takes_words_and_layers(served):
 def test_models_say_what_they_are_without_paths(served, worse_model):
     answer = served.get("/api/models")
     found = answer.json()
-    assert [model["name"] for model in found["models"]] == ["english", "worse"]
+    assert [model["name"] for model in found["models"]] == ["english", "worse", "agenda"]
     assert "dependency" in found["models"][0]["layers"]
     assert str(worse_model.parent) not in answer.text
 
@@ -64,6 +64,21 @@ def test_trace_of_every_layer(served):
         trace = treewright.tracing.Trace.from_json(answer.json()["trace"])
         assert trace.kind == kind
         assert trace.words[-1] == "!"
+
+
+def test_kinds_of_steps(served):
+    kinds = {each["name"]: each["components"][-2]["kinds"] for each in served.get("/api/models").json()["models"][:2]}
+    assert kinds["english"] == ["derivation", "chart"]
+    body = {"text": "she sees it .", "model": "agenda", "layer": "constituency"}
+    for kind in ("pops", "derivation", "chart"):
+        found = served.post("/api/trace", {**body, "kind": kind}).json()["trace"]
+        assert found["kind"] == kind
+    usual = served.post("/api/trace", body).json()["trace"]
+    assert usual["kind"] == "pops"
+    assert "inside" in {f["name"] for step in usual["steps"] for c in step["candidates"] for f in c["features"]}
+    for change in ({"kind": "magic"}, {"kind": "chart", "layer": "upos", "model": "english"}):
+        answer = served.post("/api/trace", {**body, **change})
+        assert (answer.status_code, answer.json()["error"]) == (422, "unsuitable")
 
 
 def test_trace_with_gold_has_costs_and_the_first_error(served):
@@ -131,7 +146,7 @@ def test_compare_on_text_and_on_a_treebank(served, english):
 
 
 def test_health_and_metrics(served):
-    assert served.get("/health").json() == {"status": "ready", "models": ["english", "worse"]}
+    assert served.get("/health").json() == {"status": "ready", "models": ["english", "worse", "agenda"]}
     before = _count(served.get("/metrics").text, "/api/parse")
     served.post("/api/parse", {"text": "Hello."})
     assert _count(served.get("/metrics").text, "/api/parse") == before + 1

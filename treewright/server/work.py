@@ -169,6 +169,7 @@ class Workbench:
                 {
                     "number": k + 1,
                     "text": " ".join(right.forms),
+                    "words": list(right.forms),
                     "differences": _differences(x, y, chosen),
                     "a_errors": len(_differences(right, x, chosen)),
                     "b_errors": len(_differences(right, y, chosen)),
