@@ -1,4 +1,4 @@
-"""Make the screenshots of the workbench: four for the documentation, and each view at several sizes to be looked at.
+"""Make the screenshots of the workbench: five for the documentation, and each view at several sizes to be looked at.
 
 Run it from the root of the repository: ``python docs/images/screenshots.py``. It needs Chromium and the extras
 ``serve`` and ``test``. Those for the documentation go to ``docs/images``, the others to ``build/screenshots``
@@ -29,6 +29,7 @@ TEXT = (
     "look at the stars again if it rained all night , which nobody believed at all ."
 )
 LONG = TEXT.split()
+COMPARED = "She saw the dog that the man with the telescope had seen."
 WIDTHS = (400, 1000, 1800)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
@@ -125,6 +126,7 @@ SHOWN: dict[str, dict[str, Any]] = {
     "analyse": {"text": SHORT},
     "steps": {"tab": "steps", "text": SHORT, "layer": "dependency", "step": 7},
     "chart": {"tab": "steps", "text": SHORT, "layer": "constituency", "kind": "chart", "step": 34},
+    "compare": {"tab": "compare", "text": COMPARED, "b": "worse"},
     "grammar": {"tab": "grammar", "step": 35},
 }
 
