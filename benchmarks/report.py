@@ -15,6 +15,7 @@ from benchmarks.latency import report as latency
 from benchmarks.latent import report as latent
 from benchmarks.learners import report as learners
 from benchmarks.rawtext import report as rawtext
+from benchmarks.serve import report as serve
 from benchmarks.smatch import report as smatch
 from benchmarks.turns import report as turns
 
@@ -645,6 +646,7 @@ def main() -> None:
         "amr_learners": amr_learners,
         "latency": latency,
         "turns": turns,
+        "serve": serve,
     }
     for part, write in parts.items():
         file = RESULTS / f"{part}.json"

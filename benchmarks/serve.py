@@ -1,9 +1,11 @@
-"""The service under load: requests a second, waiting times, errors and memory, beside UDPipe 1 behind a minimal server.
+"""The service under load, beside UDPipe 1 behind a minimal server of the same framework.
 
-``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--no-udpipe]``. Clients are connections
-of one process, each of which sends a sentence of the English Web Treebank and waits for the answer. Answers are compared with
-those of the library. UDPipe's model is the one that ``python -m benchmarks rawtext`` trains; without that, a small one is
-trained, which is as fast but worse. Memory is that of the server after 1,000 requests and after ``--requests``.
+``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]``.
+The load generator is this process: each client is a connection that sends a sentence of the English Web Treebank, waits for
+the answer and sends the next one. The first answer to each sentence is compared with what the library says, and each later one
+with the first. Servers take turns for each number of clients. UDPipe's model is trained here, with its default settings but for
+fewer iterations and sentences: it is as fast as a good one, and worse. Memory is that of the server after 1,000 requests and
+after ``--requests``. Parts that are not measured keep the figures that they have.
 """
 
 from __future__ import annotations
@@ -11,21 +13,26 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
+from urllib.request import urlopen
 
-from benchmarks.common import ROOT, corpus_folder, keep, say, versions
+from benchmarks.common import RESULTS, ROOT, Clock, corpus_folder, keep, say, timed
 from treewright.corpora import load_corpus
 from treewright.text.raw import raw_text
 
-MODELS = ROOT / "build" / "rawtext"
 SENTENCES = 500
-UDPIPE = """
+TRAINED_ON = 300  # sentences of UDPipe's model
+REPEATS = 3
+MINIMAL = """
 import sys
 from fastapi import FastAPI, Request
 import uvicorn
@@ -43,196 +50,97 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
 """
 
 
-def main() -> None:
-    options = _options()
-    texts = _texts()
-    results: dict[str, Any] = {"versions": versions(), "seconds": options.seconds, "servers": {}}
-    for name, start in _servers(options):
-        process, url = start()
-        try:
-            _wait(url)
-            right = _right(texts) if name == "Treewright" else None
-            rows = {}
-            for clients in options.clients:
-                rows[str(clients)] = row = asyncio.run(load(url, texts, clients, options.seconds, right))
-                say(f"{name}, {clients} clients:", json.dumps(row))
-            results["servers"][name] = {"load": rows}
-            if name == "Treewright":
-                results["servers"][name]["library words/s"] = _library_speed(texts)
-                results["servers"][name]["memory, MB"] = asyncio.run(memory(url, process.pid, texts, options.requests))
-                say(f"{name}, memory:", json.dumps(results["servers"][name]["memory, MB"]))
-        finally:
-            process.terminate()
-            process.wait()
-    keep("serve", results)
-    say(table(results))
+class Case(NamedTuple):
+    """What is asked of which server: the request for a text, the part of an answer that matters, and the library's."""
+
+    server: str
+    layers: str
+    request: Callable[[str], bytes]
+    heart: Callable[[bytes], Any]
+    library: Callable[[], Callable[[str], Any]]
 
 
-def table(results: dict[str, Any]) -> str:
-    """All results as a table of Markdown."""
-    lines = [
-        "| server | clients | requests/s | words/s | p50, ms | p99, ms | errors | wrong |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for name, server in results["servers"].items():
-        for clients, row in server["load"].items():
-            cells = (row["requests/s"], row["words/s"], row["p50"], row["p99"], row["errors"], row["wrong"])
-            lines.append(f"| {name} | {clients} | " + " | ".join(f"{cell:g}" for cell in cells) + " |")
-    return "\n".join(lines)
+# ---- what is asked
 
 
-async def load(url: str, texts: list[str], clients: int, seconds: float, right: list[str] | None) -> dict[str, Any]:
-    """Let clients send requests for some time."""
-    end = time.perf_counter() + seconds
-    found: list[tuple[float, int, int]] = []  # seconds, status, and whether the answer is wrong
-
-    async def client(number: int) -> None:
-        connection = Connection(url)
-        k = number * 37 % len(texts)
-        while time.perf_counter() < end:
-            start = time.perf_counter()
-            try:
-                status, body = await connection.process(texts[k])
-            except (OSError, EOFError):
-                status, body = 0, b""
-                connection = Connection(url)
-            wrong = status == 200 and right is not None and _rows(json.loads(body)["result"]) != right[k]
-            found.append((time.perf_counter() - start, status, int(wrong)))
-            words[0] += len(texts[k].split())
-            k = (k + 1) % len(texts)
-        connection.close()
-
-    words, begin = [0], time.perf_counter()
-    await asyncio.gather(*(client(number) for number in range(clients)))
-    taken = time.perf_counter() - begin
-    times = sorted(each[0] for each in found)
-    return {
-        "requests": len(found),
-        "requests/s": round(len(found) / taken, 1),
-        "words/s": round(words[0] / taken),
-        "p50": round(1000 * statistics.median(times), 1),
-        "p99": round(1000 * times[int(0.99 * (len(times) - 1))], 1),
-        "errors": sum(status != 200 for _, status, _ in found),
-        "wrong": sum(wrong for _, _, wrong in found),
-    }
+def _process(text: str) -> bytes:
+    query = urlencode({"data": text, "tokenizer": "", "tagger": "", "parser": ""})
+    return f"POST /process?{query} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n".encode()
 
 
-class Connection:
-    """A connection that stays open, and sends one request after the other."""
-
-    def __init__(self, url: str) -> None:
-        self.host, self.port = urlsplit(url).hostname, urlsplit(url).port
-        self.streams: Any = None
-
-    async def process(self, text: str) -> tuple[int, bytes]:
-        """Ask UDPipe's route for everything that it gives."""
-        if self.streams is None:
-            self.streams = await asyncio.open_connection(self.host, self.port)
-        reader, writer = self.streams
-        query = urlencode({"data": text, "tokenizer": "", "tagger": "", "parser": ""})
-        writer.write(f"POST /process?{query} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n".encode())
-        await writer.drain()
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        size = next(int(line.split(":")[1]) for line in head if line.lower().startswith("content-length"))
-        body = await reader.readexactly(size)
-        if any(line.lower() == "connection: close" for line in head):
-            self.close()
-        return int(head[0].split()[1]), body
-
-    def close(self) -> None:
-        if self.streams is not None:
-            self.streams[1].close()
-            self.streams = None
-
-
-async def memory(url: str, pid: int, texts: list[str], requests: int) -> dict[str, float]:
-    """The server's memory after 1,000 requests and after many."""
-    found, done = {}, 0
-    for goal in (1_000, requests):
-
-        async def client(share: int) -> None:
-            connection = Connection(url)
-            for k in range(share):
-                await connection.process(texts[k % len(texts)])
-            connection.close()
-
-        await asyncio.gather(*(client((goal - done) // 32) for _ in range(32)))
-        done = goal
-        found[f"after {goal:,} requests"] = _resident(pid)
-    return found
-
-
-def _resident(pid: int) -> float:
-    """The memory of a process, in megabytes."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000, 1)
-
-
-def _texts() -> list[str]:
-    """Sentences as they stand in the text."""
-    sentences = load_corpus(corpus_folder("ud-english-ewt") / "test.conllu")
-    texts = [raw_text([sentence]).strip() for sentence in sentences]
-    return [text for text in texts if 3 <= len(text.split()) <= 60][:SENTENCES]
-
-
-def _pipeline() -> Any:
-    import treewright
-    from treewright.pipeline import Pipeline
-
-    model = treewright.load("english")
-    kept = [each for each in model.components if not {"constituency", "amr"} & set(each.gives())]
-    return Pipeline(kept, lemmas=model.lemmas)
-
-
-def _right(texts: list[str]) -> list[str]:
-    """What the library makes of the texts."""
-    pipeline = _pipeline()
-    return [_rows(pipeline(text).to_conllu()) for text in texts]
+def _parse(text: str) -> bytes:
+    body = json.dumps({"text": text}).encode()
+    head = (
+        f"POST /api/parse HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 def _rows(conllu: str) -> str:
     return "\n".join(line for line in conllu.splitlines() if line and not line.startswith("#"))
 
 
-def _library_speed(texts: list[str]) -> float:
-    """Words a second of the library, for all texts at once."""
-    pipeline, text = _pipeline(), "\n\n".join(texts)
-    pipeline(text)
-    start = time.perf_counter()
-    pipeline(text).to_conllu()
-    return round(len(text.split()) / (time.perf_counter() - start))
+def _columns_library() -> Callable[[str], Any]:
+    import treewright
+
+    pipeline = treewright.load("english").without("constituency", "amr")
+    return lambda text: _rows(pipeline(text).to_conllu())
 
 
-def _servers(options: argparse.Namespace) -> list[tuple[str, Any]]:
-    def treewright() -> tuple[Any, str]:
-        command = [sys.executable, "-m", "treewright", "serve", "english", "--port", "0", "--max-waiting", "1000"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        return process, process.stdout.readline().split()[-1]
+def _all_library() -> Callable[[str], Any]:
+    import treewright
 
-    def udpipe() -> tuple[Any, str]:
-        process = subprocess.Popen([sys.executable, "-c", UDPIPE, str(_udpipe_model()), "8799"])
-        return process, "http://127.0.0.1:8799"
-
-    return [("Treewright", treewright), *([("UDPipe 1", udpipe)] if options.udpipe else [])]
+    pipeline = treewright.load("english")
+    return lambda text: json.loads(json.dumps(pipeline(text).to_json()["sentences"]))
 
 
-def _udpipe_model() -> Path:
-    """The model of the benchmark of raw text, or else a small one."""
-    from ufal.udpipe import ProcessingError, Sentences, Trainer
+def _all_heart(body: bytes) -> Any:
+    sentences = json.loads(body)["sentences"]
+    return [{name: value for name, value in each.items() if name != "formats"} for each in sentences]
 
-    from benchmarks.dependency_peers import udpipe_sentences
 
-    path = MODELS / "ud-english-ewt.udpipe"
-    if path.exists():
-        return path
-    path = ROOT / "build" / "serve" / "small.udpipe"
+def _udpipe_library() -> Callable[[str], Any]:
+    from ufal.udpipe import Model, Pipeline
+
+    model = Model.load(str(udpipe_model()))
+    pipeline = Pipeline(model, "tokenize", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
+    return lambda text, model=model: _rows(pipeline.process(text))
+
+
+COLUMNS = "words, UPOS, XPOS, features, lemmas, dependencies"
+CASES = {
+    "Treewright, `/process`": Case(
+        "treewright", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _columns_library
+    ),
+    "UDPipe 1, minimal server": Case(
+        "udpipe", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _udpipe_library
+    ),
+    "Treewright, `/api/parse`": Case(
+        "treewright", f"{COLUMNS}, constituents, meaning", _parse, _all_heart, _all_library
+    ),
+}
+
+
+def texts() -> list[str]:
+    """Sentences as they stand in the text."""
+    sentences = load_corpus(corpus_folder("ud-english-ewt") / "test.conllu")
+    found = [raw_text([sentence]).strip() for sentence in sentences]
+    return [text for text in found if 3 <= len(text.split()) <= 60][:SENTENCES]
+
+
+def udpipe_model() -> Path:
+    """A model of UDPipe 1 by its default settings, with fewer iterations and sentences than are usual."""
+    from benchmarks.dependency_peers import UDPIPE_OPTIONS, udpipe_sentences
+
+    path = ROOT / "build" / "serve" / "default.udpipe"
     if not path.exists():
+        from ufal.udpipe import ProcessingError, Sentences, Trainer
+
         part, error = Sentences(), ProcessingError()
-        for sentence in udpipe_sentences(load_corpus(corpus_folder("ud-english-ewt") / "train.conllu")[:1000]):
+        for sentence in udpipe_sentences(load_corpus(corpus_folder("ud-english-ewt") / "train.conllu")[:TRAINED_ON]):
             part.append(sentence)
-        settings = "epochs=3", "iterations=3", "iterations=2;embedding_form=20;hidden_layer=100"
-        model = Trainer.train("morphodita_parsito", part, Sentences(), *settings, error)
+        parser = ";".join(f"{name}={value}" for name, value in {**UDPIPE_OPTIONS, "iterations": 1}.items())
+        model = Trainer.train("morphodita_parsito", part, Sentences(), "epochs=2", "iterations=2", parser, error)
         if error.occurred():
             raise RuntimeError(error.message)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -240,15 +148,287 @@ def _udpipe_model() -> Path:
     return path
 
 
-def _wait(url: str) -> None:
-    from urllib.request import urlopen
+# ---- the servers
 
+
+class Server(NamedTuple):
+    url: str
+    pid: int
+
+    def cpu(self) -> float:
+        """CPU seconds so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> float:
+        """Resident memory, in megabytes."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return round(next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000, 1)
+
+
+@contextmanager
+def running(name: str) -> Iterator[Server]:
+    """A server that is ready."""
+    if name == "treewright":
+        command = [sys.executable, "-m", "treewright", "serve", "english", "--port", "0"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+    else:
+        process = subprocess.Popen([sys.executable, "-c", MINIMAL, str(udpipe_model()), "8799"], text=True)
+        url = "http://127.0.0.1:8799"
+    try:
+        _wait(url)
+        yield Server(url, process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait(url: str) -> None:
     while True:
         try:
             urlopen(f"{url}/health", timeout=5)
             return
         except OSError:
-            time.sleep(0.2)
+            time.sleep(0.02)
+
+
+# ---- the load generator
+
+
+class Client(asyncio.Protocol):
+    """A connection that sends one request after the other, until it is told that there are no more."""
+
+    def __init__(self, following: Callable[[], bytes | None], answered: Callable[[float, int, bytes], None]) -> None:
+        self.following, self.answered = following, answered
+        self.ended = asyncio.get_running_loop().create_future()
+        self.buffer, self.whole, self.status, self.sent = bytearray(), 0, 0, 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self._send()
+
+    def _send(self) -> None:
+        request = self.following()
+        if request is None:
+            self.transport.close()
+            return
+        self.sent = time.perf_counter()
+        self.transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        if not self.whole and (head := self.buffer.find(b"\r\n\r\n")) >= 0:
+            lines = bytes(self.buffer[:head]).lower().split(b"\r\n")
+            self.status = int(lines[0].split()[1])
+            size = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
+            del self.buffer[: head + 4]
+            self.whole = size
+        if self.whole and len(self.buffer) >= self.whole:
+            body, self.buffer, self.whole = bytes(self.buffer), bytearray(), 0
+            self.answered(time.perf_counter() - self.sent, self.status, body)
+            self._send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(error)
+
+
+async def load(
+    url: str,
+    requests: list[bytes],
+    clients: int,
+    more: Callable[[], bool],
+    heart: Callable[[bytes], Any],
+    right: list[Any] | None,
+) -> dict[str, Any]:
+    """Let clients send requests as long as there are to be more."""
+    times: list[float] = []
+    known: dict[int, bytes] = {}  # answers that agree with the library
+    count = {"errors": 0, "wrong": 0}
+    loop, host, port = asyncio.get_running_loop(), urlsplit(url).hostname, urlsplit(url).port
+
+    def client(number: int) -> Client:
+        at = number * 37
+
+        def following() -> bytes | None:
+            nonlocal at
+            at += 1
+            return requests[at % len(requests)] if more() else None
+
+        def answered(taken: float, status: int, body: bytes) -> None:
+            times.append(taken)
+            k = at % len(requests)
+            if status != 200:
+                count["errors"] += 1
+            elif right is not None and known.get(k) != body:
+                if k not in known and heart(body) == right[k]:
+                    known[k] = body
+                else:
+                    count["wrong"] += 1
+
+        return Client(following, answered)
+
+    start = time.perf_counter()
+    made = [await loop.create_connection(lambda k=k: client(k), host, port) for k in range(clients)]
+    ended = await asyncio.gather(*(each.ended for _, each in made))
+    taken = time.perf_counter() - start
+    count["errors"] += sum(error is not None for error in ended)
+    times.sort()
+    return {
+        "requests": len(times),
+        "requests/s": round(len(times) / taken, 1),
+        "p50, ms": round(1000 * statistics.median(times), 1),
+        "p99, ms": round(1000 * times[int(0.99 * (len(times) - 1))], 1),
+        **count,
+    }
+
+
+def run_load(*arguments: Any) -> dict[str, Any]:
+    """Run :func:`load`, in uvloop where it is installed, so that the generator takes little time itself."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        from asyncio import new_event_loop
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(load(*arguments))
+
+
+# ---- the parts
+
+
+def measure_load(results: dict[str, Any], cases: dict[str, Case], clients: list[int], seconds: float) -> None:
+    sentences = texts()
+    words = sum(len(text.split()) for text in sentences)
+    per_request = words / len(sentences)
+    kept = results.setdefault("load", {})
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(running(name)) for name in dict.fromkeys(c.server for c in cases.values())}
+        libraries = {name: case.library() for name, case in cases.items()}
+        right = {name: [library(text) for text in sentences] for name, library in libraries.items()}
+        for number in clients:
+            for name, case in cases.items():
+                server, requests = servers[case.server], [case.request(text) for text in sentences]
+
+                def alone(name: str = name) -> Clock:
+                    """The library on one thread, with the same layers and output."""
+                    return timed(lambda: libraries[name]("\n\n".join(sentences)))[1]
+
+                clocks = [alone() for _ in range(REPEATS)]
+                end, cpu = time.perf_counter() + seconds, server.cpu()
+                row = run_load(
+                    server.url, requests, number, lambda end=end: time.perf_counter() < end, case.heart, right[name]
+                )
+                cpu = server.cpu() - cpu
+                clocks += [alone() for _ in range(REPEATS)]  # before and after: the machine is shared
+                row |= {
+                    "words/s": round(row["requests/s"] * per_request),
+                    "library words/s": round(words / statistics.median(clock.wall for clock in clocks)),
+                    "CPU s per 1,000 words": round(1000 * cpu / (row["requests"] * per_request), 4),
+                    "library CPU s": round(1000 * statistics.median(clock.cpu for clock in clocks) / words, 4),
+                    "seconds": seconds,
+                    "load of the machine": round(os.getloadavg()[0], 1),
+                }
+                own = kept.setdefault(name, {"layers": case.layers, "clients": {}})
+                own["clients"][str(number)] = row
+                say(f"{name}, {number} clients:", json.dumps(row))
+
+
+def measure_memory(results: dict[str, Any], most: int) -> None:
+    requests, found, sent = [_process(text) for text in texts()], {}, 0
+
+    def more() -> bool:
+        nonlocal sent
+        sent += 1
+        return sent <= goal
+
+    with running("treewright") as server:
+        for goal in (1_000, most):
+            row = run_load(server.url, requests, 32, more, bytes, None)
+            sent = goal
+            found[f"{goal:,}"] = {"MB": server.memory(), "errors": row["errors"]}
+            say("memory after", goal, "requests:", json.dumps(found[f"{goal:,}"]))
+    results["memory"] = found
+
+
+def measure_start(results: dict[str, Any]) -> None:
+    """Seconds from the command to the address, to the first answer, and until all models are loaded; the second start on."""
+    found: dict[str, list[float]] = {"address": [], "answer": [], "ready": []}
+    for repeat in range(REPEATS + 1):
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "treewright", "serve", "--port", "0"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        at = [time.perf_counter()]
+        urlopen(f"{url}/ping", timeout=60).read()
+        at.append(time.perf_counter())
+        _wait(url)
+        at.append(time.perf_counter())
+        process.terminate()
+        process.wait()
+        if repeat:  # the first one fills the caches
+            for name, when in zip(found, at, strict=True):
+                found[name].append(when - start)
+    results["start, s"] = {name: round(statistics.median(each), 2) for name, each in found.items()}
+    say("start:", json.dumps(results["start, s"]))
+
+
+# ---- the report
+
+
+def report(results: dict[str, Any]) -> list[str]:
+    """The section of ``docs/benchmarks.md``."""
+    lines = [
+        "## The service under load",
+        "",
+        "`python -m benchmarks serve`: one server process, and a load generator in another process on the same two cores. Each client",
+        f"sends one of {SENTENCES} sentences of EWT's test part, waits for the answer, and sends the next one. Every answer was compared with",
+        "the library's. *Library* is the same work without a server: all sentences in one call, on one thread, with the output written.",
+        f"UDPipe 1 has its default settings, but was trained on {TRAINED_ON:,} sentences with fewer iterations, which changes its accuracy and",
+        "not its speed; its server is FastAPI with one route. *Load* is the load average of the two cores, on which others work too: compare",
+        "figures within a row.",
+        "",
+        "| server | clients | requests/s | words/s | library, words/s | p50, ms | p99, ms | errors | wrong | CPU s per 1,000 words | library | load |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, case in results["load"].items():
+        for clients, row in sorted(case["clients"].items(), key=lambda each: int(each[0])):
+            cells = [name, clients, f"{row['requests/s']:,.0f}", f"{row['words/s']:,}", f"{row['library words/s']:,}"]
+            cells += [f"{row['p50, ms']:g}", f"{row['p99, ms']:g}", str(row["errors"]), str(row["wrong"])]
+            cells += [f"{row['CPU s per 1,000 words']:.3f}", f"{row['library CPU s']:.3f}"]
+            cells += [f"{row['load of the machine']:g}"]
+            lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {name}: {case['layers']}." for name, case in results["load"].items()), ""]
+    if "memory" in results:
+        memory = [f"{row['MB']:g} MB after {count} requests" for count, row in results["memory"].items()]
+        lines += [f"Memory of the server (`/process`, 32 clients): {', '.join(memory)}.", ""]
+    if "start, s" in results:
+        start = results["start, s"]
+        lines += [
+            f"`treewright serve` prints its address after {start['address']:.2f} s, has answered a request after {start['answer']:.2f} s and has",
+            f"the bundled model in memory after {start['ready']:.2f} s (full caches; medians of {REPEATS}).",
+            "",
+        ]
+    return lines
+
+
+def main() -> None:
+    options = _options()
+    path = RESULTS / "serve.json"
+    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    results = {name: results[name] for name in ("load", "memory", "start, s") if name in results}
+    cases = {name: case for name, case in CASES.items() if options.udpipe or case.server != "udpipe"}
+    if "start" in options.parts:
+        measure_start(results)
+        keep("serve", results)
+    if "load" in options.parts:
+        measure_load(results, cases, options.clients, options.seconds)
+        keep("serve", results)
+    if "memory" in options.parts:
+        measure_memory(results, options.requests)
+        keep("serve", results)
 
 
 def _options() -> argparse.Namespace:
@@ -256,6 +436,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=lambda text: [int(each) for each in text.split(",")], default=[1, 32, 200])
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--parts", type=lambda text: text.split(","), default=["start", "load", "memory"])
     parser.add_argument("--no-udpipe", dest="udpipe", action="store_false")
     return parser.parse_args(sys.argv[2:])
 

@@ -1,7 +1,8 @@
-"""Make the screenshots of the workbench: four for the documentation, and each view at several sizes to be looked at.
+"""Make the screenshots of the workbench: five for the documentation, and each view at several sizes to be looked at.
 
 Run it from the root of the repository: ``python docs/images/screenshots.py``. It needs Chromium and the extras
-``serve`` and ``test``. Those for the documentation go to ``docs/images``, the others to ``build/screenshots``.
+``serve`` and ``test``. Those for the documentation go to ``docs/images``, the others to ``build/screenshots``
+(one size is dark). The second model is the bundled one with a part of its weights missing.
 """
 
 from __future__ import annotations
@@ -28,27 +29,36 @@ TEXT = (
     "look at the stars again if it rained all night , which nobody believed at all ."
 )
 LONG = TEXT.split()
+COMPARED = "She saw the dog that the man with the telescope had seen."
 WIDTHS = (400, 1000, 1800)
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
 def views(text: str, words: int) -> dict[str, dict[str, Any]]:
     """Each view of the page, by name."""
     steps = {"tab": "steps", "text": text}
-    found = {
+    found: dict[str, dict[str, Any]] = {
         "analyse": {"text": text},
         "dependency": {**steps, "layer": "dependency", "step": words},
         "constituency": {**steps, "layer": "constituency", "step": words},
         "amr": {**steps, "layer": "amr", "step": words},
         "tags": {**steps, "layer": "upos", "step": words // 2},
-        "compare": {"tab": "compare", "text": text},
+        "words": {**steps, "layer": "words", "step": words // 2},
+        "compare": {"tab": "compare", "text": text, "b": "worse"},
     }
     if words <= 40:
         found["chart"] = {**steps, "layer": "constituency", "kind": "chart", "step": 3 * words}
         found["beam"] = {**steps, "layer": "dependency", "beam": "4", "step": words}
     if words <= 10:
+        found["what-if"] = {**steps, "layer": "dependency", "prefix": ["SHIFT", "SHIFT", "SHIFT"], "step": 2}
+        found["gold"] = {**steps, "layer": "constituency", "gold": GOLD, "step": 3}
         found["grammar"] = {"tab": "grammar", "step": 20}
         found["agenda"] = {"tab": "grammar", "search": "agenda", "step": 12}
     return found
+
+
+#: of the first five words
+GOLD = "(NP (NP (DT The) (JJ old) (NN man)) (SBAR (WHNP (WP who)) (S (VP (VBZ lives)))))"
 
 
 def shoot(page: Page, url: str, view: dict[str, Any], path: Path) -> None:
@@ -56,17 +66,33 @@ def shoot(page: Page, url: str, view: dict[str, Any], path: Path) -> None:
     page.goto("about:blank")
     page.goto(f"{url}/#{quote(json.dumps(view))}")
     page.wait_for_selector("body[data-ready]", timeout=120_000)
+    if view.get("tab") == "compare":
+        page.click("#compare-form .main")
+        page.wait_for_selector("#comparison li", timeout=120_000)
     path.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=path, full_page=True)
 
 
+def worse() -> Path:
+    """The bundled model with a dependency parser that has forgotten a part of its weights, to compare with."""
+    import treewright
+
+    model = treewright.load("english")
+    policy = model.parser.policy_
+    weights = policy.weights.copy()
+    weights[:, ::3] = 0
+    object.__setattr__(policy, "weights", weights)
+    ALL.mkdir(parents=True, exist_ok=True)
+    return model.save(ALL / "worse.tw")
+
+
 def main() -> None:
     """Start a server and a browser, and take all pictures; names of views on the command line choose some."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "treewright", "serve", "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-m", "treewright", "serve", "english", str(worse()), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     url = server.stdout.readline().split()[-1]
+    wanted = sys.argv[1:]
     try:
         while True:
             try:
@@ -76,26 +102,33 @@ def main() -> None:
                 time.sleep(0.2)
         with sync_playwright() as driver:
             found = shutil.which("chromium") or shutil.which("chromium-browser")
-            browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+            browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
             page = browser.new_page(viewport={"width": 1000, "height": 700})
-            shoot(page, url, {"text": SHORT}, HERE / "workbench-analyse.png")
-            steps = {"tab": "steps", "text": SHORT, "layer": "dependency", "step": 7}
-            shoot(page, url, steps, HERE / "workbench-steps.png")
-            chart = {"tab": "steps", "text": SHORT, "layer": "constituency", "kind": "chart", "step": 34}
-            shoot(page, url, chart, HERE / "workbench-chart.png")
-            shoot(page, url, {"tab": "grammar", "step": 30}, HERE / "workbench-grammar.png")
+            for name, view in SHOWN.items():
+                if not wanted or name in wanted:
+                    shoot(page, url, view, HERE / f"workbench-{name}.png")
             for words in (5, 25, 80):
-                text = " ".join(LONG[:words])
-                for name, view in views(text, words).items():
-                    if len(sys.argv) > 1 and name not in sys.argv[1:]:
+                for name, view in views(" ".join(LONG[:words]), words).items():
+                    if wanted and name not in wanted:
                         continue
                     for width in WIDTHS:
+                        page.emulate_media(color_scheme="dark" if words == 25 and width == 1000 else "light")
                         page.set_viewport_size({"width": width, "height": 900})
                         shoot(page, url, view, ALL / f"{name}-{words}-{width}.png")
             browser.close()
     finally:
         server.terminate()
         server.wait()
+
+
+#: the pictures of the documentation
+SHOWN: dict[str, dict[str, Any]] = {
+    "analyse": {"text": SHORT},
+    "steps": {"tab": "steps", "text": SHORT, "layer": "dependency", "step": 7},
+    "chart": {"tab": "steps", "text": SHORT, "layer": "constituency", "kind": "chart", "step": 34},
+    "compare": {"tab": "compare", "text": COMPARED, "b": "worse"},
+    "grammar": {"tab": "grammar", "step": 35},
+}
 
 
 if __name__ == "__main__":

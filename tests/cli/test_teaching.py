@@ -51,6 +51,7 @@ def test_a_grammar_by_hand(run, toy, tmp_path):
         ((), "the man\n", "no tree"),
         (("-f", "conllu"), "the man saw the dog\n", "conllu"),
         (("--search", "magic"), "the man saw the dog\n", "magic"),
+        (("--search", "agenda", "--k-best", "2"), "the man saw the dog\n", "--k-best"),
     ],
 )
 def test_mistakes_with_a_grammar(run, toy, arguments, input, fact):

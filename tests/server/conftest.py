@@ -30,9 +30,10 @@ class Served(NamedTuple):
         return requests.post(self.url + path, json=body, timeout=120, **options)
 
 
-def start(*arguments: str, ready: bool = True) -> Served:
-    """Start ``treewright serve`` on a free port, and wait until it answers."""
-    command = [sys.executable, "-m", "treewright", "serve", "--port", "0", *arguments]
+def start(*arguments: str, ready: bool = True, code: str = "") -> Served:
+    """Start ``treewright serve`` on a free port, or a program that prints its address, and wait until it answers."""
+    serve = [sys.executable, "-m", "treewright", "serve", "--port", "0", *arguments]
+    command = [sys.executable, "-c", code] if code else serve
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ})
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -76,8 +77,18 @@ def worse_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(worse_model: Path) -> Iterator[Served]:
-    """A server with the bundled model and a worse one."""
-    found = start("english", str(worse_model))
+def agenda_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small grammar that is parsed with an agenda."""
+    from treewright.constituency import ConstituencyParser
+    from treewright.corpora import builtin_corpus
+
+    parser = ConstituencyParser(learner="maximum-likelihood", search="agenda")
+    return parser.fit(builtin_corpus(train=60, dev=0, test=0)[0]).save(tmp_path_factory.mktemp("models") / "agenda.tw")
+
+
+@pytest.fixture(scope="session")
+def served(worse_model: Path, agenda_model: Path) -> Iterator[Served]:
+    """A server with the bundled model, a worse one, and one of constituents alone."""
+    found = start("english", str(worse_model), str(agenda_model))
     yield found
     assert stop(found) == 0

@@ -206,6 +206,24 @@ def test_a_chart_fills_width_by_width_with_back_pointers(page, served):
     assert "~" in page.inner_text("#viewer .tw-items")
 
 
+def test_an_agenda_pops_by_priority(page, served):
+    _steps(page, served, "constituency", model="agenda", text="she sees it .")
+    assert page.locator("#kind option").all_inner_texts() == ["the agenda", "the tree from the top", "the chart"]
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    pops = page.locator("#viewer .tw-pops li").all_inner_texts()
+    assert len(pops) == 4
+    assert all("[" in each for each in pops)
+    assert "priority" in page.inner_text("#viewer .tw-measures")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert "inside" in page.inner_text("#viewer .tw-why")
+    page.select_option("#kind", "chart")
+    page.click("#steps-form .main")
+    _until(page, "document.querySelectorAll('#viewer .tw-pops').length === 0")
+    assert page.locator("#viewer .cell").count() == 10
+
+
 def test_a_derivation_grows_from_the_top_with_plain_symbols(page, served):
     _steps(page, served, "constituency", step=8)
     text = page.inner_text("#viewer .tw-state")
@@ -286,6 +304,10 @@ def test_compare_on_text_and_on_an_uploaded_treebank(page, served, tmp_path):
     counts = [int(each.get_attribute("data-count")) for each in page.locator("#comparison li").all()]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > 0
+    first = page.locator("#comparison li").first
+    assert first.locator("table.differs th").all_inner_texts()[1:3] == ["english", "worse"]
+    assert " of " in first.locator("table.differs .only-a").first.inner_text()
+    assert first.locator("svg .only-a").count() == first.locator("svg .only-b").count() > 0
     treebank = served.post("/api/parse", {"text": "She saw the dog that the man had seen. It rains."}).json()["conllu"]
     (tmp_path / "gold.conllu").write_text(treebank, encoding="utf-8")
     page.set_input_files("#treebank", tmp_path / "gold.conllu")
@@ -345,7 +367,8 @@ def test_light_dark_and_phone(page, served):
     assert len({colour for _, colour in colours}) == 2
     for width in (400, 1000, 1800):
         page.set_viewport_size({"width": width, "height": 800})
-        for view in ({"text": TEXT}, {"tab": "steps", "text": TEXT, "layer": "dependency"}, {"tab": "grammar"}):
+        steps = {"tab": "steps", "text": TEXT, "step": 3}
+        for view in ({"text": TEXT}, {**steps, "layer": "dependency"}, {**steps, "layer": "upos"}, {"tab": "grammar"}):
             _open(page, served, **view)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, view)
 
@@ -356,7 +379,9 @@ def test_texts_do_not_overlap(page, served, words):
     text = " ".join(text.split()[:words])
     for width in (400, 1000):
         page.set_viewport_size({"width": width, "height": 800})
-        for view in ({"text": text}, {"tab": "steps", "text": text, "layer": "dependency", "step": words}):
+        steps = {"tab": "steps", "text": text, "step": words}
+        layers = ("dependency", "amr") if width == 400 else ("constituency",)
+        for view in ({"text": text}, *({**steps, "layer": layer} for layer in layers)):
             _open(page, served, **view)
             assert page.evaluate(_OVERLAPS) == [], (width, view["text"][:20])
 

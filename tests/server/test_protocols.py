@@ -157,3 +157,23 @@ def test_nltk_dependency_client(served):
     assert graph.root["word"] == "saw"
     [graph] = client.parse(["The", "man", "saw", "the", "dog", "."])
     assert (("saw", "VBD"), "nsubj", ("man", "NN")) in list(graph.triples())
+
+
+def test_stanza_client(served):
+    """Stanza's client writes the properties as Python does, and asks /ping before the first request."""
+    stanza = pytest.importorskip("stanza.server", reason="stanza is not installed: pip install stanza")
+    client = stanza.CoreNLPClient(
+        start_server=stanza.StartServer.DONT_START,
+        endpoint=served.url,
+        annotators=["tokenize", "ssplit", "pos", "lemma", "parse", "depparse"],
+        output_format="json",
+    )
+    [first, second] = client.annotate(TEXT)["sentences"]
+    assert [token["word"] for token in first["tokens"]] == ["Do", "n't", "stop", "him", "!"]
+    assert second["parse"].startswith("(ROOT (S (NP")
+    arcs = {(arc["governorGloss"], arc["dep"], arc["dependentGloss"]) for arc in second["basicDependencies"]}
+    assert ("saw", "nsubj", "man") in arcs
+    found = client.annotate("It is . It\nwas .", properties={"ssplit.eolonly": True, "tokenize.whitespace": True})
+    assert [len(sentence["tokens"]) for sentence in found["sentences"]] == [4, 2]
+    with pytest.raises(stanza.AnnotationException, match="klingon"):
+        client.annotate(TEXT, annotators="klingon")

@@ -36,6 +36,8 @@ def parse_written(path: Path, file: str, format: str | None, out: Path | None, k
         raise ConfigError(f"trees of a grammar cannot be written as {chosen!r}; choose one of {', '.join(_FORMATS)}")
     if search not in ("cky", "agenda"):
         raise ConfigError(f"--search is cky or agenda, not {search!r}")
+    if search == "agenda" and k > 1:
+        raise ConfigError("an agenda stops with the best tree: leave out --k-best, or use --search cky")
     grammar = read_written(path)
     task = TASKS["constituency"]
     writer = task.k_best_writer(None, chosen)

@@ -106,7 +106,7 @@ class Analysis:
             return None
         return [Dependency(token.form, token.deprel, forms[token.head or 0]) for token in self.sentence]
 
-    @property
+    @cached_property
     def constituents(self) -> Tree | None:
         """The constituency tree; brackets in words are as the Penn Treebank writes them, ``-LRB-`` and ``-RRB-``."""
         return escaped_brackets(self.sentence.tree)

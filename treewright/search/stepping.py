@@ -112,6 +112,10 @@ class Drawing(ABC):
         """The names of the features of a state, in the order in which the task lists them."""
         return [f"feature {number}" for number in range(1, count + 1)]
 
+    def action_features(self, x: Any, action: int, count: int) -> Sequence[str]:
+        """The names of the features of an action, in the order in which the task lists them."""
+        return [f"of the action {number}" for number in range(1, count + 1)]
+
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
         """The costs to show, and the names of the expert's actions, if there is a gold answer."""
         assert decision.costs is not None
@@ -186,8 +190,9 @@ def _explained(episode: _Episode, drawing: Drawing, decision: Decision, action: 
         shares = [(name, float(weights[cell])) for name, cell in zip(names, cells, strict=True)]
         if width == 1 and len(episode.scratch.extra):
             first, last = episode.scratch.extra_at[k : k + 2]
-            extra = (int(each) & (rows - 1) for each in episode.scratch.extra[first:last])
-            shares += [(f"of the action {n}", float(weights[row, 0])) for n, row in enumerate(extra, 1)]
+            extra = [int(each) & (rows - 1) for each in episode.scratch.extra[first:last]]
+            called = drawing.action_features(decision.x, decision.actions[k], len(extra))
+            shares += [(name, float(weights[row, 0])) for name, row in zip(called, extra, strict=True)]
         shares = [share for share in shares if share[1]]
         shares.sort(key=lambda share: -abs(share[1]))
         found[k] = tuple(Feature(name, 1.0, weight) for name, weight in shares[:_MOST_FEATURES])

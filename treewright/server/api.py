@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -101,8 +102,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+def _answer(content: dict[str, Any]) -> Response:
+    """JSON as it is: what the library returns needs no checks, which take longer than the rest for large answers."""
+    return Response(json.dumps(content, ensure_ascii=False), media_type="application/json")
+
+
 @router.post("/api/parse", responses=_REFUSALS)
-async def parse(request: Request, body: ParseRequest) -> dict[str, Any]:
+async def parse(request: Request, body: ParseRequest) -> Response:
     """Analyse a text with all layers of a model."""
     bench = _workbench(request)
     model = bench.models.find(body.model)
@@ -112,12 +118,19 @@ async def parse(request: Request, body: ParseRequest) -> dict[str, Any]:
     else:
         wanted = Text(sentences=tuple(_sentence(words, bench) for words in body.sentences), layers=layers)
     document = await bench.annotate(model, wanted)
-    found = {"model": model.name, **document.to_json(), "conllu": document.to_conllu()}
-    for analysis, values in zip(document, found["sentences"], strict=True):
-        values["formats"] = dict(_formats(analysis))
-        if body.drawings:
-            values["drawings"] = dict(drawings(analysis, body.width))
-    return found
+    if layers is not None and (unknown := layers - set(model.layers)):
+        model.component(min(unknown))  # says that there is none
+
+    def written() -> Response:
+        found = {"model": model.name, **document.to_json()}
+        for analysis, values in zip(document, found["sentences"], strict=True):
+            values["formats"] = dict(_formats(analysis))
+            if body.drawings:
+                values["drawings"] = dict(drawings(analysis, body.width))
+        found["conllu"] = "".join(values["formats"]["conllu"] for values in found["sentences"])
+        return _answer(found)
+
+    return await bench.write(written, document, slow=body.drawings)
 
 
 def _sentence(words: list[str], bench: Workbench) -> Sentence:
@@ -131,8 +144,6 @@ def _formats(analysis: Analysis) -> Iterator[tuple[str, str]]:
     """A sentence in the formats of its layers."""
     yield "conllu", analysis.to_conllu()
     if analysis.constituents is not None:
-        from dataclasses import replace
-
         yield "brackets", format_ptb(replace(analysis.sentence, tree=analysis.constituents))
     if analysis.amr is not None:
         yield "penman", format_amr(analysis.sentence)
@@ -151,7 +162,7 @@ def drawings(analysis: Analysis, width: int | None) -> Iterator[tuple[str, str]]
 
 
 @router.post("/api/trace", responses=_REFUSALS)
-async def trace(request: Request, body: TraceRequest) -> dict[str, Any]:
+async def trace(request: Request, body: TraceRequest) -> Response:
     """Return the decisions that lead to one layer of a sentence, step by step."""
     bench = _workbench(request)
     model = bench.models.find(body.model)
@@ -178,22 +189,23 @@ async def trace(request: Request, body: TraceRequest) -> dict[str, Any]:
     options |= {} if body.kind is None else {"kind": body.kind}
     result = await bench.trace(model, body.layer, sentence, gold, options)
     shown = result if body.top is None else result.pruned(body.top)
-    return {"model": model.name, "layer": body.layer, "sentence": body.sentence, "trace": shown.to_json()}
+    about = {"model": model.name, "layer": body.layer, "sentence": body.sentence}
+    return _answer({**about, "trace": shown.to_json()})
 
 
 @router.post("/api/compare", responses=_REFUSALS)
-async def compare(request: Request, body: CompareRequest) -> dict[str, Any]:
+async def compare(request: Request, body: CompareRequest) -> Response:
     """Compare two models on a text, or on a treebank with scores and their intervals."""
     bench = _workbench(request)
     a, b = (bench.models.find(name) for name in body.models)
     if body.treebank.strip():
         gold = read_annotated(body.treebank, body.format, bench.limits, name="treebank")
-        return await bench.compare_treebank(a, b, gold, body.layer)
-    return await bench.compare_text(a, b, check_text(body.text, bench.limits), body.layer)
+        return _answer(await bench.compare_treebank(a, b, gold, body.layer))
+    return _answer(await bench.compare_text(a, b, check_text(body.text, bench.limits), body.layer))
 
 
 @router.post("/api/grammar", responses=_REFUSALS)
-async def grammar(request: Request, body: GrammarRequest) -> dict[str, Any]:
+async def grammar(request: Request, body: GrammarRequest) -> Response:
     """Parse a sentence with a grammar that was written by hand."""
     from treewright.constituency import WrittenGrammar, trace_written
     from treewright.reports import constituency_svg
@@ -212,19 +224,18 @@ async def grammar(request: Request, body: GrammarRequest) -> dict[str, Any]:
         ]
         return {"trees": trees, "trace": trace_written(written, words, body.search).to_json()}
 
-    found: dict[str, Any] = await bench._apart(work)
-    return found
+    return _answer(await bench.apart(work))
 
 
 _MOST_WRITTEN = 40
 
 
 @router.get("/api/models")
-async def models(request: Request) -> dict[str, Any]:
+async def models(request: Request) -> Response:
     """List the models: their names, layers and scores."""
     bench = _workbench(request)
-    about = await bench._apart(lambda: [model.about() for model in bench.models])
-    return {"default": bench.models.find(None).name, "models": about, "limits": bench.limits.__dict__}
+    about = await bench.apart(lambda: [model.about() for model in bench.models])
+    return _answer({"default": bench.models.find(None).name, "models": about, "limits": asdict(bench.limits)})
 
 
 @router.get("/health")

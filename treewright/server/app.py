@@ -11,9 +11,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from treewright import __version__
 from treewright.errors import TreewrightError
@@ -27,6 +28,12 @@ __all__ = ["make_app"]
 
 _HERE = files("treewright.server") / "static"
 _VIEWER = files("treewright.reports") / "viewer"
+_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 
 
 def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origins: Sequence[str] = ()) -> FastAPI:
@@ -61,26 +68,47 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
         middleware=middleware,
     )
     app.state.workbench, app.state.counts = bench, counts
-    for module in (api, udpipe, corenlp):
-        app.include_router(module.router)
-    app.mount("/static/viewer", StaticFiles(directory=str(_VIEWER)))
-    app.mount("/static", StaticFiles(directory=str(_HERE)))
+    _add_routes(app)
     _add_pages(app)
     _add_answers(app)
     return app
 
 
-def _add_pages(app: FastAPI) -> None:
-    def page(name: str) -> Any:
-        content = (_HERE / name).read_text(encoding="utf-8")
+def _add_routes(app: FastAPI) -> None:
+    """All routes in one list, the busiest first.
 
+    Endpoints of the other protocols read the request themselves, so they are called without FastAPI's preparations,
+    which would take as long as parsing a short sentence. Their routes of FastAPI are there for the description.
+    """
+    others = [route for module in (udpipe, corenlp) for route in module.router.routes if isinstance(route, APIRoute)]
+    app.router.routes += [Route(each.path, each.endpoint, methods=each.methods) for each in others]
+    app.router.routes += [*api.router.routes, *others]
+
+
+def _add_pages(app: FastAPI) -> None:
+    """The pages and what they load. All files are read here, so that no path of a request reaches the file system."""
+    parts = {"": _HERE, "viewer/": _VIEWER}
+    found = {
+        f"{folder}{file.name}": file.read_bytes()
+        for folder, place in parts.items()
+        for file in place.iterdir()
+        if file.is_file()
+    }
+
+    async def static(name: str) -> Response:
+        if name not in found:
+            raise HTTPException(404, "Not Found")
+        return Response(found[name], media_type=_TYPES[name.rpartition(".")[2]])
+
+    def page(name: str) -> Any:
         async def answer() -> Response:
-            return Response(content, media_type="text/html; charset=utf-8")
+            return await static(name)
 
         return answer
 
     app.add_api_route("/", page("index.html"), include_in_schema=False)
     app.add_api_route("/docs", page("docs.html"), include_in_schema=False)
+    app.add_api_route("/static/{name:path}", static, include_in_schema=False)
 
 
 def _add_answers(app: FastAPI) -> None:

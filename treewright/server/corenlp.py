@@ -58,10 +58,14 @@ async def annotate(request: Request) -> Response:
         layers=layers,
     )
     document = await bench.annotate(bench.models.find(request.query_params.get("model")), wanted)
-    if format == "conllu":
-        return Response(document.to_conllu(), media_type="text/plain; charset=utf-8")
-    answer = {"sentences": list(_sentences(document, layers))}
-    return Response(json.dumps(answer, ensure_ascii=False), media_type="application/json")
+
+    def written() -> Response:
+        if format == "conllu":
+            return Response(document.to_conllu(), media_type="text/plain; charset=utf-8")
+        answer = {"sentences": list(_sentences(document, layers))}
+        return Response(json.dumps(answer, ensure_ascii=False), media_type="application/json")
+
+    return await bench.write(written, document)
 
 
 async def _text(request: Request) -> str:
@@ -147,13 +151,13 @@ def _tokens(text: str, analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 
 @router.get("/ping")
-async def ping() -> Response:
+async def ping(request: Request) -> Response:
     """Answer."""
     return Response("pong\n", media_type="text/plain")
 
 
 @router.get("/live")
-async def live() -> Response:
+async def live(request: Request) -> Response:
     """Say that the server runs."""
     return Response("live\n", media_type="text/plain")
 

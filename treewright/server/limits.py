@@ -96,7 +96,8 @@ class SizeLimit:
         async def counted() -> Any:
             nonlocal received, whole
             try:  # after the body, only the end of the connection comes, and that may take its time
-                message = await receive() if whole else await asyncio.wait_for(receive(), self.limits.idle)
+                async with asyncio.timeout(None if whole else self.limits.idle):
+                    message = await receive()
             except TimeoutError:
                 message = f"no more of the request came for {self.limits.idle:g} seconds"
                 raise HTTPException(408, message, {"connection": "close"}) from None

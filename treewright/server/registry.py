@@ -16,7 +16,7 @@ from treewright.pipeline import Document, Pipeline
 from treewright.server.limits import Refused
 from treewright.text import Tokenizer
 
-__all__ = ["Model", "Models", "Text"]
+__all__ = ["Model", "Models", "Text", "trace_kinds"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Model:
     _estimator: Any = None
     _error: Exception | None = None
     _ready: threading.Event = field(default_factory=threading.Event)
+    _parts: dict[frozenset[str], Pipeline] = field(default_factory=dict)
 
     @property
     def is_ready(self) -> bool:
@@ -143,7 +144,17 @@ class Model:
                 return sentences
             found: list[Sentence] = model.predict(sentences)
             return found
-        return _part(model, layers).annotate(sentences)
+        return self._part(layers).annotate(sentences)
+
+    def _part(self, layers: frozenset[str] | None) -> Pipeline:
+        """The components of a pipeline that some layers need."""
+        pipeline: Pipeline = self.wait()
+        if layers is None:
+            return pipeline
+        given = layers & set(self.layers)  # a request may name anything: there are only so many parts
+        if given not in self._parts:
+            self._parts[given] = _part(pipeline, given)
+        return self._parts[given]
 
     def prepared(self, sentence: Sentence, layer: str) -> Sentence:
         """The sentence as the component that gives ``layer`` gets it: with the layers before, and without this one."""
@@ -165,11 +176,24 @@ class Model:
             "layers": list(self.layers),
             "takes_text": self.tokenizer is not None,
             "components": [
-                {"class": type(each).__name__, "task": each.task, "gives": list(each.gives())}
+                {
+                    "class": type(each).__name__,
+                    "task": each.task,
+                    "gives": list(each.gives()),
+                    "kinds": trace_kinds(each),
+                }
                 for each in self.components
             ],
             "card": shown,
         }
+
+
+def trace_kinds(component: Estimator[Any]) -> list[str]:
+    """The kinds of traces that a component offers, its usual one first; nothing where there is only one."""
+    if component.annotates != "constituency":
+        return []
+    pops = ["pops"] if getattr(component, "priority_", None) is not None else []
+    return [*pops, "derivation", "chart"]
 
 
 def _joined(sentences: Sequence[Sentence]) -> Sentence:
@@ -186,10 +210,8 @@ def _joined(sentences: Sequence[Sentence]) -> Sentence:
     return Sentence(tuple(tokens), extras=tuple(extras))
 
 
-def _part(pipeline: Pipeline, layers: frozenset[str] | None) -> Pipeline:
+def _part(pipeline: Pipeline, layers: frozenset[str]) -> Pipeline:
     """The components that the wanted layers need."""
-    if layers is None:
-        return pipeline
     needed, kept = set(layers), list[Estimator[Any]]()
     for component in reversed(pipeline.components):
         if needed & set(component.gives()) or isinstance(component, Tokenizer):

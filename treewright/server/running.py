@@ -10,12 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from treewright.errors import TreewrightError
 from treewright.server.limits import Limits
 
 __all__ = ["serve"]
+
+_HEAD = 16_384  # bytes of a request's head, beside its address
 
 
 def serve(
@@ -45,7 +46,7 @@ def serve(
         server_header=False,
         timeout_keep_alive=max(int(limits.idle), 1),
         timeout_graceful_shutdown=int(limits.seconds) + 5,
-        h11_max_incomplete_event_size=limits.body + 16_384,
+        h11_max_incomplete_event_size=limits.body + _HEAD,
         backlog=2_048,
     )
     server = _Server(config, (lambda: on_start(address)) if on_start else None)
@@ -93,38 +94,66 @@ def _allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _patient(limits: Limits) -> type[H11Protocol]:
-    """The HTTP protocol with patience for a while: connections that send no whole request are closed.
+def _http() -> type[Any]:
+    """The faster one of uvicorn's implementations of HTTP that is installed."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ImportError:
+        from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    If there are too many of them, the one that has waited longest is closed at once, so that a client that opens
-    thousands of connections and sends nothing does not keep others out.
+        return H11Protocol
+    return HttpToolsProtocol
+
+
+def _patient(limits: Limits) -> type[Any]:
+    """The HTTP protocol with limited patience: a connection without a whole head of a request is closed after a while.
+
+    This holds for the first request of a connection and for those after it. If there are too many such connections,
+    the one that has waited longest is closed at once, so that a client that opens thousands of connections and sends
+    nothing does not keep others out.
     """
     silent: OrderedDict[Any, None] = OrderedDict()
+    most = limits.body + _HEAD
 
-    class Patient(H11Protocol):
+    class Patient(_http()):  # type: ignore[misc]  # one of two classes
         """A connection with a clock."""
 
         _clock: asyncio.TimerHandle | None = None
+        _unread = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._clock = self.loop.call_later(limits.idle, self._give_up)
-            silent[self] = None
-            while len(silent) > limits.connections:
-                oldest = next(iter(silent))
-                oldest._give_up()
+            self._wait()
 
         def data_received(self, data: bytes) -> None:
+            self._unread += len(data)
+            if self._clock is not None and self._unread > most:
+                self.send_400_response(f"The head of the request is larger than {most:,} bytes.")
+                return
             super().data_received(data)
-            if self.cycle is not None:
+            if self.cycle is not None and not self.cycle.response_complete:
                 self._heard()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self.transport.is_closing() and self.cycle.response_complete:
+                self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._heard()
             super().connection_lost(exc)
 
+        def _wait(self) -> None:
+            """Start the clock: the head of a request is to come."""
+            self._heard()
+            self._clock = self.loop.call_later(limits.idle, self._give_up)
+            silent[self] = None
+            while len(silent) > limits.connections:
+                next(iter(silent))._give_up()
+
         def _heard(self) -> None:
             silent.pop(self, None)
+            self._unread = 0
             if self._clock is not None:
                 self._clock.cancel()
                 self._clock = None

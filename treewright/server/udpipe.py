@@ -40,14 +40,14 @@ async def _values(request: Request) -> dict[str, str]:
 
 
 def _answer(content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content, ensure_ascii=False, indent=1) + "\n", media_type="application/json")
+    return Response(json.dumps(content, ensure_ascii=False) + "\n", media_type="application/json")
 
 
 @router.api_route("/models", methods=["GET", "POST"])
 async def models(request: Request) -> Response:
     """List the models and what each can do: tokenizer, tagger, parser."""
     bench: Workbench = request.app.state.workbench
-    found = await bench._apart(lambda: {model.name: _abilities(model) for model in bench.models})
+    found = await bench.apart(lambda: {model.name: _abilities(model) for model in bench.models})
     return _answer({"models": found, "default_model": bench.models.find(None).name})
 
 
@@ -72,12 +72,16 @@ async def process(request: Request) -> Response:
     steps = {"words"} | (set(_TAGS) if "tagger" in values else set()) | ({"dependency"} & _asked(values))
     wanted = replace(wanted, layers=frozenset(steps))
     document = await bench.annotate(model, wanted)
-    sentences = [_shown(each.sentence, wanted, k, values) for k, each in enumerate(document)]
-    result = _written(sentences, output)
-    if output.startswith("conllu"):
-        result = f"# generator = Treewright {__version__}\n# udpipe_model = {model.name}\n" + result
-    about = [f"Treewright {__version__}"]
-    return _answer({"model": model.name, "acknowledgements": about, "result": result})
+
+    def written() -> Response:
+        sentences = [_shown(each.sentence, wanted, k, values) for k, each in enumerate(document)]
+        result = _written(sentences, output)
+        if output.startswith("conllu"):
+            result = f"# generator = Treewright {__version__}\n# udpipe_model = {model.name}\n" + result
+        about = [f"Treewright {__version__}"]
+        return _answer({"model": model.name, "acknowledgements": about, "result": result})
+
+    return await bench.write(written, document)
 
 
 def _asked(values: dict[str, str]) -> set[str]:

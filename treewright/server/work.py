@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from treewright.corpora import Sentence
 from treewright.corpora.reading import guess_format, parse_sentences
@@ -15,13 +15,16 @@ from treewright.errors import TreewrightError
 from treewright.pipeline import Document
 from treewright.server.batching import Batcher
 from treewright.server.limits import Limits, Refused, check_text
-from treewright.server.registry import Model, Models, Text
+from treewright.server.registry import Model, Models, Text, trace_kinds
 from treewright.tracing import Trace
 
 __all__ = ["Workbench", "read_annotated"]
 
 _GOLD_FORMATS = ("conllu", "ptb", "amr")
 _SAMPLES = 1_000  # of the bootstrap
+_SHORT = 500  # words whose answer is written in a millisecond or so
+
+Answer = TypeVar("Answer")
 
 
 class Workbench:
@@ -32,6 +35,7 @@ class Workbench:
         self.annotating = ThreadPoolExecutor(1, "annotate")
         self.tracing = ThreadPoolExecutor(1, "trace")
         self.loading = ThreadPoolExecutor(1, "load")
+        self.writing = ThreadPoolExecutor(1, "write")
         self.batchers = {
             model.name: Batcher(model.annotate, self.annotating, waiting=limits.waiting, most=limits.words)
             for model in models
@@ -49,7 +53,7 @@ class Workbench:
 
     def stop(self) -> None:
         """Finish what is under way, and end the threads."""
-        for pool in (self.annotating, self.tracing, self.loading):
+        for pool in (self.annotating, self.tracing, self.loading, self.writing):
             pool.shutdown(wait=True, cancel_futures=False)
 
     @property
@@ -59,7 +63,8 @@ class Workbench:
 
     async def _in_time(self, answer: Any) -> Any:
         try:
-            return await asyncio.wait_for(answer, self.limits.seconds)
+            async with asyncio.timeout(self.limits.seconds):
+                return await answer
         except TimeoutError:
             message = f"this took longer than {self.limits.seconds:g} seconds, which is the limit; send less text"
             raise Refused(408, "too-slow", message) from None
@@ -72,7 +77,14 @@ class Workbench:
         document: Document = await self._in_time(self.batchers[model.name].submit(wanted, size))
         return document
 
-    async def _apart(self, work: Callable[[], Any]) -> Any:
+    async def write(self, work: Callable[[], Answer], document: Document, *, slow: bool = False) -> Answer:
+        """Make an answer of a document: at once if it is short, or else in a thread, so that others are not kept."""
+        if not slow and sum(len(each.sentence) for each in document) <= _SHORT:
+            return work()
+        answer: Answer = await self._in_time(asyncio.get_running_loop().run_in_executor(self.writing, work))
+        return answer
+
+    async def apart(self, work: Callable[[], Any]) -> Any:
         """Run what interprets the functions of a task in a thread of its own, behind at most a few others."""
         if self._traces >= max(self.limits.waiting // 16, 2):
             raise Refused(
@@ -104,11 +116,14 @@ class Workbench:
 
         def work() -> Trace:
             component = model.component(layer)
+            if "kind" in options and options["kind"] not in trace_kinds(component):
+                known = ", ".join(trace_kinds(component)) or "only its own"
+                raise Refused(422, "unsuitable", f"kind: {layer} has no {options['kind'][:60]!r}; there is: {known}")
             sentence = model.prepared(words, layer)
             judge = None if gold is None else _judged(gold, sentence)
             return component.trace(sentence, judge, **options)
 
-        trace: Trace = await self._apart(work)
+        trace: Trace = await self.apart(work)
         return trace
 
     # ---- comparing
@@ -154,6 +169,7 @@ class Workbench:
                 {
                     "number": k + 1,
                     "text": " ".join(right.forms),
+                    "words": list(right.forms),
                     "differences": _differences(x, y, chosen),
                     "a_errors": len(_differences(right, x, chosen)),
                     "b_errors": len(_differences(right, y, chosen)),
@@ -170,7 +186,7 @@ class Workbench:
                 "sentences": rows,
             }
 
-        result: dict[str, Any] = await self._apart(work)
+        result: dict[str, Any] = await self.apart(work)
         return result
 
     # ---- input

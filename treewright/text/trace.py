@@ -33,7 +33,7 @@ def trace_choices(
     """The choices for the words of a sentence; ``gold`` are the names of the right ones."""
     steps, state = episode_steps(
         packed,
-        _Choices(named, gold, _ATTRIBUTES.get(estimator.task, ())),
+        _Choices(named, gold, _ATTRIBUTES.get(estimator.task, ()), _LABEL_PARTS.get(estimator.task, ())),
         policy=estimator.policy_,
         beam=estimator.beam,
         seed=estimator.seed,
@@ -51,8 +51,10 @@ def trace_choices(
 
 
 class _Choices(Drawing):
-    def __init__(self, named: Named, gold: Sequence[str] | None, attributes: Sequence[str]) -> None:
-        self.named, self.gold, self.attributes = named, gold, attributes
+    def __init__(
+        self, named: Named, gold: Sequence[str] | None, attributes: Sequence[str], parts: Sequence[str]
+    ) -> None:
+        self.named, self.gold, self.attributes, self.parts = named, gold, attributes, parts
 
     def state(self, x: Any, state: Any) -> dict[str, Any]:
         position = int(state.position[0])
@@ -66,6 +68,17 @@ class _Choices(Drawing):
         if len(x.templates) != count:
             return super().features(x, state, count)
         return [_template_name(row, self.attributes) for row in x.templates.tolist()]
+
+    def action_features(self, x: Any, action: int, count: int) -> Sequence[str]:
+        """A template with the part of the label that it is crossed with, in the order of the task."""
+        templates = [_template_name(row, self.attributes) for row in x.templates.tolist()]
+        return [
+            f"{templates[template]} with {self.parts[part] if part < len(self.parts) else 'a feature'}"
+            for part, value in enumerate(x.parts[action].tolist())
+            if value
+            for template in x.shared_by[part].tolist()
+            if template >= 0
+        ]
 
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         return {} if self.gold is None else {"errors": int(state.errors[0])}
@@ -84,6 +97,8 @@ _ATTRIBUTES = {
     "lemmatization": (*_AFFIXES, "shape", "xpos", "feats", "upos", "length", "suffix6"),
 }
 _PARTS = ("upos", "xpos", "feats")
+#: the parts of labels by their numbers; those after them are single features
+_LABEL_PARTS = {"morphology": _PARTS, "lemmatization": ("prefix", "suffix", "case")}
 
 
 def _template_name(numbers: Sequence[int], attributes: Sequence[str]) -> str:
@@ -139,5 +154,60 @@ class _Ends(Drawing):
     def action(self, x: Any, state: Any, action: int) -> str:
         return _ACTIONS[action]
 
+    def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
+        """What the task looks at, in its order: windows of characters and of their classes, and combinations."""
+        i = int(x.points[int(state.position[0])])
+
+        def window(first: int, size: int) -> str:
+            shown = (chr(x.chars[i + k]) if 0 <= i + k < len(x.chars) else "" for k in range(first, first + size))
+            span = f"{first:+d}" if size == 1 else f"{first:+d} to {first + size - 1:+d}"
+            return f"characters {span} = {''.join(shown)!r}" if size > 1 else f"character {span} = {''.join(shown)!r}"
+
+        names = [window(k, size) for size, places in _WINDOWS for k in places]
+        names += [f"classes of characters {k:+d} to {k + 3:+d}" for k in range(-3, 2)]
+        names += _COMBINATIONS
+        return [*names, *super().features(x, state, count)[len(names) :]][:count]
+
     def measures(self, x: Any, state: Any) -> dict[str, float]:
         return {"errors": int(state.errors[0])} if self.has_gold else {}
+
+
+#: the windows of characters, by size; character +0 is the one that may be the last of its token
+_WINDOWS = ((1, range(-4, 6)), (2, range(-3, 4)), (3, range(-2, 2)))
+#: what else the task looks at; a chunk is what stands between two spaces
+_COMBINATIONS = (
+    "classes of characters -2 to +2",
+    "character and the next one",
+    "token so far, next character",
+    "token so far, rest of its chunk",
+    "token so far, shape of the next chunk",
+    "token so far, what is known of the next chunk",
+    "chunk, letters left in it",
+    "shape of the chunk, letters left in it",
+    "rest of the chunk, class of the character",
+    "length of the token, classes, space",
+    "character, shapes of this chunk and the next",
+    "character, next chunk",
+    "space, next chunk",
+    "character, next class, what is known of the next chunk",
+    "character, class before, shape of the next chunk",
+    "character, what is known of this chunk and the next",
+    "character, chunk, space",
+    "character, chunk, what is known of the next",
+    "chunk, next chunk, space",
+    "chunk before, character, what is known of the next chunk",
+    "class, shapes of the two next chunks",
+    "character, what is known of the two next chunks",
+    "space, two next chunks",
+    "shapes of three chunks, letters left",
+    "character, space, length of the sentence",
+    "class, what is known of the next chunk, length of the sentence",
+    "class, space, length of the rest",
+    "class, what is known of the next chunk, length of the rest",
+    "character, space, brackets and quotes",
+    "class, what is known of the next chunk, brackets and quotes",
+    "token before, token so far, space",
+    "token before, character, space, what is known of the next chunk",
+    "class, space, lengths of sentence and rest",
+    "first chunk of the paragraph, space, class",
+)

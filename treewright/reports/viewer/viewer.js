@@ -25,6 +25,9 @@ function filled(element, attributes, children) {
   return element;
 }
 
+// Long labels such as Mood=Ind|Number=Sing may break after each part.
+const breakable = (text) => String(text ?? "").replaceAll("|", "|\u200b");
+
 const width = (text, size = 13) => Math.ceil([...String(text)].length * CHAR * size / 13);
 
 export function number(value) {
@@ -132,12 +135,14 @@ export function drawTree(root) {
   };
   place(root, 0);
   const drawn = [];
-  const y = (node) => 20 + node.depth * 42;
+  const hasRoles = (node) => Boolean(node.role) || node.children.some(hasRoles);
+  const high = hasRoles(root) ? 60 : 42;
+  const y = (node) => 20 + node.depth * high;
   const draw = (node) => {
-    for (const child of node.children) {
+    for (const child of node.children) { // a role stands over its node, where there is room for it
       drawn.push(s("g", { class: child.marks || null },
-        s("path", { class: node.dashed || child.dashed ? "dashed" : null, d: `M${node.x} ${y(node) + 5}L${child.x} ${y(child) - 13}` }),
-        child.role ? s("text", { class: "l tw-over", x: (node.x + child.x) / 2, y: (y(node) + y(child)) / 2, "font-size": 10.5, "text-anchor": "middle" }, child.role) : null));
+        s("path", { class: node.dashed || child.dashed ? "dashed" : null, d: `M${node.x} ${y(node) + 7}L${child.x} ${y(child) - (child.role ? 30 : 13)}` }),
+        child.role ? s("text", { class: "l", x: child.x, y: y(child) - 20, "font-size": 10.5, "text-anchor": "middle" }, child.role) : null));
       draw(child);
     }
     const wide = width(node.label) + 12;
@@ -150,9 +155,9 @@ export function drawTree(root) {
     const [a, b] = extra.ends;
     const mid = (a.x + b.x) / 2, low = Math.max(y(a), y(b)) + 26;
     drawn.push(s("g", { class: extra.marks || null }, s("path", { class: "dashed", d: `M${a.x} ${y(a) + 6}Q${mid} ${low + 16} ${b.x} ${y(b) + 6}` }),
-      s("text", { class: "l", x: mid, y: low + 8, "font-size": 10.5, "text-anchor": "middle" }, extra.role)));
+      s("text", { class: "l tw-over", x: mid, y: low + 8, "font-size": 10.5, "text-anchor": "middle" }, extra.role)));
   }
-  return svgOf(x + 10, 20 + levels.length * 42 + (root.extra?.length ? 20 : 0), ...drawn);
+  return svgOf(x + 10, (levels.length - 1) * high + 42 + (root.extra?.length ? 30 : 0), ...drawn);
 }
 
 // The partial tree of a derivation: constituents come parents before children, and left before right.
@@ -243,9 +248,10 @@ const leadsTo = (from, to) => from === to || from.children.some((child) => leads
 // ---- charts
 
 function drawChart(words, cells, options) {
-  const { now, back, onCell, full, used } = options;
+  const { now, back, onCell, full, used, room } = options;
   const n = words.length;
-  const wide = n > 14 ? 48 : Math.max(n > 9 ? 62 : 78, ...words.map((word) => Math.min(width(word, 12) + 10, 120))), high = n > 14 ? 24 : 34;
+  const usual = Math.max(78, ...words.map((word) => Math.min(width(word, 12) + 10, 120)));
+  const wide = Math.max(n > 14 ? 37 : 46, Math.min(usual, Math.floor((room - 16) / n))), high = n > 14 ? 24 : 34; // as wide as there is room
   const short = (text, size) => (width(text, size) > wide - 4 ? text.slice(0, Math.max(Math.floor((wide - 12) / (CHAR * size / 13)), 1)) + "…" : text);
   const drawn = [];
   for (let size = 1; size <= n; size++) {
@@ -253,7 +259,7 @@ function drawChart(words, cells, options) {
       const end = start + size, key = `${start} ${end}`, cell = cells.get(key);
       const x = 8 + start * wide + (size - 1) * wide / 2, y = 8 + (n - size) * high;
       const names = [...new Set((cell?.items ?? []).filter((item) => full || (item.label !== null && item.label !== undefined)).filter((item) => !item.pruned).map((item) => (full ? item.symbol : item.label)))];
-      const count = n > 14 ? 1 : 2;
+      const count = wide < 60 ? 1 : 2;
       const fits = Math.floor((wide - 10) / 7);
       const text = names.slice(0, count).join(" ") + (names.length > count ? "…" : "");
       drawn.push(s("g", { class: ["cell", cell ? "" : "empty", now === key ? "now" : "", back.has(key) ? "back" : "", used.has(key) && cell ? "used" : ""].join(" "), tabindex: 0, role: "button", "data-cell": key,
@@ -340,12 +346,8 @@ export function mountViewer(root, trace, options = {}) {
     why.replaceChildren(...drawWhy(step));
     lineage.replaceChildren(...drawLineage());
     difference.replaceChildren(...(view.other ? drawDifference(view.trace, view.other) : []));
-    for (const place of [...state.querySelectorAll(".tw-scroll"), ...lineage.querySelectorAll(".tw-scroll")]) {
-      const here = place.querySelector("rect.focus, .cell.now, .tw-here"); // what is decided on is in sight
-      if (!here || place.scrollWidth <= place.clientWidth) continue;
-      const [box, frame] = [here.getBoundingClientRect(), place.getBoundingClientRect()];
-      place.scrollLeft += box.left - frame.left - (place.clientWidth - box.width) / 2;
-    }
+    for (const panel of [state, lineage]) bringIntoSight(panel, "rect.focus, .cell.now, .tw-here"); // what is decided on
+    bringIntoSight(difference);
   }
 
   function drawState(step) {
@@ -369,7 +371,7 @@ export function mountViewer(root, trace, options = {}) {
         out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs));
         break;
       case "tags":
-        out.push(h("ul", { class: "tw-chips" }, words.map((word, k) => h("li", { class: "tw-chip" + (k === now.position ? " tw-now" : "") }, word, h("small", {}, now.labels[k] ?? "")))));
+        out.push(h("ul", { class: "tw-chips" }, words.map((word, k) => h("li", { class: "tw-chip" + (k === now.position ? " tw-now" : "") }, word, h("small", {}, breakable(now.labels[k]))))));
         break;
       case "tokens": {
         const [before, after] = now.context.split("|", 2);
@@ -412,7 +414,8 @@ export function mountViewer(root, trace, options = {}) {
     const key = view.cell ?? now, cell = filledCells.get(key);
     const back = new Set((view.pointer?.parts ?? []).map((part) => `${part.start} ${part.end}`));
     const used = new Set([...filledCells].filter(([, each]) => each.items.some((item) => item.used)).map(([each]) => each));
-    const out = [drawChart(view.trace.words, filledCells, { now: key, back, used, full: view.full, onCell: (each) => { view.cell = each; view.pointer = null; show(); } })];
+    const chart = drawChart(view.trace.words, filledCells, { now: key, back, used, full: view.full, room: root.clientWidth || 900, onCell: (each) => { view.cell = each; view.pointer = null; show(); } });
+    const out = [];
     const [start, end] = key.split(" ").map(Number);
     out.push(h("h3", {}, `Cell ${start}–${end}: ${view.trace.words.slice(start, end).join(" ")}`));
     const seen = new Set(); // NP and its bottom NP~ are one, unless full symbols are asked for
@@ -431,7 +434,7 @@ export function mountViewer(root, trace, options = {}) {
       const pops = view.trace.steps.slice(Math.max(0, view.step - 9), view.step + 1).filter((each) => each.state.item);
       out.push(h("h3", {}, "Pops"), h("ol", { class: "tw-pops", start: Math.max(0, view.step - 9) }, pops.map((each) => h("li", { class: each.state.used ? "tw-used" : null }, `${shownAction(view.trace, each.candidates[0].action, view.full)}  ${number(each.measures.priority)}`))));
     }
-    return out;
+    return [h("div", { class: "tw-chart" }, chart, h("div", {}, out))];
   }
 
   function drawActions(step) {
@@ -462,7 +465,7 @@ export function mountViewer(root, trace, options = {}) {
       if (bars[1]) bars[1].style.width = `${Math.round(100 * candidate.probability)}%`;
       return h("li", { class: "tw-action" + (chosen ? " tw-chosen" : "") },
         h("button", { type: "button", "data-action": candidate.action, "aria-pressed": chosen, title: chosen ? "the action that is taken" : options.onWhatIf ? "what if this one were taken?" : "its features", onclick: () => pick(step, k) },
-          (chosen ? "▸ " : "") + shownAction(view.trace, candidate.action, view.full), wrong ? h("span", { class: "tw-error" }, " ✗ error") : null),
+          (chosen ? "▸ " : "") + breakable(shownAction(view.trace, candidate.action, view.full)), wrong ? h("span", { class: "tw-error" }, " ✗ error") : null),
         h("span", { class: "tw-bar", title: candidate.probability !== undefined ? `above the score, below the probability: ${candidate.probability.toFixed(4)}` : "the score" }, bars),
         h("span", { class: "tw-number" }, number(candidate.score), candidate.probability !== undefined ? ` · ${(100 * candidate.probability).toFixed(1)} %` : ""),
         !view.trace.has_gold ? null : h("span", { class: "tw-number tw-cost" + (candidate.cost === undefined ? "" : candidate.cost === 0 ? " tw-zero" : " tw-pays") }, candidate.cost === undefined ? "" : `cost ${number(candidate.cost)}`));
@@ -489,8 +492,8 @@ export function mountViewer(root, trace, options = {}) {
         ? [h("p", {}, h("button", { type: "button", class: "tw-ask-why", onclick: options.onWhy }, "Why? Show features and weights"))] : [];
     }
     const shares = candidate.features.map((each) => ({ name: each.name, share: each.weight === undefined ? null : each.value * each.weight }));
-    const table = (title, list, name) => h("div", {}, h("h3", {}, title), h("table", { class: `tw-features ${name}` }, list.slice(0, 12).map((each) => h("tr", {}, h("td", {}, each.name), h("td", {}, number(each.share))))));
-    return [h("h3", {}, `Why ${shownAction(view.trace, candidate.action, view.full)}?`),
+    const table = (title, list, name) => !list.length ? null : h("div", {}, h("h3", {}, title), h("table", { class: `tw-features ${name}` }, list.slice(0, 12).map((each) => h("tr", {}, h("td", {}, breakable(each.name)), h("td", {}, number(each.share))))));
+    return [h("h3", {}, breakable(`Why ${shownAction(view.trace, candidate.action, view.full)}?`)),
       h("div", { class: "tw-tables" }, table("For it", shares.filter((each) => each.share > 0).sort((a, b) => b.share - a.share), "tw-for"), table("Against it", shares.filter((each) => each.share < 0).sort((a, b) => a.share - b.share), "tw-against"))];
   }
 
@@ -519,6 +522,16 @@ export function mountViewer(root, trace, options = {}) {
     setOther(other) { view.other = other; show(); },
     replace(next) { view.trace = next; show(); },
   };
+}
+
+// Scroll wide drawings to what matters in them.
+export function bringIntoSight(panel, what = ".only-a, .only-b") {
+  for (const place of panel.querySelectorAll(".tw-scroll")) {
+    const here = place.querySelector(what);
+    if (!here || place.scrollWidth <= place.clientWidth) continue;
+    const [box, frame] = [here.getBoundingClientRect(), place.getBoundingClientRect()];
+    place.scrollLeft += box.left - frame.left - (place.clientWidth - box.width) / 2;
+  }
 }
 
 // ---- differences of two results

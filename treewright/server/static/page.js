@@ -1,5 +1,5 @@
 // The workbench's page. Everything that comes from the service is set as text; drawings are parsed as SVG and cleaned.
-import { drawDifference, h, mountViewer, number } from "/static/viewer/viewer.js";
+import { bringIntoSight, drawDifference, h, mountViewer, number } from "/static/viewer/viewer.js";
 
 const $ = (id) => document.getElementById(id);
 const TABS = ["analyse", "steps", "compare", "grammar"];
@@ -41,7 +41,6 @@ function fillForms() {
   $("gold").value = view.gold;
   $("follow").checked = view.follow;
   $("beam").value = view.beam;
-  $("kind").value = view.kind;
   $("rules").value = view.rules || TOY;
   $("grammar-text").value = view.grammarText || "the man saw the dog with the telescope";
   $("search").value = view.search;
@@ -148,10 +147,11 @@ function sentenceView(sentence, k) {
 
 // ---- step by step
 
-function layersOf(name) {
-  const model = models.find((each) => each.name === name) ?? models[0];
-  return model ? model.components.map((each) => each.gives[0]) : [];
-}
+const KINDS = { derivation: "the tree from the top", chart: "the chart", pops: "the agenda" };
+
+const componentsOf = (name) => (models.find((each) => each.name === name) ?? models[0])?.components ?? [];
+
+const layersOf = (name) => componentsOf(name).map((each) => each.gives[0]);
 
 function fillLayers() {
   const layers = layersOf(view.model);
@@ -160,15 +160,17 @@ function fillLayers() {
   onLayer();
 }
 
+// The first kind is the usual one, which a request need not name.
 function onLayer() {
-  $("kind-label").hidden = $("layer").value !== "constituency";
+  const kinds = componentsOf(view.model).find((each) => each.gives[0] === $("layer").value)?.kinds ?? [];
+  $("kind-label").hidden = kinds.length < 2;
+  $("kind").replaceChildren(...kinds.map((each, k) => h("option", { value: k ? each : "", selected: each === view.kind }, KINDS[each])));
 }
 
 function openSteps(layer, sentence) {
   Object.assign(view, { tab: "steps", layer, sentence, step: 0, prefix: [], kind: "" });
   $("layer").value = layer;
   $("sentence").value = String(sentence);
-  $("kind").value = "";
   onLayer();
   showTab("steps");
   return steps();
@@ -214,6 +216,7 @@ function keepDifference(other, trace) {
   const put = () => { if (!panel.childNodes.length) panel.replaceChildren(...drawn); };
   new MutationObserver(put).observe(panel, { childList: true });
   panel.replaceChildren(...drawn);
+  bringIntoSight(panel);
 }
 
 async function whatIf(step, action, from) {
@@ -235,6 +238,7 @@ async function compare() {
   else body.text = view.text;
   const found = await ask("/api/compare", body);
   $("comparison").replaceChildren(...(file ? treebankView(found) : textView(found)));
+  bringIntoSight($("comparison"));
   keepLink();
 }
 
@@ -248,20 +252,36 @@ function treebankView(found) {
     h("div", { class: "scroll" }, h("table", { class: "scores" }, h("tr", {}, ["score (95 % interval)", ...found.models].map((title) => h("th", {}, title))),
       names.map((name) => h("tr", {}, h("td", {}, name), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
     h("p", { id: "comparison-summary" }, `${comparison.measure}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
-    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, `${row.number}. ${row.text} `, h("span", { class: "note" }, `errors ${row.a_errors} and ${row.b_errors} `), h("span", { class: "differs" }, row.differences.slice(0, 6).map(inWords).join("; ")))))];
+    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, `${row.number}. ${row.text} `, h("span", { class: "note" }, `errors ${row.a_errors} and ${row.b_errors} `), row.differences.length ? differenceTable(found.models, found.layer, row.differences, row.words, 6) : null)))];
 }
 
-function inWords(each) {
-  if (each.triple) return `${each.in === "a" ? "first" : "second"}: ${each.triple.filter(Boolean).join(" ")}`;
-  if (each.label !== undefined) return `${each.in === "a" ? "first" : "second"}: ${each.label}[${each.start}:${each.end}]`;
-  return `${each.form}: ${[each.a].flat().join(" ")} / ${[each.b].flat().join(" ")}`;
+// Where two analyses of a sentence differ in a layer, as a table: what it is about, and what each model says.
+function differenceTable(models, layer, list, words, most = 30) {
+  const arc = ([head, label]) => `${label} of ${head ? words[head - 1] : "root"}`;
+  const span = ({ start, end }) => words.slice(start, end).join(" ");
+  const side = (each, name, text) => (each.in === name ? text : "");
+  const row = (each) => {
+    if (each.triple) return each.triple[1] === "instance" ? ["concept", side(each, "a", each.triple[2]), side(each, "b", each.triple[2])] : [each.triple[1], ...["a", "b"].map((name) => side(each, name, `${each.triple[0]} → ${each.triple[2]}`))];
+    if (each.label !== undefined) return [span(each), side(each, "a", each.label), side(each, "b", each.label)];
+    return [each.form, ...[each.a, each.b].map((one) => (Array.isArray(one) ? arc(one) : one))];
+  };
+  return h("div", { class: "scroll" }, h("table", { class: "scores differs" }, h("tr", {}, [layer, ...models].map((title) => h("th", {}, title))),
+    list.slice(0, most).map((each) => h("tr", {}, row(each).map((text, k) => h("td", { class: k === 1 ? "only-a" : k === 2 ? "only-b" : null }, text)))),
+    list.length > most ? h("tr", {}, h("td", { colspan: 3, class: "note" }, `${list.length - most} more`)) : null));
+}
+
+// The two trees of a sentence side by side, with what differs marked.
+function differenceDrawing(models, sentence, layer) {
+  const trace = (own) => (layer === "dependency" ? { kind: "arcs", words: sentence.words, result: { heads: own.words.map((each) => each.head), labels: own.words.map((each) => each.deprel) } }
+    : { kind: "derivation", words: sentence.words, result: { tree: own.constituents } });
+  return h("div", { class: "tw-viewer" }, drawDifference(trace(sentence.a), trace(sentence.b), models).slice(2));
 }
 
 function textView(found) {
   return [h("h2", {}, `Where ${found.models[0]} and ${found.models[1]} differ`), h("ol", { class: "contents" }, found.order.map((k) => {
-    const sentence = found.sentences[k];
-    return h("li", { "data-count": sentence.count }, sentence.text, sentence.count ? null : h("span", { class: "note" }, " no difference"),
-      Object.entries(sentence.differences).filter(([, list]) => list.length).map(([layer, list]) => h("div", { class: "differs" }, `${layer}: ${list.map(inWords).join("; ")}`)));
+    const sentence = found.sentences[k], differing = Object.entries(sentence.differences).filter(([, list]) => list.length);
+    return h("li", { "data-count": sentence.count }, sentence.text, h("span", { class: "note" }, sentence.count ? ` ${differing.map(([layer, list]) => `${layer} ${list.length}`).join(", ")}` : " no difference"),
+      differing.map(([layer, list]) => [["dependency", "constituency"].includes(layer) ? differenceDrawing(found.models, sentence, layer) : null, differenceTable(found.models, layer, list, sentence.words)]));
   }))];
 }
 
@@ -286,6 +306,7 @@ function showTab(name) {
   }
   $("input").hidden = name === "grammar";
   $("go").hidden = name !== "analyse";
+  $("model").closest(".row").hidden = name === "compare"; // which has two
 }
 
 const THEMES = ["system", "light", "dark"];
