@@ -39,6 +39,7 @@ from sys import intern
 
 from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
 from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
+from treewright.corpora.notation import DEEPEST
 from treewright.corpora.types import Sentence
 from treewright.errors import CorpusError
 
@@ -143,6 +144,8 @@ def _ordinary(text: str) -> Graph | None:
                 return None  # a second graph
             concepts[variable] = intern(concept)
             open_nodes.append(variable)
+            if len(open_nodes) > DEEPEST:
+                return None
     if open_nodes or not concepts:
         return None
     edges, attributes = [], []

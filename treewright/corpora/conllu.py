@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from sys import intern
 
-from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.files import CARRIAGE_RETURN, Source, Target, source_name, text_lines, text_writer
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import CorpusError
 
@@ -65,6 +65,8 @@ def parse_conllu(lines: Iterable[str], path: str | None = None) -> Iterator[Sent
             if rows:
                 yield _sentence(rows, comments, path, number - len(rows))
                 comments, rows, empty = [], [], False
+        elif "\r" in line:
+            raise CorpusError(CARRIAGE_RETURN, path=path, line=number)
         elif line[0] == "#" and not rows:
             comments.append(line)
         else:

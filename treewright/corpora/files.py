@@ -18,13 +18,16 @@ from typing import IO, TypeAlias, cast
 from treewright.errors import CorpusError
 from treewright.files import atomic_write
 
-__all__ = ["Source", "Target", "source_name", "text_lines", "text_writer"]
+__all__ = ["CARRIAGE_RETURN", "Source", "Target", "source_name", "text_lines", "text_writer"]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """The input of readers: a path, or an open binary or text stream such as ``sys.stdin.buffer``."""
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """The output of writers: a path, or an open binary or text stream such as ``sys.stdout``."""
+
+CARRIAGE_RETURN = "a carriage return inside a line; end lines with \\n or \\r\\n, and remove others"
+"""The message for a line that would break in two for other programs."""
 
 
 def source_name(source: Source) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.files import CARRIAGE_RETURN, Source, Target, source_name, text_lines, text_writer
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 
@@ -69,7 +69,9 @@ def _problem(columns: list[str], expected: int) -> str | None:
         return "10 columns found, not word and tag; this looks like CoNLL-U, so read it in that format"
     if len(columns) > 2:
         return f"word and tag separated by one tab expected, {len(columns)} columns found"
-    if "\0" in columns[0]:
+    if any("\r" in column for column in columns):
+        return CARRIAGE_RETURN
+    if any("\0" in column for column in columns):
         return "a zero byte: this looks like a binary file or UTF-16; save it as UTF-8 text"
     if not columns[0].strip():
         return "the word is empty; write the word, or make the line empty to end the sentence"
