@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from campaign.frame import Check, Finding
+from campaign.large import Large
 from campaign.mutations import mutated
 from treewright.corpora import Sentence
 from treewright.errors import CorpusError, TreewrightError
@@ -36,6 +38,12 @@ class Reader(Check):
 
     def prepare(self, folder: Path) -> None:
         warnings.simplefilter("ignore")
+        # Opening a file on a disk takes longer than reading a small one.
+        self._memory = tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else folder)
+        self._path = Path(self._memory.name, "case")
+
+    def finish(self) -> None:
+        self._memory.cleanup()
 
     def case(self, random: Random, number: int) -> bytes:
         if number < len(self.seeds):
@@ -46,6 +54,8 @@ class Reader(Check):
 def check_error(error: TreewrightError, name: str, lines: int, *, anywhere: str = "") -> None:
     """Raise a finding unless an error names the file, and a line of it if it is about one."""
     message = str(error)
+    if len(message) > 1000:
+        raise Finding(f"the error has {len(message):,} characters: {message[:500]!r}")
     path, _, rest = message.partition(":")
     if path != name:
         raise Finding(f"the error does not begin with the file: {message!r}")
@@ -110,7 +120,6 @@ class RawText(Reader):
 
         super().prepare(folder)
         self._tokenizer = treewright.load("english", without=["dependency", "constituency", "amr"]).tokenizer
-        self._path = folder / "case.txt"
 
     def run(self, case: bytes) -> None:
         from treewright.cli.streams import Input
@@ -132,10 +141,6 @@ class RawText(Reader):
 
 class Configurations(Reader):
     """Mutated files for --config: an estimator and its settings, which are written and read again, or an error."""
-
-    def prepare(self, folder: Path) -> None:
-        super().prepare(folder)
-        self._path = folder / "case.toml"
 
     def run(self, case: bytes) -> None:
         from treewright.cli.config import resolve
@@ -160,8 +165,7 @@ class Experiments(Reader):
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)
-        self._path = folder / "case.toml"
-        os.chdir(folder)
+        os.chdir(folder)  # its corpora are looked for here
 
     def run(self, case: bytes) -> None:
         from treewright.experiments import read_experiment
@@ -177,10 +181,6 @@ class Experiments(Reader):
 
 class VectorFiles(Reader):
     """Mutated files of word vectors: kept in a model file and read again."""
-
-    def prepare(self, folder: Path) -> None:
-        super().prepare(folder)
-        self._path = folder / "case.vec"
 
     def run(self, case: bytes) -> None:
         from treewright.policies.encoders.vectors import Vectors, read_vectors
@@ -275,3 +275,4 @@ def checks() -> Iterator[Check]:
     yield Configurations("configuration", "mutated files for `--config`", CONFIGURATIONS, toml)
     yield Experiments("experiment", "mutated files of experiments", EXPERIMENTS, toml)
     yield VectorFiles("vectors", "mutated files of word vectors", VECTORS, vectors)
+    yield Large()
