@@ -9,7 +9,6 @@ from campaign.frame import FOLDER, PARTS, Store, all_checks
 
 RESULTS = FOLDER / "results.json"
 PAGE = FOLDER.parent / "docs" / "reliability.md"
-BEGIN, END = "<!-- begin: python -m campaign report -->", "<!-- end -->"
 
 
 def write(store: Store) -> None:
@@ -26,11 +25,14 @@ def write(store: Store) -> None:
         rows.append(
             f"| `{name}` | {check.what} | {result['cases']:,} | {check.goal:,} | {result['findings']} | {result['day']} |"
         )
-    _replace(PAGE, "\n".join(rows))
+    replace(PAGE, "counts", "\n".join(rows))
 
 
-def _replace(page: Path, table: str) -> None:
-    text = page.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+def replace(page: Path, name: str, table: str) -> None:
+    """Put a table between the marks of its name."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page} has no marks for {name}")
+    page.write_text(f"{before}{begin}\n{table}\n{end}{after}")
