@@ -54,7 +54,7 @@ class Reader(Check):
 def check_error(error: TreewrightError, name: str, lines: int, *, anywhere: str = "") -> None:
     """Raise a finding unless an error names the file, and a line of it if it is about one."""
     message = str(error)
-    if len(message) > 1000:
+    if len(message) > 2000:
         raise Finding(f"the error has {len(message):,} characters: {message[:500]!r}")
     path, _, rest = message.partition(":")
     if path != name:

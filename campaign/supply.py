@@ -218,7 +218,11 @@ def audit() -> None:
     """Ask the public database of weaknesses about the locked packages."""
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         python = environment(Path(folder, "tools"), "pip-audit")
-        print(run(python, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-r", LOCK, cwd=Path(folder)))
+        said = run(python, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-r", LOCK, cwd=Path(folder))
+    unknown = said.count("could not be audited")
+    if unknown:
+        raise Unavailable(f"{unknown} of {len(packages(LOCK))} packages could not be looked up: is there a network?")
+    print(said)
 
 
 def licences() -> None:
