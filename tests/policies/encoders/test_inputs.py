@@ -117,3 +117,5 @@ def test_lines_that_are_no_vectors(tmp_path):  # found by `python -m campaign re
     with pytest.raises(CorpusError) as caught:
         read_vectors(write(tmp_path, "a 1\n" + "b" * 10_000))
     assert len(str(caught.value)) < 1000
+    with pytest.raises(CorpusError, match=r":2: "):
+        read_vectors(write(tmp_path, "3 " + "9" * 5000 + "\na 1 2 3\n"))
