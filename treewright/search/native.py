@@ -6,11 +6,14 @@ come back at the end of the table. The *layout* says which place means what, and
 to a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for another layout
 would write to wrong addresses.
 
-A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
-into memory. The compiler is not needed for this. The line has ``statics``, the number of arguments without values;
-``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
-``parts``, and by the module and the name of its class if it is a named one); and the ``digest`` of the object file.
-Numbers of 32 bits travel as 64 bits, and the entry converts them.
+A file has a line with the digest of its name and of all that follows; a line that says what the code is, in JSON; and
+an object file as a linker takes it. LLVM's loader puts it into memory. The compiler is not needed for this. The JSON
+has ``statics``, the number of arguments without values, and ``result``, what comes back (``int``, ``bool``, ``float``,
+the type and the dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its class if it
+is a named one). Numbers of 32 bits travel as 64 bits, and the entry converts them.
+
+Nothing is loaded but what was written whole under its name, by this user or by somebody who could change the library
+itself: a damaged file, one that was moved to another name, or one of another user is compiled again.
 """
 
 from __future__ import annotations
@@ -19,10 +22,14 @@ import ctypes
 import hashlib
 import json
 import os
+import stat
 import struct
+import sys
+import time
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -36,10 +43,12 @@ __all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
-_FORMAT = 2  # counts changes of the table and of the file
+_FORMAT = 3  # counts changes of the table and of the file
+_DEAD = 3600.0  # seconds after which a file that is not finished belongs to a process that was killed
 _BESIDE = Path(__file__).parent
 _COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
 _SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in the table
+_NO_CODE = {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS"}  # settings of Numba that change no code
 
 
 class Static:
@@ -127,8 +136,6 @@ class NativeCode:
     def __init__(self, code: bytes) -> None:
         head, _, body = code.partition(b"\n")
         about = json.loads(head)
-        if about["digest"] != hashlib.sha256(body).hexdigest():
-            raise ValueError("this is not the code that was written")  # LLVM would crash
         self._result = about["result"]
         self._size = _places(self._result)
         self._engine, address = _load(body)
@@ -195,8 +202,8 @@ class Stopped(Exception):
 
 
 def whole(about: dict[str, Any], code: bytes) -> bytes:
-    """The content of a file: object code, and what its caller has to know."""
-    return json.dumps({**about, "digest": hashlib.sha256(code).hexdigest()}).encode() + b"\n" + code
+    """Object code, and what its caller has to know."""
+    return json.dumps(about).encode() + b"\n" + code
 
 
 def _load(code: bytes) -> tuple[Any, int]:
@@ -233,25 +240,42 @@ def find(name: str, digest: str, layout: str) -> NativeCode | None:
     file = _file_name(name, digest, layout)
     for folder in _folders():
         try:
-            code = (folder / file).read_bytes()
-        except OSError:
-            continue
-        try:
-            return NativeCode(code)
-        except (ValueError, KeyError, RuntimeError):  # not whole
+            code = _read_file(folder / file)
+            if code is not None:
+                return NativeCode(code)
+        except (OSError, ValueError, KeyError, RuntimeError):  # not there, or not what this version writes
             continue
     return None
 
 
+def _read_file(path: Path) -> bytes | None:
+    """The code in a file; None if it is not as it was written, or if it is not safe to run."""
+    with path.open("rb") as file:
+        if not _is_trusted(os.fstat(file.fileno())):
+            return None
+        digest, _, code = file.read().partition(b"\n")
+    return code if digest == _digest(path.name, code) else None  # LLVM would crash on other code
+
+
+def _digest(name: str, code: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + code).hexdigest().encode()
+
+
+def _is_trusted(file: os.stat_result) -> bool:
+    """Whether nobody else could have written a file: its owner is this user, root, or the owner of the library."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return file.st_uid in (os.geteuid(), 0, _BESIDE.stat().st_uid) and not file.st_mode & stat.S_IWOTH
+
+
 def keep(name: str, digest: str, layout: str, code: bytes) -> None:
     """Write machine code to disk, whole or not at all; warn once where that is not possible."""
+    file_name = _file_name(name, digest, layout)
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _make_room(folder)
-            file = folder / f".{uuid.uuid4().hex}"
-            file.write_bytes(code)
-            os.replace(file, folder / _file_name(name, digest, layout))
+            _write_file(folder / file_name, code)
             return
         except OSError:
             continue
@@ -261,10 +285,32 @@ def keep(name: str, digest: str, layout: str, code: bytes) -> None:
     )
 
 
+def _write_file(path: Path, code: bytes) -> None:
+    """Write a file, whole or not at all. It need not reach the disk at once: one that is not whole is not read."""
+    temporary = path.with_name(f".{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(_digest(path.name, code) + b"\n" + code)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def _make_room(folder: Path) -> None:
-    files = sorted(folder.glob("*.kernel"), key=lambda file: file.stat().st_mtime)
-    for file in files[: 1 - MOST_FILES] if len(files) >= MOST_FILES else ():
+    """Remove the oldest files, and what killed processes have left. Other processes may do the same at this moment."""
+    ages: dict[Path, float] = {}
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            ages[file] = file.stat().st_mtime
+    kernels = sorted((file for file in ages if file.suffix == ".kernel"), key=ages.__getitem__)
+    spare = kernels[: 1 - MOST_FILES] if len(kernels) >= MOST_FILES else []
+    now = time.time()
+    for file in [*spare, *(file for file in ages if _is_unfinished(file.name) and now - ages[file] > _DEAD)]:
         file.unlink(missing_ok=True)
+
+
+def _is_unfinished(name: str) -> bool:
+    return len(name) == 33 and name[0] == "." and set(name[1:]) <= set("0123456789abcdef")
 
 
 def _folders() -> list[Path]:
@@ -288,7 +334,9 @@ def _environment() -> tuple[str, ...]:
 
     sources = hashlib.sha256(b"".join(file.read_bytes() for file in _COMPILER)).hexdigest()
     processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    return str(_FORMAT), sources, processor, *(version(name) for name in ("numba", "llvmlite", "numpy"))
+    versions = (version(name) for name in ("numba", "llvmlite", "numpy"))
+    settings = (f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("NUMBA_") and k not in _NO_CODE)
+    return str(_FORMAT), sources, str(sys.implementation.cache_tag), processor, *versions, *settings
 
 
 @cache
