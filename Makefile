@@ -19,7 +19,7 @@ python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations docs serve bench papers-quick clean distclean
+.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations campaign-quick docs serve bench papers-quick clean distclean
 
 help: ## this list
 	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
@@ -138,11 +138,14 @@ docs: $(VENV)/.installed-tools ## the documentation, into site/
 serve: $(VENV)/.installed-tools ## the documentation in a browser, following every change
 	@$(bin)/mkdocs serve
 
+campaign-quick: $(VENV)/.installed-tools ## a few minutes of the reliability campaign: the first cases of every check
+	@$(python) -m campaign --quick --jobs $(WORKERS) $(ARGS)
+
 # ---- tidying up
 
 clean: ## remove what was built, but keep the virtual environment
 	@rm -rf build dist site .coverage coverage.xml .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	@find treewright tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find treewright tests benchmarks campaign -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the virtual environment too
 	@rm -rf .venv

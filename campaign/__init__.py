@@ -1,0 +1,1 @@
+"""The reliability campaign: what happens to Treewright when files, processes and machines misbehave."""
