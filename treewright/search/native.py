@@ -250,11 +250,15 @@ def find(name: str, digest: str, layout: str) -> NativeCode | None:
 
 def _read_file(path: Path) -> bytes | None:
     """The code in a file; None if it is not as it was written, or if it is not safe to run."""
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
         if not _is_trusted(os.fstat(file.fileno())):
             return None
         digest, _, code = file.read().partition(b"\n")
     return code if digest == _digest(path.name, code) else None  # LLVM would crash on other code
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe of that name would wait for a writer
 
 
 def _digest(name: str, code: bytes) -> bytes:
@@ -263,6 +267,8 @@ def _digest(name: str, code: bytes) -> bytes:
 
 def _is_trusted(file: os.stat_result) -> bool:
     """Whether nobody else could have written a file: its owner is this user, root, or the owner of the library."""
+    if not stat.S_ISREG(file.st_mode):
+        return False
     if not hasattr(os, "geteuid"):  # Windows
         return True
     return file.st_uid in (os.geteuid(), 0, _BESIDE.stat().st_uid) and not file.st_mode & stat.S_IWOTH
