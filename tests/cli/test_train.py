@@ -225,6 +225,23 @@ class TestInterruption:
         assert "nothing to resume" in result.stderr
         assert (tmp_path / "m.tw").exists()
 
+    def test_an_older_model_does_not_count_as_finished(self, run, data, tmp_path, monkeypatch):
+        whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
+        command = ("train", "tagging", data / "train.conllu", *SMALL)
+        run(*command, "-o", whole)
+        run(*command, "-o", out, "--seed", 9)
+
+        def interrupt(self, stage, done, total):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PassReport, "progress", interrupt)
+            assert "no model was written" in run(*command, "-o", out, code=130).stderr
+        assert read_model(out).config["params"]["seed"] == 9
+        run(*command, "-o", out, "--resume")
+        assert same_model(whole, out)
+        assert "is finished" in run(*command, "-o", out, "--resume").stderr
+
     def test_other_settings_cannot_be_resumed(self, run, data, tmp_path, monkeypatch):
         def interrupt(self, row):
             self.finished = row.iteration

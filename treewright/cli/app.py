@@ -109,19 +109,19 @@ def main() -> None:
     try:
         make_app(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in VERBS else VERBS)(prog_name="treewright")
     except SystemExit as end:
-        code = finish_output()
-        _leave_the_compiler(end.code)
-        if code and not end.code:
-            sys.exit(code)
-        raise
+        code = finish_output(end.code if isinstance(end.code, int) else int(end.code is not None))
+        _leave_the_compiler(code)
+        if isinstance(end.code, str):
+            raise
+        sys.exit(code)
     except KeyboardInterrupt as error:  # while commands are imported
         note(str(error) or "interrupted")
         sys.exit(exit_code(error))
 
 
-def _leave_the_compiler(code: object) -> None:
+def _leave_the_compiler(code: int) -> None:
     """End the process at once if a thread still compiles after Ctrl-C or a signal: Python would wait for it."""
-    if isinstance(code, int) and code > 128 and "treewright.search.threads" in sys.modules:
+    if code > 128 and "treewright.search.threads" in sys.modules:
         from treewright.search.threads import is_compiling
 
         if is_compiling():

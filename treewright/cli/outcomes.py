@@ -55,6 +55,11 @@ class Commands(TyperGroup):
         order = list(VERBS)
         return sorted(names, key=lambda name: order.index(name) if name in VERBS else len(order))
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the arguments; ``--help`` and ``--version`` print."""
+        with outcomes():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with outcomes():
@@ -132,19 +137,21 @@ def _fail(message: str, code: int) -> None:
     raise typer.Exit(code) from None
 
 
-def finish_output() -> int:
-    """Write what standard output still holds; the exit code, 0 if all went well."""
+def finish_output(code: int) -> int:
+    """Write what standard output still holds. Return the exit code, which was ``code`` until now."""
     try:
         sys.stdout.flush()
     except OSError as error:
         _forget_stdout()
+        if code:
+            return code
         if error.errno == errno.EPIPE:
             return BROKEN_PIPE
         note(f"{typer.style('error:', fg='red', bold=True)} {(error.strerror or str(error)).lower()}")
         return TROUBLE
     except ValueError:  # somebody closed it
         pass
-    return 0
+    return code
 
 
 def note(message: str) -> None:
