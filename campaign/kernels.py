@@ -164,7 +164,7 @@ REAL = {
 def corpora(task: str) -> list[Sequence[Any]]:
     """The built-in corpus, and those real ones that are on this machine and have what a task learns from."""
     from treewright import builtin_corpus
-    from treewright.corpora import read
+    from treewright.corpora import read_sentences
 
     data = Path(os.environ.get("TREEWRIGHT_DATA", ROOT.parent / "shared" / "data"))
     layer = {"constituency": "trees", "latent": "trees", "amr": "graphs"}.get(task, "conllu")
@@ -177,7 +177,7 @@ def corpora(task: str) -> list[Sequence[Any]]:
                 folder = (data / name).parent
                 found.append(load_graphs(str(data / name), format="amr", trees=str(folder / "trees" / "dev.conllu")))
             else:
-                found.append([s for s in read(data / name) if len(s) <= 25])
+                found.append([s for s in read_sentences(data / name) if len(s) <= 25])
     return found
 
 

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from treewright.cli.outcomes import outcomes
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs the streams and signals of Unix")
 
@@ -69,3 +72,15 @@ def test_a_signal_ends_training_as_control_c_does(start, data, tmp_path, number)
     assert b"Traceback" not in stderr
     assert os.listdir(tmp_path) == ["m.tw.checkpoint"]
     assert sorted(os.listdir(tmp_path / "m.tw.checkpoint")) == ["state.npz"]
+
+
+def test_a_library_that_does_not_fit_into_memory_is_said_to(capsys):
+    with pytest.raises(typer.Exit) as end, outcomes():
+        try:
+            raise OSError("libx.so: failed to map segment from shared object")
+        except OSError:
+            raise ImportError("x cannot be imported")  # noqa: B904 - as other libraries do
+    assert end.value.exit_code == 1
+    assert "not enough memory" in capsys.readouterr().err
+    with pytest.raises(ImportError), outcomes():
+        raise ImportError("x cannot be imported")

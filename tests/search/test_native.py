@@ -152,6 +152,20 @@ def test_an_exception_reaches_python_and_defaults_and_names_work():
         checked(5)
 
 
+@kernel
+def counted(calls):
+    calls[0] += 1
+    if calls[0] == 1:
+        raise MemoryError
+    return calls[0]
+
+
+@jit
+def test_what_fails_once_and_works_the_second_time_is_still_an_error():
+    with pytest.raises(MemoryError, match="counted"):
+        counted(np.zeros(1, np.int64))  # it was changed twice, and nobody may go on with it
+
+
 @jit
 def test_what_has_no_place_is_left_to_numba():
     @kernel
@@ -309,6 +323,13 @@ def test_what_cannot_be_finished_is_removed_at_once_and_what_was_killed_later(ke
     assert young.exists()
     assert not old.exists()
     assert other.exists()
+
+
+def test_a_user_without_a_home_has_the_folder_beside_the_sources(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as it is where there is no entry for the user
+    assert [folder.name for folder in native._folders()] == ["__pycache__"]
 
 
 def test_settings_of_the_compiler_are_part_of_the_name(monkeypatch):

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -86,6 +87,8 @@ def hear_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
         raise Terminated(number)
 
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread hears signals
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
@@ -115,13 +118,13 @@ def outcomes() -> Iterator[None]:
     except KeyboardInterrupt as error:
         note(str(error) or "interrupted")
         raise typer.Exit(exit_code(error)) from None
-    except MemoryError:
-        _fail(_NO_MEMORY, TROUBLE)
-    except RuntimeError as error:
-        if "start new thread" not in str(error):
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _lacks_memory(error):
             raise
-        _fail(_NO_MEMORY, TROUBLE)  # what a thread needs above all is memory for its stack
+        _fail(_NO_MEMORY, TROUBLE)
     except OSError as error:
+        if _lacks_memory(error):
+            _fail(_NO_MEMORY, TROUBLE)
         if error.errno == errno.EPIPE:
             _forget_stdout()
             raise typer.Exit(BROKEN_PIPE) from None
@@ -130,6 +133,18 @@ def outcomes() -> Iterator[None]:
 
 
 _NO_MEMORY = "not enough memory: choose fewer --bits, a smaller corpus or fewer --jobs"
+#: what the system says where it has no memory for a shared library or for the stack of a thread
+_SIGNS = ("failed to map segment", "cannot allocate memory", "start new thread")
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether an error, or what it comes from, is about memory."""
+    if error is None:
+        return False
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    said = str(error).lower()
+    return any(sign in said for sign in _SIGNS) or _lacks_memory(error.__cause__ or error.__context__)
 
 
 def _fail(message: str, code: int) -> None:

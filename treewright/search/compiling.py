@@ -164,7 +164,9 @@ class Kernel(CompiledFunction):
         try:
             return code(*arguments)
         except native.Stopped:
-            return super().__call__(*arguments)  # which raises the same exception, now in Python
+            super().__call__(*arguments)  # which raises the same exception, now in Python
+            # it does not: what was missing was memory, and arrays have been changed twice
+            raise MemoryError(f"not enough memory in {self._name}") from None
 
     def is_ready(self, *arguments: Any) -> bool:
         """Return whether there is machine code for arguments like these, so that nothing has to be compiled."""

@@ -324,8 +324,9 @@ def _folders() -> list[Path]:
     named = os.environ.get("NUMBA_CACHE_DIR")
     if named:
         return [Path(named)]
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [_BESIDE / "__pycache__", Path(home) / "treewright"]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    own = [Path(home) / "treewright"] if os.path.isabs(home) else []  # a user without a home has "~" there
+    return [_BESIDE / "__pycache__", *own]
 
 
 def _file_name(name: str, digest: str, layout: str) -> str:
