@@ -75,11 +75,10 @@ def test_a_signal_ends_training_as_control_c_does(start, data, tmp_path, number)
 
 
 def test_a_library_that_does_not_fit_into_memory_is_said_to(capsys):
+    error = ImportError("x cannot be imported")
+    error.__context__ = OSError("libx.so: failed to map segment from shared object")
     with pytest.raises(typer.Exit) as end, outcomes():
-        try:
-            raise OSError("libx.so: failed to map segment from shared object")
-        except OSError:
-            raise ImportError("x cannot be imported")  # noqa: B904 - as other libraries do
+        raise error
     assert end.value.exit_code == 1
     assert "not enough memory" in capsys.readouterr().err
     with pytest.raises(ImportError), outcomes():
