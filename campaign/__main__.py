@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from campaign import report
 from campaign.frame import STORE, Outcome, Store, all_checks, run_check, run_one
+
+MOST_SHOWN = 5  # findings of one check; `python -m campaign findings` tries all again
 
 
 def main() -> int:
@@ -67,8 +70,11 @@ def _run(arguments: argparse.Namespace) -> int:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = list(pool.map(run, checks))
     found = sum(outcome.findings for outcome in outcomes)
+    told: Counter[str] = Counter()
     for name, seed, number, message, shown in store.findings():
-        print(f"\n{name} --seed {seed} --case {number}\n{message}\n{shown[:2000]}")
+        told[name] += name in checks
+        if 0 < told[name] <= MOST_SHOWN:
+            print(f"\n{name} --seed {seed} --case {number}\n{message.strip()[-800:]}\n{shown[:400]}")
     print(f"\n{sum(outcome.cases for outcome in outcomes):,} cases, {found} findings, {time.monotonic() - begun:.0f} s")
     return int(found > 0)
 

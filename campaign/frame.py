@@ -239,8 +239,8 @@ def _run_worker(
                     late = True
                     break
         finally:
-            if ended:
-                worker.join(check.limit)
+            if not late:
+                worker.join(10)
             with suppress(ProcessLookupError):
                 os.killpg(worker.pid, signal.SIGKILL)  # the worker, and whatever it has started
             worker.kill()

@@ -28,6 +28,6 @@ def load(path: str | os.PathLike[str], *, without: Iterable[str] = ()) -> Any:
         return Pipeline.from_model(model, without)
     if model.task not in estimator_names() and ":" not in model.task:
         raise ModelError(
-            f"{path} is a model for {model.task!r}; here are estimators for: {', '.join(estimator_names())}"
+            f"{path} is a model for {model.task[:40]!r}; here are estimators for: {', '.join(estimator_names())}"
         )
     return estimator_class(model.task).from_model(model)

@@ -262,7 +262,7 @@ def _storable(arrays: Mapping[str, npt.ArrayLike]) -> list[tuple[str, Array]]:
     """The arrays in the order of the file (widest first, so that all are aligned), ready to be written."""
     result = []
     for name, values in arrays.items():
-        if not isinstance(name, str) or not name or name == "__metadata__" or not _is_unicode(name):
+        if not _is_name(name):
             raise ModelError(f"{name!r} cannot be the name of an array")
         array = np.asarray(values, order="C")
         dtype = array.dtype.newbyteorder("<")
@@ -279,8 +279,13 @@ def _bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def _is_name(name: object) -> bool:
+    """Whether an array can be called this: neither empty, nor with half a character in it."""
+    return (
+        isinstance(name, str)
+        and name not in ("", "__metadata__")
+        and not any("\ud800" <= char <= "\udfff" for char in name)
+    )
 
 
 def _plain(value: Any, where: str, depth: int = 0) -> Any:
@@ -353,11 +358,13 @@ def _read(path: Any, file: BufferedReader, arrays: bool, expect_task: str | None
         if _typed(document, dict).get("format") != FORMAT:
             raise _Damaged
         version = _typed(document.get("format_version"), int)
+        if version > 10_000:
+            raise _Damaged
     except (_Damaged, UnicodeDecodeError):
         _refuse(path, ours)
     if version > FORMAT_VERSION:
         raise ModelError(
-            f"{path}: written by Treewright {document.get('treewright')} with format {version}; "
+            f"{path}: written by Treewright {str(document.get('treewright'))[:40]} with format {version}; "
             f"this version reads up to {FORMAT_VERSION}: upgrade Treewright"
         )
     at = 8 + len(_PREFIX)
@@ -378,9 +385,11 @@ def _read(path: Any, file: BufferedReader, arrays: bool, expect_task: str | None
             layout={name: (dtype.name, shape) for name, dtype, shape in tensors},
         )
         expected_digest = _typed(document.get("arrays_sha256"), str)
-        if version < 1:
+        if version < 1 or not model.task:
             raise _Damaged
-    except _Damaged:
+        for name, part in (("config", model.config), ("card", model.card)):
+            _plain(part, name)  # what could not be written, such as 1e999, was not written by us
+    except (_Damaged, ModelError):
         raise ModelError(f"{path}: damaged: the header does not make sense") from None
     data = sum(math.prod(shape) * dtype.itemsize for _, dtype, shape in tensors)
     expected = len(head) + data
@@ -389,7 +398,7 @@ def _read(path: Any, file: BufferedReader, arrays: bool, expect_task: str | None
     if size > expected:
         raise ModelError(f"{path}: damaged: {size - expected:,} bytes too many at the end")
     if expect_task is not None and model.task != expect_task:
-        raise ModelError(f"{path}: this is a model for {model.task}, and one for {expect_task} is needed")
+        raise ModelError(f"{path}: this is a model for {model.task[:40]}, and one for {expect_task} is needed")
     if arrays:
         try:
             found = _load(file, tensors, model.arrays)
@@ -410,8 +419,14 @@ def _parse(text: Any) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise ValueError(constant)
 
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # which of two values counts would depend on the reader
+            raise ValueError("a key twice")
+        return found
+
     try:
-        return json.loads(_typed(text, str), parse_constant=refuse)
+        return json.loads(_typed(text, str), parse_constant=refuse, object_pairs_hook=object_of)
     except (ValueError, RecursionError):
         raise _Damaged from None
 
@@ -429,6 +444,8 @@ def _layout(header: dict[str, Any]) -> list[tuple[str, np.dtype[Any], tuple[int,
     for name, entry in header.items():
         if name == "__metadata__":
             continue
+        if not _is_name(name):
+            raise _Damaged
         code, shape, offsets = (_typed(entry, dict).get(key) for key in ("dtype", "shape", "data_offsets"))
         dtype = _DTYPES.get(_typed(code, str))
         if dtype is None or any(_typed(extent, int) < 0 for extent in _typed(shape, list)):

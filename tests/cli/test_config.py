@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
@@ -189,7 +190,11 @@ def test_mistakes_in_the_file(run, tmp_path, text, said):
     file = tmp_path / "c.toml"
     file.write_bytes(text.encode(errors="surrogateescape"))
     message = run("train", "tagging", "--config", file, "--print-config", code=2).stderr
-    assert message.startswith(f"error: {file}: ")
+    place = re.match(rf"error: {re.escape(str(file))}:(\d+): ", message)
+    assert place
+    # The line of the key; that of the table, where the table as a whole is wrong.
+    key = next((word for word in ("iterations", "update]\nname = 'adam") if word in text), None)
+    assert int(place[1]) == (1 if key else 1 + text.count("\n"))
     assert all(word in message for word in said)
     assert message.count("\n") == 1
 
@@ -237,7 +242,7 @@ def test_the_file_is_named_if_it_is_to_blame(run, tmp_path, text, args, named):
     file = tmp_path / "c.toml"
     file.write_text(text)
     message = run("train", "tagging", "--config", file, *args, "--print-config", code=2).stderr
-    assert message.startswith(f"error: {file}: ") == named
+    assert message.startswith(f"error: {file}:") == named
 
 
 @pytest.mark.parametrize(("args", "named"), [((), True), (("--seed", "-2"), False)])
@@ -246,5 +251,5 @@ def test_the_file_is_named_for_what_only_training_finds(run, data, tmp_path, arg
     file.write_text("seed = -1")
     command = ("train", "tagging", data / "train.conllu", "--config", file, "-o", tmp_path / "m.tw", *args)
     message = run(*command, code=2).stderr
-    assert message.startswith(f"error: {file}: seed " if named else "error: --seed ")
+    assert message.startswith(f"error: {file}:1: seed " if named else "error: --seed ")
     assert "must be" in message

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from treewright.experiments import read_experiment
-from treewright.experiments.document import Document
 from treewright.experiments.plan import _KEYS, PLOTS
 from treewright.experiments.probes import PROBES
+from treewright.toml import Document
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = sorted((ROOT / "papers").glob("*/*.toml"))
@@ -23,7 +23,7 @@ def test_papers_can_be_run(path):
     cells = list(experiment.cells())
     assert 1 < len(cells) <= 40
     assert experiment.title
-    whole = Document.read(path).values
+    whole = Document.read(path, "experiment").values
     assert set(experiment.paper) <= {*whole.get("rows", {}), *whole.get("learners", [])}
     assert len(whole["corpora"]) >= 2 or "LDC2014T12" in whole["corpora"]  # no finding on one corpus
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from treewright.cli.settings import RUNNING, Option, Table
 from treewright.cli.tasks import TASKS, Task
 from treewright.errors import ConfigError
 from treewright.settings import File, Setting, Text, current_names
+from treewright.toml import Document
 
 __all__ = ["Config", "dump_toml", "params_toml", "read_config", "resolve"]
 
@@ -62,12 +62,13 @@ def resolve(
     update than the file does replaces that table of the file, whose settings were meant for the other one.
     An error names the option or the key of the file that is to blame.
     """
-    values = {} if file is None else read_config(file, task)
+    document = None if file is None else Document.read(file, "configuration")
+    values = {} if document is None else read_config(document, task)
     learner = values.pop("learner", {})
     update = learner.pop("update", {})
     running = (_TRAIN, *RUNNING, *map(Option, task.files))
     own = [*running, *task.table("")]
-    origin = {option.parameter: f"{file}: {option.key}" for option in own if option.setting.name in values}
+    origin = {option.parameter: _place(document, option) for option in own if option.setting.name in values}
     for option in own:
         if given.get(option.parameter) is not None:
             values[option.setting.name] = given[option.parameter]
@@ -75,8 +76,8 @@ def resolve(
     stays = bool(update) and given.get("update") in (None, update.get("name"))
     of_learner, of_update = _divided(task, given, given.get("learner") or learner.get("name"))
     and_update = "; those of its update stay" if stays else ""
-    learner = _merge("learner", task, learner, of_learner, file, origin, say, and_update)
-    update = _merge("update", task, update, of_update, file, origin, say)
+    learner = _merge("learner", task, learner, of_learner, document, origin, say, and_update)
+    update = _merge("update", task, update, of_update, document, origin, say)
     try:
         checked = {
             option.setting.name: option.check(task.value(option.setting.name, value))
@@ -137,7 +138,7 @@ def _merge(
     task: Task,
     values: dict[str, Any],
     given: Mapping[str, Any],
-    file: Path | None,
+    document: Document | None,
     origin: dict[str, str],
     say: Callable[[str], None],
     but: str = "",
@@ -146,42 +147,39 @@ def _merge(
     options = task.table(table)
     new = {o.setting.name: given[o.parameter] for o in options if given.get(o.parameter) is not None}
     if "name" in new and len(values) > 1 and new["name"] != values.get("name"):
-        say(f"note: --{table} {new['name']} replaces the settings of the {table} in {file}{but}")
+        say(f"note: --{table} {new['name']} replaces the settings of the {table} in {document and document.path}{but}")
         values = {}
-    origin |= {o.parameter: f"{file}: {o.key}" for o in options if o.setting.name in values}
+    origin |= {o.parameter: _place(document, o) for o in options if o.setting.name in values}
     origin |= {o.parameter: o.flag for o in options if o.setting.name in new}
     return {**values, **new}
 
 
-def read_config(path: Path, task: Task) -> dict[str, Any]:
-    """Read a file; learner and update come out as tables, also where they were only named.
+def _place(document: Document | None, option: Option) -> str:
+    """Where a setting stands: the file, the line and the key."""
+    if document is None:
+        return option.key
+    return f"{document.path}:{document.line(*option.key.split('.'))}: {option.key}"
+
+
+def read_config(document: Document, task: Task) -> dict[str, Any]:
+    """Return the settings of a file; learner and update come out as tables, also where they were only named.
 
     Settings have the names that they have today. Their values are checked later.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: the configuration cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: the configuration is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: this is not TOML: {error}") from None
-    values = _underscores(values)
+    values = _underscores(document.values)
     if values.get("task", task.name) != task.name:
-        raise ConfigError(f"{path}: this is a configuration for {values['task']}, not for {task.name}")
+        raise document.error(f"this is a configuration for {values['task']}, not for {task.name}", "task")
     own = (_TASK, _TRAIN, *RUNNING, *map(Option, task.files), *task.table(""))
-    values = _known(path, "", values, own, ("learner",))
+    values = _known(document, values, own, ("learner",))
     if "learner" in values:
-        learner = _table(path, "learner", values["learner"])
+        learner = _table(document, values["learner"], "learner")
         updates = task.table("update")
         learner = values["learner"] = _known(
-            path, "learner.", learner, task.table("learner"), ("update",) if updates else ()
+            document, learner, task.table("learner"), ("update",) if updates else (), "learner"
         )
         if "update" in learner:
-            update = _table(path, "learner.update", learner["update"])
-            learner["update"] = _known(path, "learner.update.", update, updates)
+            update = _table(document, learner["update"], "learner", "update")
+            learner["update"] = _known(document, update, updates, (), "learner", "update")
     values.pop("task", None)
     return values
 
@@ -193,29 +191,30 @@ def _underscores(table: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _table(path: Path, name: str, value: Any) -> dict[str, Any]:
+def _table(document: Document, value: Any, *keys: str) -> dict[str, Any]:
     if isinstance(value, str):
         return {"name": value}
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {name} must be a name or a table, not {value!r}")
+        raise document.error(f"{'.'.join(keys)} must be a name or a table, not {value!r}", *keys)
     return value
 
 
 def _known(
-    path: Path, where: str, values: Mapping[str, Any], options: Iterable[Option], tables: tuple[str, ...] = ()
+    document: Document, values: Mapping[str, Any], options: Iterable[Option], tables: tuple[str, ...], *where: str
 ) -> dict[str, Any]:
     """The values of a table by the names that settings have today; a key that there is none of is an error."""
     options = list(options)
     known = [*(option.setting.name for option in options), *tables]
     owners = dict.fromkeys(owner for option in options for owner in option.owners)
     try:
-        values = current_names(values, known, *owners)
+        current = current_names(values, known, *owners)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {where}{error}") from None
-    for key in values:
+        raise document.error(".".join([*where, str(error)]), *where) from None
+    for key in current:
         if key not in known:
-            raise ConfigError(f"{path}: there is no setting {where}{key}; known here: {', '.join(known)}")
-    return dict(values)
+            name = ".".join([*where, key])
+            raise document.error(f"there is no setting {name}; known here: {', '.join(known)}", *where, key)
+    return dict(current)
 
 
 def params_toml(task: str, about: Mapping[str, Any], params: Mapping[str, Any]) -> str:

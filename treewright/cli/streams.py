@@ -120,14 +120,18 @@ class Input:
 
     def __iter__(self) -> Iterator[bytes]:
         """The lines as bytes, each with its end."""
-        rest = b""
+        begun: list[bytes] = []  # of the last line: joined once, so that a long line takes linear time
         for chunk in self._chunks():
-            lines = (rest + chunk).split(b"\n")
-            rest = lines.pop()
+            first, *lines = chunk.split(b"\n")
+            begun.append(first)
+            if not lines:
+                continue
+            lines.insert(0, b"".join(begun))
+            begun = [lines.pop()]
             self._left = [line + b"\n" for line in reversed(lines)]
             while self._left:
                 yield self._left.pop()
-        if rest:
+        if rest := b"".join(begun):
             yield rest
 
     def _chunks(self) -> Iterator[bytes]:
@@ -140,7 +144,7 @@ class Input:
     def _pieces(self) -> Iterator[str]:
         """The text as it is, with all its line ends."""
         decoder = getincrementaldecoder("utf-8")()
-        position = 0
+        position, lines = 0, 1
         for chunk in chain(self._chunks(), [b""]):
             waiting = len(decoder.getstate()[0])
             try:
@@ -150,8 +154,10 @@ class Input:
                 raise CorpusError(
                     f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {at:,}; save the file as UTF-8",
                     path=self.name,
+                    line=lines + error.object.count(b"\n", 0, error.start),
                 ) from None
             position += len(chunk)
+            lines += chunk.count(b"\n")
 
     def would_wait(self) -> bool:
         """Whether reading would block until more input is written."""

@@ -39,6 +39,7 @@ from sys import intern
 
 from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
 from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
+from treewright.corpora.notation import DEEPEST
 from treewright.corpora.types import Sentence
 from treewright.errors import CorpusError
 
@@ -55,6 +56,9 @@ _PIECE = re.compile(
     r"|(\))"
     r"|([^ \t\r\n\v\f]))"
 )
+MOST_CHARACTERS = 500_000
+"""The size of the longest graph that is read: graphs of sentences have a few hundred characters."""
+
 _SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S+)")
 _KEY = re.compile(r"(?:^|\s)::(\S+)")
 
@@ -79,7 +83,7 @@ def parse_amr(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
     """The sentences in lines of a file of graphs (without line ends); ``path`` is for messages."""
     comments: list[str] = []
     graph: list[str] = []
-    number, begun, empty, apart = 0, 0, True, False
+    number, begun, size, empty, apart = 0, 0, 0, True, False
     for number, line in enumerate(lines, 1):
         start = line.lstrip()[:1]
         if start in ("", "#"):
@@ -94,8 +98,12 @@ def parse_amr(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
             apart = not start
         else:
             if not graph:
-                begun = number
+                begun, size = number, 0
             graph.append(line)
+            size += len(line)
+            if size > MOST_CHARACTERS:
+                message = f"a graph of more than {MOST_CHARACTERS:,} characters; is the empty line after it missing?"
+                raise CorpusError(message, path=path, line=number)
     if graph:
         yield _sentence(comments, graph, path, begun)
     elif comments and not empty:
@@ -143,6 +151,8 @@ def _ordinary(text: str) -> Graph | None:
                 return None  # a second graph
             concepts[variable] = intern(concept)
             open_nodes.append(variable)
+            if len(open_nodes) > DEEPEST:
+                return None
     if open_nodes or not concepts:
         return None
     edges, attributes = [], []

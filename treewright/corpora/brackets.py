@@ -34,7 +34,7 @@ from functools import lru_cache
 from operator import is_
 from sys import intern
 
-from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.files import MOST_WORDS, Source, Target, source_name, text_lines, text_writer, too_long
 from treewright.corpora.trees import Tree
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import CorpusError
@@ -62,6 +62,7 @@ _LABEL = re.compile(r"[^ \t\r\n\0()]*")
 _LEAF = re.compile(r"[^ \t\r\n\0()]+(?: [^ \t\r\n\0()]+)*")
 _FUNCTIONS = re.compile(r"(?<=[^-=])[-=].*", re.DOTALL)
 _WORDS_TO_REMEMBER = 1 << 16
+_LONG = 1 << 16  # characters of a line from which on a list of its pieces would take too much memory
 
 
 def read_ptb(source: Source) -> Iterator[Sentence]:
@@ -93,7 +94,7 @@ def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
     for number, line in enumerate(lines, 1):
         if "\0" in line:
             raise _error("a zero byte: this looks like a binary file or UTF-16; save it as UTF-8 text", path, number)
-        for piece in _PIECE.findall(line):
+        for piece in _PIECE.findall(line) if len(line) < _LONG else (found[0] for found in _PIECE.finditer(line)):
             if piece[-1] != ")":
                 if piece[0] == "(":
                     if bare:
@@ -101,6 +102,8 @@ def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
                     if not stack:
                         begun = number
                     stack.append((label, children))
+                    if len(stack) > MOST_WORDS:
+                        raise too_long(path, number)
                     label, children = intern(piece[1:]), []
                 elif not stack:
                     raise _error(_outside(piece), path, number)
@@ -111,6 +114,8 @@ def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
                 else:
                     children.append(piece)
                     bare += 1
+                    if bare > MOST_WORDS:
+                        raise too_long(path, number)
                 continue
             if len(piece) > 1:
                 tree, token = words[piece]
@@ -129,6 +134,8 @@ def parse_ptb(lines: Iterable[str], path: str | None = None) -> Iterator[Sentenc
                 label, children = stack.pop()
             if token is not None:
                 tokens.append(token)
+                if len(tokens) > MOST_WORDS:
+                    raise too_long(path, number)
             if stack:
                 children.append(tree)
             else:

@@ -27,7 +27,16 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from sys import intern
 
-from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.files import (
+    CARRIAGE_RETURN,
+    MOST_WORDS,
+    Source,
+    Target,
+    source_name,
+    text_lines,
+    text_writer,
+    too_long,
+)
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import CorpusError
 
@@ -65,10 +74,14 @@ def parse_conllu(lines: Iterable[str], path: str | None = None) -> Iterator[Sent
             if rows:
                 yield _sentence(rows, comments, path, number - len(rows))
                 comments, rows, empty = [], [], False
+        elif "\r" in line:
+            raise CorpusError(CARRIAGE_RETURN, path=path, line=number)
         elif line[0] == "#" and not rows:
             comments.append(line)
         else:
             rows.append(line)
+            if len(rows) > MOST_WORDS:
+                raise too_long(path, number)
     if rows:
         yield _sentence(rows, comments, path, number - len(rows) + 1)
     elif empty:
@@ -103,7 +116,7 @@ def _sentence(rows: list[str], comments: list[str], path: str | None, line: int)
     words = furthest = 0
     for row in rows:
         try:
-            id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = row.split("\t")
+            id, form, lemma, upos, xpos, feats, head, deprel, deps, misc = row.split("\t", 10)
             if id != str(words + 1):
                 if not _is_extra(id, words):
                     raise ValueError
@@ -141,7 +154,7 @@ def _is_extra(id: str, words: int) -> bool:
 
 def _problem(row: str, words: int) -> str:
     """What is wrong with a row, and what to do."""
-    columns = row.split("\t")
+    columns = row.split("\t", 10)
     if "\0" in row:
         return "a zero byte: this looks like a binary file or UTF-16, not CoNLL-U; save it as UTF-8 text"
     if row.isspace():
@@ -149,8 +162,8 @@ def _problem(row: str, words: int) -> str:
     if row[0] == "#":
         return "a comment inside a sentence; move it above the first word, or is a blank line missing above it?"
     if len(columns) != 10:
-        message = f"10 columns separated by tabs expected, {len(columns)} found"
-        if len(row.split()) == 10:
+        message = f"10 columns separated by tabs expected, {row.count(chr(9)) + 1} found"
+        if len(row.split(maxsplit=10)) == 10:
             return message + "; there are spaces where the tabs should be, so replace them"
         return message + "; write _ in a column without a value, or is this not a CoNLL-U file?"
     id, form, head = columns[0], columns[1], columns[6]

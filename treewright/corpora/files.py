@@ -18,13 +18,28 @@ from typing import IO, TypeAlias, cast
 from treewright.errors import CorpusError
 from treewright.files import atomic_write
 
-__all__ = ["Source", "Target", "source_name", "text_lines", "text_writer"]
+__all__ = [
+    "CARRIAGE_RETURN",
+    "MOST_WORDS",
+    "Source",
+    "Target",
+    "source_name",
+    "text_lines",
+    "text_writer",
+    "too_long",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """The input of readers: a path, or an open binary or text stream such as ``sys.stdin.buffer``."""
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 """The output of writers: a path, or an open binary or text stream such as ``sys.stdout``."""
+
+CARRIAGE_RETURN = "a carriage return inside a line; end lines with \\n or \\r\\n, and remove others"
+"""The message for a line that would break in two for other programs."""
+
+MOST_WORDS = 500_000
+"""The words of the longest sentence that is read, so that a file without sentence ends does not fill the memory."""
 
 
 def source_name(source: Source) -> str:
@@ -38,6 +53,15 @@ def source_name(source: Source) -> str:
         return os.fspath(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "<stream>"
+
+
+def too_long(path: str | None, line: int) -> CorpusError:
+    """Return the error about a sentence that has more than :data:`MOST_WORDS` words, or is nested as deeply."""
+    return CorpusError(
+        f"a sentence of more than {MOST_WORDS:,} words or levels; is what ends a sentence missing?",
+        path=path,
+        line=line,
+    )
 
 
 def text_lines(source: Source) -> Iterator[str]:
@@ -67,13 +91,14 @@ def _decoded_lines(stream: IO[bytes] | IO[str], name: str) -> Iterator[str]:
     raw: bytes | str = ""
     start = b""  # of the first line
     try:
-        for number, raw in enumerate(cast(Iterable[bytes | str], stream), 1):
-            if number == 1 and isinstance(raw, bytes):
-                start = raw[:8]
-            line = raw.decode() if isinstance(raw, bytes) else raw
+        lines = iter(cast(Iterable[bytes | str], stream))
+        for number, raw in enumerate(lines, 1):
             if number == 1:
-                line = line.removeprefix("\ufeff")
-            yield line.rstrip("\r\n")
+                start = raw[:8] if isinstance(raw, bytes) else b""
+                line = raw.decode() if isinstance(raw, bytes) else raw
+                yield line.removeprefix("\ufeff").rstrip("\r\n")
+            else:
+                yield (raw.decode() if isinstance(raw, bytes) else raw).rstrip("\r\n")
     except UnicodeDecodeError as error:
         # Each line of bytes is decoded by itself, so the number is exact; a text stream decodes ahead of it.
         exact = isinstance(raw, bytes)

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from treewright.corpora.notation import problem, shortened, what_follows
+from treewright.corpora.notation import DEEPEST, problem, shortened, too_deep, what_follows
 from treewright.errors import CorpusError
 
 __all__ = ["NOT_INVERSE", "Alignment", "Graph", "Triple"]
@@ -98,7 +98,12 @@ class Graph:
         import penman
         from penman.models import amr
 
-        text: str = penman.encode(penman.Graph(list(self.triples()), top=self.top), model=amr.model)
+        try:
+            text: str = penman.encode(penman.Graph(list(self.triples()), top=self.top), model=amr.model)
+        except RecursionError:
+            raise CorpusError(
+                f"the graph of {len(self.instances):,} nodes is nested too deeply to be written in PENMAN notation"
+            ) from None
         return text
 
     @classmethod
@@ -116,6 +121,8 @@ class Graph:
         from penman.models import amr
         from penman.surface import alignments
 
+        if (line := too_deep(text)) is not None:
+            raise CorpusError(f"brackets are nested more than {DEEPEST} deep; is a closing one missing?", line=line)
         try:
             with _silent("penman"):  # what it warns of is an error here
                 graph = penman.decode(text, model=amr.model)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Problem", "problem", "shortened", "what_follows"]
+__all__ = ["DEEPEST", "Problem", "problem", "shortened", "too_deep", "what_follows"]
 
 # What brackets in it are no brackets of the graph: a comment, a string, a symbol.
 _PIECE = re.compile(r'#.*|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[()]|[^\s"()]+')
@@ -24,6 +24,9 @@ _LONE_VARIABLE = re.compile(r"\(\s*([^\s()/:\"]+)\s*$")
 _AFTER_SLASH = re.compile(r"\(\s*([^\s()/:\"]+)\s*/\s*$")
 _LAST_ROLE = re.compile(r"(:[^\s()/:\"~]*)\S*\s*$")
 _SHOWN = 40  # characters of a text in a message
+
+DEEPEST = 200
+"""The deepest nesting of brackets that is read: annotated graphs have up to 30 levels, and the library recurses."""
 
 
 class Problem(NamedTuple):
@@ -84,6 +87,16 @@ def _unexpected(message: str, before: str, after: str) -> str:
                 return f"the concept of the variable {slash[1]!r} is missing before {found}; write it after the slash"
             return f"a role, as in :ARG0 (b / boy), or a closing bracket must come before {found}"
     return message[:1].lower() + message[1:]
+
+
+def too_deep(text: str) -> int | None:
+    """The line of the first bracket that is nested deeper than :data:`DEEPEST`; None if there is none."""
+    depth = 0
+    for piece in _PIECE.finditer(text):
+        depth += {"(": 1, ")": -1}.get(piece[0], 0)
+        if depth > DEEPEST:
+            return 1 + text.count("\n", 0, piece.start())
+    return None
 
 
 def what_follows(text: str) -> tuple[str, int]:

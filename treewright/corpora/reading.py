@@ -22,16 +22,16 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from treewright.corpora.amr import format_amr, parse_amr
 from treewright.corpora.brackets import format_ptb, parse_ptb
 from treewright.corpora.conllu import conllu_lines, format_conllu, parse_conllu
-from treewright.corpora.files import Source, source_name, text_lines
+from treewright.corpora.files import MOST_WORDS, Source, source_name, text_lines, too_long
 from treewright.corpora.tabular import format_tabular, parse_tabular
-from treewright.corpora.types import Sentence
+from treewright.corpora.types import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 
 __all__ = [
@@ -63,11 +63,18 @@ def _parse_text(lines: Iterable[str], path: str) -> Iterator[Sentence]:
                 path=path,
                 line=number,
             )
-        if words := _WORD.findall(line):
-            yield Sentence(Sentence.from_words(words).tokens, path=path, line=number)
+        if words := _WORD.findall(line) if len(line) <= MOST_WORDS else _words(line):
+            if len(words) > MOST_WORDS:
+                raise too_long(path, number)
+            yield Sentence(tuple([Token(word) for word in words]), path=path, line=number)
             empty = False
     if empty:
         raise CorpusError("no sentence in it: it has no words", path=path)
+
+
+def _words(line: str) -> list[str]:
+    """The words of a long line, and no more of them than it takes to see that they are too many."""
+    return [found[0] for found in islice(_WORD.finditer(line), MOST_WORDS + 1)]
 
 
 def _format_text(sentence: Sentence) -> str:

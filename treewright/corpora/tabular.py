@@ -16,7 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
+from treewright.corpora.files import (
+    CARRIAGE_RETURN,
+    MOST_WORDS,
+    Source,
+    Target,
+    source_name,
+    text_lines,
+    text_writer,
+    too_long,
+)
 from treewright.corpora.types import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 
@@ -49,12 +58,14 @@ def parse_tabular(lines: Iterable[str], path: str | None = None, column: str = "
     columns_expected = None  # the first row decides: a single tag that is missing further down is a mistake
     for number, line in enumerate(lines, 1):
         if line:
-            columns = line.split("\t")
+            columns = line.split("\t", 10)
             columns_expected = columns_expected or len(columns)
-            if problem := _problem(columns, columns_expected):
+            if problem := _problem(line, columns, columns_expected):
                 raise CorpusError(problem, path=path, line=number)
             tag = columns[1] if len(columns) == 2 else "_"
             tokens.append(Token._make((columns[0], *left, tag, *right)))
+            if len(tokens) > MOST_WORDS:
+                raise too_long(path, number)
         elif tokens:
             yield Sentence(tuple(tokens), path=path, line=number - len(tokens))
             tokens, empty = [], False
@@ -64,12 +75,14 @@ def parse_tabular(lines: Iterable[str], path: str | None = None, column: str = "
         raise CorpusError(f"no sentence in it: {'only blank lines' if number else 'it is empty'}", path=path)
 
 
-def _problem(columns: list[str], expected: int) -> str | None:
+def _problem(line: str, columns: list[str], expected: int) -> str | None:
     if len(columns) == 10:
         return "10 columns found, not word and tag; this looks like CoNLL-U, so read it in that format"
     if len(columns) > 2:
-        return f"word and tag separated by one tab expected, {len(columns)} columns found"
-    if "\0" in columns[0]:
+        return f"word and tag separated by one tab expected, {line.count(chr(9)) + 1} columns found"
+    if "\r" in line:
+        return CARRIAGE_RETURN
+    if "\0" in line:
         return "a zero byte: this looks like a binary file or UTF-16; save it as UTF-8 text"
     if not columns[0].strip():
         return "the word is empty; write the word, or make the line empty to end the sentence"

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import estimator_class, estimator_names
 from treewright.experiments.corpora import PARTS, CorpusSource, expanded
-from treewright.experiments.document import Document
 from treewright.experiments.jobs import Job, make_estimator
 from treewright.experiments.probes import PROBES
+from treewright.toml import Document
 
 __all__ = ["Cell", "Choosing", "Experiment", "Row", "experiment_of", "read_experiment"]
 
@@ -202,7 +202,7 @@ def read_experiment(path: str | os.PathLike[str], *, small: bool = False) -> Exp
         ConfigError: for anything that cannot be used, with the line.
         CorpusError: if a corpus is missing.
     """
-    document = Document.read(path)
+    document = Document.read(path, "experiment")
     if small:
         values = dict(document.values)
         document = Document(_merged(values, values.pop("small", {})), document.text, document.path)

@@ -7,6 +7,7 @@ the width, may come before them. Files list frequent words first, so the first l
 from __future__ import annotations
 
 import os
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora.files import text_lines
+from treewright.corpora.notation import shortened
 from treewright.errors import CorpusError
 from treewright.models import pack_strings, unpack_strings
 
 __all__ = ["Vectors", "read_vectors"]
 
 _LEVELS = 127
+_WIDEST = 100_000  # numbers of a vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +80,11 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
             than the first one; and if there are no vectors in the file.
     """
     words: dict[str, None] = {}
-    rows: list[npt.NDArray[np.float32]] = []
+    values = array("f")
     width = 0
     for number, line in enumerate(text_lines(path), 1):
+        if line.count(" ") > _WIDEST:
+            raise CorpusError(f"a line of more than {_WIDEST:,} numbers", path=os.fspath(path), line=number)
         parts = line.rstrip().split(" ")
         if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):
             width = int(parts[1])
@@ -93,21 +98,21 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
         if not word or _ends_with_number(word):
             expected = f"a word and {width or 'its'} numbers are expected, separated by spaces"
             raise CorpusError(
-                f"{expected}; found {len(parts) - 1} after {parts[0]!r}", path=os.fspath(path), line=number
+                f"{expected}; found {len(parts) - 1} after {shortened(parts[0])}", path=os.fspath(path), line=number
             )
         try:
             row = np.array(parts[-width:], np.float32)
         except ValueError:
             row = np.full(1, np.nan, np.float32)
         if not np.isfinite(row).all():
-            problem = f"the vector of {word!r} has something that is not a finite number"
+            problem = f"the vector of {shortened(word)} has something that is not a finite number"
             raise CorpusError(problem, path=os.fspath(path), line=number)
         if word not in words:
             words[word] = None
-            rows.append(row)
-    if not rows:
+            values.frombytes(row.tobytes())
+    if not words:
         raise CorpusError("there are no vectors in this file", path=os.fspath(path))
-    return Vectors.quantised(tuple(words), np.stack(rows))
+    return Vectors.quantised(tuple(words), np.frombuffer(values, np.float32).reshape(len(words), -1))
 
 
 def _ends_with_number(word: str) -> bool:

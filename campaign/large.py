@@ -1,0 +1,207 @@
+"""Large inputs: 10 MB of anything take at most 10 seconds, and 10 times their memory plus 100 MB.
+
+``python -m campaign.large READER FILE`` reads one file in a process of its own and prints what it took.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from campaign.frame import Check, Finding
+
+SIZE = 10_000_000
+SECONDS = 10.0
+MEMORY = 10 * SIZE + 100_000_000
+
+#: what is repeated until the file is large; functions make the whole content
+PATTERNS: dict[str, bytes | Callable[[], bytes]] = {
+    "random bytes": lambda: Random(0).randbytes(SIZE),
+    "random ASCII": lambda: Random(0).randbytes(SIZE).translate(bytes(32 + k % 95 for k in range(256))),
+    **{
+        repr(piece)[1:-1].replace("`", ""): piece.encode()
+        for piece in (
+            *(
+                "\0",
+                "a",
+                "é",
+                "🙂",
+                "e\u0301",
+                "\n",
+                "\r",
+                "\r\n",
+                " ",
+                "\t",
+                "9",
+                '"',
+                "\\",
+                "'",
+                "#",
+                ":",
+                "-",
+                "=",
+                ".",
+            ),
+            *("(", ")", "((", "(a ", "(a b)", "(a b)\n", "(a (b c) ", "()", "(S a b "),
+            *("(a / a :x ", ":x ", "(a / a)\n\n", ' :op1 "x"', "~e.1", "# ::snt a\n", "# ::id a\n\n"),
+            *("a ", "ab ", "a b\n", "a\n", "a\tb\n", "a\n\n", "# a\n", "1-2\t", "1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n"),
+            *(
+                "1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n\n",
+                "a=1\n",
+                "[a]\n",
+                "[",
+                "{a=",
+                "a.",
+                "[[a]]\n",
+                "a=[",
+                '"""',
+                "'''",
+                '\\"',
+            ),
+            *("a 1 2 3\n", "1 ", "a 1e5 ", "1 1\n", ". ", "a. B ", "http://", "a-", "\u2028", "\u3000"),
+        )
+    },
+    "one long sentence in CoNLL-U": lambda: _cut(
+        "".join(f"{k}\ta{k}\t_\t_\t_\t_\t0\t_\t_\t_\n" for k in range(1, 400_000))
+    ),
+    "other forms and heads": lambda: _cut("".join(f"1\ta{k}\t_\t_\t_\t_\t{k}\t_\t_\t_\n\n" for k in range(300_000))),
+    "other words": lambda: _cut("".join(f"w{k} " for k in range(1_500_000))),
+    "other words in lines": lambda: _cut("".join(f"w{k}\tt{k}\n" for k in range(900_000))),
+    "other trees": lambda: _cut("".join(f"(S{k} (T{k} w{k}))\n" for k in range(500_000))),
+    "other nodes": lambda: _cut("(t / t" + "".join(f" :r{k} (n{k} / c{k})" for k in range(500_000))),
+    "other nodes, aligned": lambda: _cut("(t / t" + "".join(f" :r{k} (n{k} / c{k}~e.{k})" for k in range(500_000))),
+    "other keys": lambda: _cut("".join(f"k{k} = {k}\n" for k in range(700_000))),
+    "other vectors": lambda: _cut("".join(f"w{k} 0.1 0.2 0.3\n" for k in range(700_000))),
+    "JSON without end": lambda: (SIZE - 8).to_bytes(8, "little") + b'{"__metadata__":{"sha256":"' + b"[" * (SIZE - 35),
+    "JSON with many keys": lambda: _model("{" + ",".join(f'"k{k}":0' for k in range(800_000)) + "}"),
+    "a model's header alone": lambda: _model(
+        '{"__metadata__":{"sha256":"' + "0" * 64 + '","treewright":"' + "[" * 9_000_000 + '"}}'
+    ),
+}
+
+
+def _cut(text: str) -> bytes:
+    return text.encode()[:SIZE]
+
+
+def _model(header: str) -> bytes:
+    return len(header).to_bytes(8, "little") + header.encode()
+
+
+def _corpus(format: str) -> Callable[[str], None]:
+    def read(path: str) -> None:
+        from treewright.corpora import read_sentences
+
+        for _ in read_sentences(path, format):
+            pass
+
+    return read
+
+
+def _text(path: str) -> None:
+    import treewright
+    from treewright.cli.streams import Input
+
+    tokenizer = treewright.load("english", without=["dependency", "constituency", "amr"]).tokenizer
+    with Input(path, "text", tokenizer=tokenizer) as opened:
+        for _ in opened.sentences():
+            pass
+
+
+def _configuration(path: str) -> None:
+    from treewright.cli.config import resolve
+    from treewright.cli.tasks import TASKS
+
+    resolve(TASKS["tagging"], {}, Path(path))
+
+
+def _experiment(path: str) -> None:
+    from treewright.experiments import read_experiment
+
+    read_experiment(path)
+
+
+def _vectors(path: str) -> None:
+    from treewright.policies.encoders.vectors import read_vectors
+
+    read_vectors(path)
+
+
+def _model_file(path: str) -> None:
+    from treewright.models import read_model
+
+    read_model(path)
+
+
+READERS: dict[str, Callable[[str], None]] = {
+    **{format: _corpus(format) for format in ("conllu", "tabular", "ptb", "amr", "text", "auto")},
+    "raw text": _text,
+    "configuration": _configuration,
+    "experiment": _experiment,
+    "vectors": _vectors,
+    "model": _model_file,
+}
+
+
+class Large(Check):
+    """Every reader with every pattern."""
+
+    name, what, limit = "large", "files of 10 MB: time and memory", 120.0
+    goal = len(READERS) * len(PATTERNS)
+    quick = 24
+
+    def prepare(self, folder: Path) -> None:
+        self._file = folder / "large"
+
+    def case(self, random: Random, number: int) -> tuple[str, str]:
+        pairs = [(reader, pattern) for reader in READERS for pattern in PATTERNS]
+        Random(0).shuffle(pairs)
+        return pairs[number]
+
+    def run(self, case: tuple[str, str]) -> None:
+        reader, pattern = case
+        content = PATTERNS[pattern]
+        data = content() if callable(content) else content * (SIZE // len(content))
+        self._file.write_bytes(data)
+        command = [sys.executable, "-m", "campaign.large", reader, str(self._file)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise Finding(f"the process ended with {done.returncode}: {done.stderr[-2000:]}")
+        took = json.loads(done.stdout)
+        if took["seconds"] > SECONDS or took["bytes"] > MEMORY:
+            raise Finding(f"{len(data):,} bytes took {took['seconds']:.1f} s and {took['bytes']:,} bytes of memory")
+
+
+def _measure(reader: str, path: str) -> dict[str, Any]:
+    import tempfile
+    import warnings
+
+    from treewright.errors import TreewrightError
+
+    warnings.simplefilter("ignore")
+    with tempfile.NamedTemporaryFile(suffix=".x") as small:  # imports, and kernels from their cache, are not counted
+        small.write(b"a b .\n")
+        small.flush()
+        with suppress(TreewrightError):
+            READERS[reader](small.name)
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))  # for the machine's sake
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    try:
+        READERS[reader](path)
+    except TreewrightError as error:
+        if len(str(error)) > 1000:
+            raise Finding(f"a message of {len(str(error)):,} characters") from None
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": time.process_time() - begun, "bytes": (after - before) * 1024}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measure(*sys.argv[1:])))
