@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from campaign.frame import Check, Finding
-from campaign.trainings import BUILD, ROOT, Corpus, commands, expect
+from campaign.trainings import BUILD, ROOT, Corpus, commands, ended, expect, forked, run_command
 
 CHECKED = BUILD / "checked-kernels"
 
@@ -332,17 +332,10 @@ class Order(Check):
         self.folder, corpus = folder, Corpus(folder / "corpus", 12)
         self.caches = [BUILD / "order-kernels" / name for name in ("alone", "together")]
         environment = self._environment(folder / "unused", NUMBA_DISABLE_JIT="1")
-        trainings = [
-            subprocess.Popen(
-                [sys.executable, "-m", "treewright", *corpus.train(kind, self._model(kind))],
-                env=environment,
-                stderr=subprocess.PIPE,
-            )
-            for kind in self.kinds
-        ]
-        for kind, training in zip(self.kinds, trainings, strict=True):
-            _, said = training.communicate()
-            expect(training.returncode == 0, f"{kind}: {said.decode()[-1000:]}")
+        for kind in self.kinds:
+            command = corpus.train(kind, self._model(kind))
+            log = folder / "log"
+            expect(ended(forked(lambda command=command: run_command(command), log)) == 0, log.read_text()[-1000:])
         self.right = self._predictions(self.kinds, environment)
         self.compiled: set[str] = set()
 
