@@ -208,6 +208,12 @@ def test_code_that_no_file_can_hold_is_compiled_once(monkeypatch):
     assert begun.count(True) <= 2  # for a file, in vain, and for memory
 
 
+def test_missing_memory_is_noticed_before_the_compiler_ends_the_process():
+    with pytest.raises(MemoryError):
+        native.ensure_memory(1 << 62)
+    native.ensure_memory(1 << 20)
+
+
 # ---- files
 
 

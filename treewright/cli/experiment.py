@@ -324,6 +324,10 @@ def _show_results(
         failed = [{"key": job.key, "job": str(job), "error": error} for job, error in summary.failed]
         print_json({"event": "done", "ran": summary.ran, "failed": failed, "store": str(path), "rows": _rows(results)})
         return
+    if summary.failed:
+        job, error = summary.failed[0]
+        several_failed = f"{several(len(summary.failed), 'job')} failed; the same command tries them again"
+        note(f"error: {several_failed}. {job}: {error}" if quiet else several_failed)
     if quiet:
         return
     rows = [
@@ -341,8 +345,6 @@ def _show_results(
     ]
     heads = ("", "corpus", "size", "part", "score [95 %]", f"− {experiment.baseline}", "p (Holm)", "CPU s")
     stdout().print(make_table(experiment.title, heads, rows, left=4))
-    if summary.failed:
-        note(f"{several(len(summary.failed), 'job')} failed; the same command tries them again")
 
 
 def _rows(results: Results) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from treewright.cli.preparing import Parser, Tagger
 from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, TreewrightError
 from treewright.plugins import plugins
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def train(
                     corpus = _fit_on_cluster(estimator, train_file, dev, cluster, settings.jobs, keeping)
                 else:
                     estimator.fit(corpus, dev, jobs=settings.jobs, progress=report.progress, **keeping)
-        except Exception as error:
+        except TreewrightError as error:  # nothing was learned; after other errors, such as a full disk, it can go on
             with suppress(OSError):
                 checkpoint.rmdir()  # if it is empty
             if isinstance(error, ConfigError):

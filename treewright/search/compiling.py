@@ -48,6 +48,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _lock = threading.RLock()  # one compilation at a time
+_ROOM_TO_COMPILE = 256 << 20  # bytes; what a large kernel needs
 
 MOST_INTERPRETED = 100
 """How many words a process interprets before it compiles: some seconds of work, where a compilation takes ten."""
@@ -189,6 +190,7 @@ class Kernel(CompiledFunction):
         with _lock:
             if layout in self._variants or layout in self._memory_only:
                 return self._variants.get(layout)
+            native.ensure_memory(_ROOM_TO_COMPILE)
             with compilations.recorded():
                 internals = numba_internals()
                 code = None if internals is None else internals.object_code(self.dispatcher, arguments)

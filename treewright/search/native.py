@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import mmap
 import os
 import stat
 import struct
@@ -38,12 +39,24 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "keep", "machine", "whole"]
+__all__ = [
+    "SYMBOL",
+    "NativeCode",
+    "Static",
+    "describe",
+    "ensure_memory",
+    "fill_table",
+    "find",
+    "keep",
+    "machine",
+    "whole",
+]
 
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
 _FORMAT = 3  # counts changes of the table and of the file
+_ROOM_TO_LOAD = 64 << 20  # bytes; LLVM takes about half of it
 _DEAD = 3600.0  # seconds after which a file that is not finished belongs to a process that was killed
 _BESIDE = Path(__file__).parent
 _COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
@@ -206,8 +219,18 @@ def whole(about: dict[str, Any], code: bytes) -> bytes:
     return json.dumps(about).encode() + b"\n" + code
 
 
+def ensure_memory(size: int) -> None:
+    """Raise :class:`MemoryError` where there is no room for some bytes: LLVM would end the process."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    try:
+        mmap.mmap(-1, size, **private).close()
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{size:,} bytes are missing for compiled code") from error
+
+
 def _load(code: bytes) -> tuple[Any, int]:
     """Object code in memory: its owner, and the address of its function."""
+    ensure_memory(_ROOM_TO_LOAD + 4 * len(code))
     import llvmlite.binding as llvm
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
