@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -241,6 +242,21 @@ class TestInterruption:
         run(*command, "-o", out, "--resume")
         assert same_model(whole, out)
         assert "is finished" in run(*command, "-o", out, "--resume").stderr
+
+    def test_after_a_full_disk_it_goes_on(self, run, data, tmp_path, monkeypatch):
+        out = tmp_path / "m.tw"
+        out.write_bytes(b"something older")
+        command = ("train", "tagging", data / "train.conllu", "-o", out, *SMALL)
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr("treewright.learners.checkpoints.save_state", full)
+            assert "no space left" in run(*command, code=1).stderr
+        assert out.read_bytes() == b"something older"
+        run(*command, "--resume")
+        assert read_model(out).task == "tagging"
 
     def test_other_settings_cannot_be_resumed(self, run, data, tmp_path, monkeypatch):
         def interrupt(self, row):
