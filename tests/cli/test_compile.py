@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+compile_module = import_module("treewright.cli.compile")
 
 PARSE = """
 import sys, time
@@ -93,3 +97,24 @@ def test_a_few_graphs_are_compared_at_once(tmp_path):
     found, about = command(tmp_path, "smatch", tmp_path / "gold.amr", tmp_path / "parsed.amr")
     assert found == "F-score: 0.75\n"
     assert about == "0 []"
+
+
+@pytest.mark.parametrize("trouble", ["no folder", "clock set back"])
+def test_compiling_ahead_is_never_in_the_way(model, tmp_path, monkeypatch, trouble):
+    started = []
+    monkeypatch.setattr(compile_module.subprocess, "Popen", lambda *what, **how: started.append(what))
+    monkeypatch.setattr("treewright.search.compiling.work.interpreted", True)
+    monkeypatch.delenv("TREEWRIGHT_COMPILE", raising=False)
+    if trouble == "no folder":
+        monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "missing"))
+        compile_module.compile_in_background([model])
+        assert not started
+        return
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    compile_module.compile_in_background([model])
+    compile_module.compile_in_background([model])
+    assert len(started) == 1
+    [mark] = tmp_path.iterdir()
+    os.utime(mark, (time.time() + 9e6,) * 2)
+    compile_module.compile_in_background([model])
+    assert len(started) == 2

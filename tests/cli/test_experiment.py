@@ -83,6 +83,9 @@ def test_a_failed_job_is_reported(run, file):
     assert "failed" in result.stderr
     assert "no sentences in train" in result.stderr
     assert "2 jobs failed" in result.stderr
+    quiet = run("experiment", file, "--quiet", code=2)
+    assert quiet.stderr.startswith("error: 2 jobs failed")
+    assert quiet.stderr.count("\n") == 1
 
 
 def test_quick(run, data, tmp_path, monkeypatch):

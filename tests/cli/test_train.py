@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -224,6 +225,38 @@ class TestInterruption:
         result = run("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw", "--resume", *SMALL)
         assert "nothing to resume" in result.stderr
         assert (tmp_path / "m.tw").exists()
+
+    def test_an_older_model_does_not_count_as_finished(self, run, data, tmp_path, monkeypatch):
+        whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
+        command = ("train", "tagging", data / "train.conllu", *SMALL)
+        run(*command, "-o", whole)
+        run(*command, "-o", out, "--seed", 9)
+
+        def interrupt(self, stage, done, total):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(PassReport, "progress", interrupt)
+            assert "no model was written" in run(*command, "-o", out, code=130).stderr
+        assert read_model(out).config["params"]["seed"] == 9
+        run(*command, "-o", out, "--resume")
+        assert same_model(whole, out)
+        assert "is finished" in run(*command, "-o", out, "--resume").stderr
+
+    def test_after_a_full_disk_it_goes_on(self, run, data, tmp_path, monkeypatch):
+        out = tmp_path / "m.tw"
+        out.write_bytes(b"something older")
+        command = ("train", "tagging", data / "train.conllu", "-o", out, *SMALL)
+
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patch:
+            patch.setattr("treewright.learners.checkpoints.save_state", full)
+            assert "no space left" in run(*command, code=1).stderr
+        assert out.read_bytes() == b"something older"
+        run(*command, "--resume")
+        assert read_model(out).task == "tagging"
 
     def test_other_settings_cannot_be_resumed(self, run, data, tmp_path, monkeypatch):
         def interrupt(self, row):

@@ -128,6 +128,18 @@ def test_without_resuming_a_checkpoint_begins_again(tmp_path):
     assert len(passes(Sum(), 3, checkpoint=tmp_path, resume=True)) == 3
 
 
+def test_what_a_killed_training_left_is_not_taken_for_ours(tmp_path):
+    (tmp_path / "examples-2.npz").write_bytes(b"of another training, whose state was removed already")
+    passes(Sum(), 1, checkpoint=tmp_path, resume=True)
+    assert not (tmp_path / "examples-2.npz").exists()
+
+
+def test_a_checkpoint_exists_from_the_beginning(tmp_path):
+    seen = []
+    passes(Sum(), 1, checkpoint=tmp_path / "c", evaluate=lambda value: seen.append((tmp_path / "c").is_dir()) or 0.0)
+    assert seen == [True]
+
+
 def test_the_fingerprint_is_computed_only_where_it_is_needed(tmp_path):
     asked = []
     passes(Sum(), 1, fingerprint=lambda: asked.append(1) or {})

@@ -106,6 +106,21 @@ def test_an_interrupted_training_goes_on(tmp_path, trained):
         trainer(checkpoint=folder, resume=True).train(treebank()[:10])
 
 
+def test_components_without_a_record_of_their_training_are_made_again(tmp_path):
+    """A process was killed while it removed the checkpoint of a training with other settings."""
+    folder = tmp_path / "checkpoint"
+    few, one = treebank()[:8], trainer(checkpoint=folder)
+    one.tokenizer = one.lemmatizer = one.parser = None
+    one.train(few)
+    (folder / "pipeline.json").unlink()
+    said = []
+    one.resume, one.stage = True, lambda *what: said.append(what)
+    one.tagger = MorphTagger(learner=LEARNER, bits=10)
+    found = one.train(few)
+    assert [text.split()[0] for _, text in said] == ["learns"]
+    assert found.components[0].bits == 10
+
+
 _TWICE = """
 import hashlib
 from tests.pipeline.test_training import trainer

@@ -152,6 +152,20 @@ def test_an_exception_reaches_python_and_defaults_and_names_work():
         checked(5)
 
 
+@kernel
+def counted(calls):
+    calls[0] += 1
+    if calls[0] == 1:
+        raise MemoryError
+    return calls[0]
+
+
+@jit
+def test_what_fails_once_and_works_the_second_time_is_still_an_error():
+    with pytest.raises(MemoryError, match="counted"):
+        counted(np.zeros(1, np.int64))  # it was changed twice, and nobody may go on with it
+
+
 @jit
 def test_what_has_no_place_is_left_to_numba():
     @kernel
@@ -192,6 +206,12 @@ def test_code_that_no_file_can_hold_is_compiled_once(monkeypatch):
     monkeypatch.setattr(compilations, "listeners", [begun.append])
     assert [least(np.array(numbers)) for numbers in ([3, 1, 2], [5, 4], [7])] == [1, 4, 7]
     assert begun.count(True) <= 2  # for a file, in vain, and for memory
+
+
+def test_missing_memory_is_noticed_before_the_compiler_ends_the_process():
+    with pytest.raises(MemoryError):
+        native.ensure_memory(1 << 62)
+    native.ensure_memory(1 << 20)
 
 
 # ---- files
@@ -254,3 +274,112 @@ def test_code_says_what_it_is_in_json(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     native.keep("kernel", "digest", "layout", json.dumps({"statics": 0}).encode() + b"\n")
     assert native.find("kernel", "digest", "layout") is None  # it does not say enough
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A file of the cache, with the arguments that find it."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    native.keep("kernel", "digest", "layout", b"code")
+    [file] = tmp_path.iterdir()
+    assert native._read_file(file) == b"code"
+    return file
+
+
+def test_every_byte_of_a_file_counts_and_so_does_its_name(kept):
+    whole = kept.read_bytes()
+    for place in range(len(whole)):
+        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert native._read_file(kept) is None
+    kept.write_bytes(whole)
+    moved = kept.rename(kept.with_name("kernel-of-another-layout.kernel"))
+    assert native._read_file(moved) is None
+
+
+def test_code_of_other_users_is_not_run(kept):
+    mine = os.stat(kept)
+    assert native._is_trusted(mine)
+    other = os.stat_result((*mine[:4], 4711, *mine[5:]))
+    for_all = os.stat_result((mine.st_mode | 0o002, *mine[1:]))
+    assert not native._is_trusted(other)
+    assert not native._is_trusted(for_all)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_in_the_cache_is_not_waited_for(kept):
+    kept.unlink()
+    os.mkfifo(kept)
+    assert native._read_file(kept) is None
+    native.keep("kernel", "digest", "layout", b"code")
+    assert native._read_file(kept) == b"code"
+
+
+def test_what_cannot_be_finished_is_removed_at_once_and_what_was_killed_later(kept, monkeypatch):
+    kept.unlink()
+    kept.mkdir()
+    monkeypatch.setattr(native, "_warn_once", str)
+    native.keep("kernel", "digest", "layout", b"code")
+    assert list(kept.parent.iterdir()) == [kept]
+    young, old, other = (kept.with_name(name) for name in (f".{1:032x}", f".{2:032x}", ".profile"))
+    for file in (young, old, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    native.keep("kernel", "another digest", "layout", b"code")
+    assert young.exists()
+    assert not old.exists()
+    assert other.exists()
+
+
+def test_a_user_without_a_home_has_the_folder_beside_the_sources(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as it is where there is no entry for the user
+    assert [folder.name for folder in native._folders()] == ["__pycache__"]
+
+
+def test_settings_of_the_compiler_are_part_of_the_name(monkeypatch):
+    names = set()
+    for settings in ({}, {"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "0"}, {"NUMBA_CACHE_DIR": "/other"}):
+        with monkeypatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("NUMBA_")]:
+                patch.delenv(name)
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            native._environment.cache_clear()
+            names.add(native._file_name("k", "a", "<i8"))
+    native._environment.cache_clear()
+    assert len(names) == 3
+
+
+CHECKED = """
+import numpy as np
+from treewright.search import kernel
+from treewright.search.lanes import set_block
+
+@kernel
+def read(numbers, i):
+    return numbers[i]
+
+@kernel
+def block(numbers, i):
+    set_block(numbers, i, 1.0)
+
+def is_noticed(function, numbers, i):
+    try:
+        function(numbers, i)
+    except IndexError:
+        return True
+    return False
+
+numbers = np.zeros(16)
+print([is_noticed(read, numbers, i) for i in (-17, -16, 15, 16)])
+print([is_noticed(block, numbers, i) for i in (-1, 0, 8, 9)])
+print(bool(read._variants and block._variants))
+"""
+
+
+@jit
+def test_checked_code_notices_every_index_outside_of_an_array(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert run(CHECKED, tmp_path) == "[True, False, False, True]\n" * 2 + "True\n"

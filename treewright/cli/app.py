@@ -13,7 +13,15 @@ from typing import Annotated
 
 import typer
 
-from treewright.cli.outcomes import EXIT_CODES, INTERRUPTED, Commands
+from treewright.cli.outcomes import (
+    EXIT_CODES,
+    Commands,
+    exit_code,
+    finish_output,
+    hear_signals,
+    note,
+    open_closed_streams,
+)
 from treewright.cli.settings import help_text
 from treewright.cli.verbs import VERBS
 
@@ -91,7 +99,9 @@ def treewright(
 
 def main() -> None:
     """Run the command line."""
-    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    open_closed_streams()
+    hear_signals()
+    warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             with suppress(OSError, ValueError):
@@ -99,17 +109,23 @@ def main() -> None:
     try:
         make_app(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in VERBS else VERBS)(prog_name="treewright")
     except SystemExit as end:
-        _leave_the_compiler(end.code)
-        raise
+        code = finish_output(end.code if isinstance(end.code, int) else int(end.code is not None))
+        _leave_the_compiler(code)
+        if isinstance(end.code, str):
+            raise
+        sys.exit(code)
+    except KeyboardInterrupt as error:  # while commands are imported
+        note(str(error) or "interrupted")
+        sys.exit(exit_code(error))
 
 
-def _leave_the_compiler(code: object) -> None:
-    """End the process at once if a thread still compiles after Ctrl-C: Python would wait for it."""
-    if code == INTERRUPTED and "treewright.search.threads" in sys.modules:
+def _leave_the_compiler(code: int) -> None:
+    """End the process at once if a thread still compiles after Ctrl-C or a signal: Python would wait for it."""
+    if code > 128 and "treewright.search.threads" in sys.modules:
         from treewright.search.threads import is_compiling
 
         if is_compiling():
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):
                     stream.flush()
-            os._exit(INTERRUPTED)
+            os._exit(code)

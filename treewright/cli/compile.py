@@ -88,14 +88,13 @@ def compile_in_background(models: Sequence[Path | str]) -> None:
 
     if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":
         return
-    names = [str(Path(found_model(model)).resolve()) for model in models]
-    marked = [os.environ.get("NUMBA_CACHE_DIR"), *((name, os.stat(name).st_mtime_ns) for name in names)]
-    key = hashlib.sha256(repr(marked).encode()).hexdigest()[:16]
-    mark = Path(tempfile.gettempdir()) / f"treewright-{os.getuid() if hasattr(os, 'getuid') else ''}-{key}"
-    with contextlib.suppress(OSError):
-        if time.time() - mark.stat().st_mtime < _PATIENCE:
+    with contextlib.suppress(OSError):  # no folder for temporary files, no more processes: there is no hurry
+        names = [str(Path(found_model(model)).resolve()) for model in models]
+        marked = [os.environ.get("NUMBA_CACHE_DIR"), *((name, os.stat(name).st_mtime_ns) for name in names)]
+        key = hashlib.sha256(repr(marked).encode()).hexdigest()[:16]
+        mark = Path(tempfile.gettempdir()) / f"treewright-{os.getuid() if hasattr(os, 'getuid') else ''}-{key}"
+        if mark.exists() and 0 <= time.time() - mark.stat().st_mtime < _PATIENCE:  # less than 0: the clock was set back
             return
-    with contextlib.suppress(OSError):
         mark.touch()
         subprocess.Popen(
             [sys.executable, "-m", "treewright", "compile", "--quiet", *names],

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from treewright.cli.console import Bar, make_table, print_json, several, stdout
-from treewright.cli.outcomes import BAD_INPUT, INTERRUPTED, note
+from treewright.cli.outcomes import BAD_INPUT, exit_code, note
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -136,14 +136,14 @@ def run(
         try:
             bar.begin("starting", 1)
             summary = run_experiment(experiment, opened, executor, only=job, any_code=any_code, report=tell)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             bar.hide()
             again = shlex.join(["treewright", *sys.argv[1:]])
             note(
                 f"interrupted; {several(done, 'result')} of this run and all earlier ones are in {path}. "
                 f"To go on:\n  {again}"
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code(interruption)) from None
     _show_results(experiment, path, summary, any_code, quiet=quiet, as_json=as_json)
     if summary.failed:
         raise typer.Exit(BAD_INPUT)
@@ -324,6 +324,10 @@ def _show_results(
         failed = [{"key": job.key, "job": str(job), "error": error} for job, error in summary.failed]
         print_json({"event": "done", "ran": summary.ran, "failed": failed, "store": str(path), "rows": _rows(results)})
         return
+    if summary.failed:
+        job, error = summary.failed[0]
+        several_failed = f"{several(len(summary.failed), 'job')} failed; the same command tries them again"
+        note(f"error: {several_failed}. {job}: {error}" if quiet else several_failed)
     if quiet:
         return
     rows = [
@@ -341,8 +345,6 @@ def _show_results(
     ]
     heads = ("", "corpus", "size", "part", "score [95 %]", f"− {experiment.baseline}", "p (Holm)", "CPU s")
     stdout().print(make_table(experiment.title, heads, rows, left=4))
-    if summary.failed:
-        note(f"{several(len(summary.failed), 'job')} failed; the same command tries them again")
 
 
 def _rows(results: Results) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,19 @@ def locked(out: Path) -> Iterator[None]:
         yield
         return
     path = out.with_name(out.name + ".lock")
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigError(
-                f"{out}: another training is making this model right now; wait for it, or choose another --out"
-            ) from None
+    with ExitStack() as stack:
+        while True:
+            file = stack.enter_context(path.open("w"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ConfigError(
+                    f"{out}: another training is making this model right now; wait for it, or choose another --out"
+                ) from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    break
+            # its last owner has removed it since it was opened, and the next process would make another one
         try:
             yield
         finally:

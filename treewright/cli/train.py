@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -24,13 +24,13 @@ from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
 from treewright.cli.console import Bar, patience_while_compiling, print_json, size_text, stdout
 from treewright.cli.locking import locked
-from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.outcomes import exit_code, note
 from treewright.cli.output import check_out
 from treewright.cli.preparing import Parser, Tagger
 from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, TreewrightError
 from treewright.plugins import plugins
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def train(
         return
     train_file, out = _check_files(settings)
     checkpoint = out.with_name(out.name + ".checkpoint")
-    if resume and out.exists() and not (checkpoint / "state.npz").exists():
+    if resume and out.exists() and not checkpoint.exists():
         say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
         return
     shown = not (quiet or as_json)
@@ -191,6 +191,7 @@ def train(
         )
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
+        checkpoint.mkdir(exist_ok=True)  # from now on a file of this name is not the model that is being made
         try:
             with _saying_so_on_interrupt(say):
                 if task.plans or cluster is not None:
@@ -200,12 +201,16 @@ def train(
                     corpus = _fit_on_cluster(estimator, train_file, dev, cluster, settings.jobs, keeping)
                 else:
                     estimator.fit(corpus, dev, jobs=settings.jobs, progress=report.progress, **keeping)
-        except ConfigError as error:
-            raise settings.blame(error) from None
-        except KeyboardInterrupt:
+        except TreewrightError as error:  # nothing was learned; after other errors, such as a full disk, it can go on
+            with suppress(OSError):
+                checkpoint.rmdir()  # if it is empty
+            if isinstance(error, ConfigError):
+                raise settings.blame(error) from None
+            raise
+        except KeyboardInterrupt as interruption:
             bar.hide()
             note(_how_to_resume(report, checkpoint))
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code(interruption)) from None
         if pipeline is not None:
             estimator.companions_ = pipeline.models()
             estimator.lemmas_ = {**(pipeline.lemmas or {}), **estimator.lemmas_}

@@ -13,7 +13,7 @@ import typer
 
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
-from treewright.cli.outcomes import INTERRUPTED, note
+from treewright.cli.outcomes import exit_code, note
 from treewright.cli.output import check_out
 from treewright.cli.streams import load
 from treewright.cli.tasks.base import percent
@@ -77,12 +77,12 @@ def train_pipeline(
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
             pipeline = trainer.train(corpus, dev_corpus)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
             bar.hide()
             note(
                 f"interrupted; the stages that are finished are in {checkpoint}. The same command with --resume goes on"
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code(interruption)) from None
         pipeline.save(out)
     shutil.rmtree(checkpoint, ignore_errors=True)
     seconds = time.perf_counter() - started

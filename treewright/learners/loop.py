@@ -101,8 +101,9 @@ def run(
         if found is not None:
             history = [row(**fields) for fields in found[0]]
             learnable.restore(found[1], checkpoint)
-    elif checkpoint is not None:
+    if checkpoint is not None and not history:  # nothing of another training may be left, even if it was killed
         checkpoints.clear(checkpoint)
+        checkpoint.mkdir(parents=True, exist_ok=True)  # as long as it exists, training is not finished
     for iteration in range(len(history) + 1, iterations + 1):
         if patience is not None and len(history) >= patience and not any(row.best for row in history[-patience:]):
             break

@@ -21,6 +21,7 @@ from treewright.corpora import Sentence, corpus_hash
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
+from treewright.files import atomic_write
 from treewright.pipeline.pipeline import Pipeline
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import surface_tokens
@@ -169,16 +170,18 @@ class PipelineTrainer:
         about = self.checkpoint / "pipeline.json"
         mine = {"corpora": corpora, "components": [c and c.resolved_config() for c in self._all()], "folds": self.folds}
         mine = json.loads(json.dumps(mine))
-        if about.exists():
-            if not self.resume:
+        if self.resume and about.exists() and json.loads(about.read_text()) != mine:
+            raise ConfigError(
+                f"{self.checkpoint} belongs to a training with other data or settings: give the same ones, or "
+                "train without resuming"
+            )
+        if not self.resume or not about.exists():  # first the file that says what the others belong to
+            about.unlink(missing_ok=True)
+            if self.checkpoint.exists():
                 shutil.rmtree(self.checkpoint)
-            elif json.loads(about.read_text()) != mine:
-                raise ConfigError(
-                    f"{self.checkpoint} belongs to a training with other data or settings: give the same ones, or "
-                    "train without resuming"
-                )
         self.checkpoint.mkdir(parents=True, exist_ok=True)
-        about.write_text(json.dumps(mine))
+        with atomic_write(about) as file:
+            file.write(json.dumps(mine))
         yield
 
     def _all(self) -> tuple[Any, ...]:

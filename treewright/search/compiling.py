@@ -49,6 +49,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _WHOLE = {"nopython": True, "boundscheck": None, **_OPTIONS}
 _lock = threading.RLock()  # one compilation at a time
+_ROOM_TO_COMPILE = 256 << 20  # bytes; what a large kernel needs
 
 MOST_INTERPRETED = 100
 """The number of words that a process interprets before it compiles: a few seconds, where compiling takes ten."""
@@ -165,7 +166,9 @@ class Kernel(CompiledFunction):
         try:
             return code(*arguments)
         except native.Stopped:
-            return super().__call__(*arguments)  # raises the same exception, now in Python
+            super().__call__(*arguments)  # which raises the same exception, now in Python
+            # it does not: what was missing was memory, and arrays have been changed twice
+            raise MemoryError(f"not enough memory in {self._name}") from None
 
     def is_ready(self, *arguments: Any) -> bool:
         """Return whether there is machine code for arguments like these, so that no compilation is needed."""
@@ -188,6 +191,7 @@ class Kernel(CompiledFunction):
         with _lock:
             if layout in self._variants or layout in self._memory_only:
                 return self._variants.get(layout)
+            native.ensure_memory(_ROOM_TO_COMPILE)
             with compilations.recorded():
                 internals = numba_internals()
                 code = None if internals is None else internals.object_code(self.dispatcher, arguments)

@@ -73,6 +73,16 @@ def _are_alike(arrays: list[Any]) -> bool:
     )
 
 
+def _block(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
+    """The address of a block of an array, which is checked where Numba checks indices (``NUMBA_BOUNDSCHECK=1``)."""
+    whole = context.make_array(kind)(context, builder, array)
+    if context.enable_boundscheck:
+        [size] = cgutils.unpack_tuple(builder, whole.shape)
+        cgutils.do_boundscheck(context, builder, place, size)
+        cgutils.do_boundscheck(context, builder, builder.add(place, place.type(LANES - 1)), size)
+    return builder.bitcast(builder.gep(whole.data, [place]), vector.as_pointer())
+
+
 def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) -> Any:
     """The compiled twin of a function over ``places`` blocks (the first is changed) and perhaps a number."""
 
@@ -85,11 +95,10 @@ def _vector_operation(places: int, number: bool, combine: Callable[..., Any]) ->
             items = cgutils.unpack_tuple(builder, values[0])
             element = context.get_value_type(array.dtype)
             vector = ir.VectorType(element, LANES)
-            pointers = []
-            for k in range(places):
-                data = context.make_array(arguments[2 * k])(context, builder, items[2 * k]).data
-                place = builder.gep(data, [items[2 * k + 1]])
-                pointers.append(builder.bitcast(place, vector.as_pointer()))
+            pointers = [
+                _block(context, builder, arguments[2 * k], items[2 * k], items[2 * k + 1], vector)
+                for k in range(places)
+            ]
             blocks = [builder.load(pointer, align=array.dtype.bitwidth // 8) for pointer in pointers]
             if number:
                 blocks.append(_spread(builder, vector, items[-1]))
@@ -110,8 +119,8 @@ def _any_above(context: Any, left: Any, i: Any, by: Any, right: Any, j: Any) -> 
         vector = ir.VectorType(context.get_value_type(left.dtype), LANES)
         blocks = []
         for kind, array, place in ((left, values[0], values[1]), (right, values[3], values[4])):
-            at = builder.gep(context.make_array(kind)(context, builder, array).data, [place])
-            blocks.append(builder.load(builder.bitcast(at, vector.as_pointer()), align=left.dtype.bitwidth // 8))
+            at = _block(context, builder, kind, array, place, vector)
+            blocks.append(builder.load(at, align=left.dtype.bitwidth // 8))
         above = builder.fcmp_ordered(">", builder.fadd(blocks[0], _spread(builder, vector, values[2])), blocks[1])
         bits = builder.bitcast(above, ir.IntType(LANES))
         return builder.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(LANES), 0))
@@ -128,8 +137,8 @@ def _dot(context: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
         vector = ir.VectorType(context.get_value_type(left.dtype), LANES)
         blocks = []
         for kind, array, place in ((left, values[0], values[1]), (right, values[2], values[3])):
-            at = builder.gep(context.make_array(kind)(context, builder, array).data, [place])
-            blocks.append(builder.load(builder.bitcast(at, vector.as_pointer()), align=left.dtype.bitwidth // 8))
+            at = _block(context, builder, kind, array, place, vector)
+            blocks.append(builder.load(at, align=left.dtype.bitwidth // 8))
         sums, count = builder.fmul(*blocks), LANES
         while count > 1:
             count //= 2

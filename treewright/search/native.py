@@ -6,11 +6,14 @@ results are returned at the end of the table. The *layout* defines the meaning o
 the file, with a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for
 another layout would write to wrong addresses.
 
-A file has one line with a description, in JSON, and then an object file. LLVM's loader puts it into memory, which does
-not need the compiler. The line has ``statics``, the number of arguments without values; ``result``, the type of the
-result (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its ``parts``, and by the
-module and the name of its class if it is a named one); and the ``digest`` of the object file. Numbers of 32 bits are
-passed as 64 bits, and the entry converts them.
+A file has a line with the digest of its name and of everything after it, a line with a description, in JSON, and then an
+object file. LLVM's loader puts it into memory, which does not need the compiler. The description has ``statics``, the
+number of arguments without values, and ``result``, the type of the result (``int``, ``bool``, ``float``, the type and the
+dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its class if it is a named one).
+Numbers of 32 bits are passed as 64 bits, and the entry converts them.
+
+Only files that are complete, have their own name, and belong to this user, or to an owner of the library itself, are
+loaded. A damaged or renamed file, or a file of another user, is compiled again.
 """
 
 from __future__ import annotations
@@ -18,11 +21,16 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import mmap
 import os
+import stat
 import struct
+import sys
+import time
 import uuid
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -31,15 +39,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "keep", "machine", "whole"]
+__all__ = [
+    "SYMBOL",
+    "NativeCode",
+    "Static",
+    "describe",
+    "ensure_memory",
+    "fill_table",
+    "find",
+    "keep",
+    "machine",
+    "whole",
+]
 
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
-_FORMAT = 2  # counts changes of the table and of the file
+_FORMAT = 3  # counts changes of the table and of the file
+_ROOM_TO_LOAD = 64 << 20  # bytes; LLVM takes about half of it
+_DEAD = 3600.0  # seconds after which a file that is not finished belongs to a process that was killed
 _BESIDE = Path(__file__).parent
 _COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
 _SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in the table
+_NO_CODE = {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS"}  # settings of Numba that change no code
 
 
 class Static:
@@ -127,8 +149,6 @@ class NativeCode:
     def __init__(self, code: bytes) -> None:
         head, _, body = code.partition(b"\n")
         about = json.loads(head)
-        if about["digest"] != hashlib.sha256(body).hexdigest():
-            raise ValueError("this is not the code that was written")  # LLVM would crash
         self._result = about["result"]
         self._size = _places(self._result)
         self._engine, address = _load(body)
@@ -196,11 +216,21 @@ class Stopped(Exception):
 
 def whole(about: dict[str, Any], code: bytes) -> bytes:
     """The content of a file: object code, and the information that its caller needs."""
-    return json.dumps({**about, "digest": hashlib.sha256(code).hexdigest()}).encode() + b"\n" + code
+    return json.dumps(about).encode() + b"\n" + code
+
+
+def ensure_memory(size: int) -> None:
+    """Raise :class:`MemoryError` if this number of bytes is not available: LLVM would end the process."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+    try:
+        mmap.mmap(-1, size, **private).close()
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{size:,} bytes are missing for compiled code") from error
 
 
 def _load(code: bytes) -> tuple[Any, int]:
     """Object code in memory: its owner, and the address of its function."""
+    ensure_memory(_ROOM_TO_LOAD + 4 * len(code))
     import llvmlite.binding as llvm
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
@@ -233,25 +263,48 @@ def find(name: str, digest: str, layout: str) -> NativeCode | None:
     file = _file_name(name, digest, layout)
     for folder in _folders():
         try:
-            code = (folder / file).read_bytes()
-        except OSError:
-            continue
-        try:
-            return NativeCode(code)
-        except (ValueError, KeyError, RuntimeError):  # an incomplete file
+            code = _read_file(folder / file)
+            if code is not None:
+                return NativeCode(code)
+        except (OSError, ValueError, KeyError, RuntimeError):  # not there, or not what this version writes
             continue
     return None
 
 
+def _read_file(path: Path) -> bytes | None:
+    """The code in a file; None if it is not as it was written, or if it is not safe to run."""
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not _is_trusted(os.fstat(file.fileno())):
+            return None
+        digest, _, code = file.read().partition(b"\n")
+    return code if digest == _digest(path.name, code) else None  # LLVM would crash on other code
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe of that name would wait for a writer
+
+
+def _digest(name: str, code: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + code).hexdigest().encode()
+
+
+def _is_trusted(file: os.stat_result) -> bool:
+    """Whether nobody else could have written a file: its owner is this user, root, or the owner of the library."""
+    if not stat.S_ISREG(file.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    return file.st_uid in (os.geteuid(), 0, _BESIDE.stat().st_uid) and not file.st_mode & stat.S_IWOTH
+
+
 def keep(name: str, digest: str, layout: str, code: bytes) -> None:
-    """Write machine code to disk, completely or not at all; warn once if that is not possible."""
+    """Write machine code to disk, whole or not at all; warn once where that is not possible."""
+    file_name = _file_name(name, digest, layout)
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _make_room(folder)
-            file = folder / f".{uuid.uuid4().hex}"
-            file.write_bytes(code)
-            os.replace(file, folder / _file_name(name, digest, layout))
+            _write_file(folder / file_name, code)
             return
         except OSError:
             continue
@@ -261,10 +314,32 @@ def keep(name: str, digest: str, layout: str, code: bytes) -> None:
     )
 
 
+def _write_file(path: Path, code: bytes) -> None:
+    """Write a file, whole or not at all. It need not reach the disk at once: one that is not whole is not read."""
+    temporary = path.with_name(f".{uuid.uuid4().hex}")
+    try:
+        temporary.write_bytes(_digest(path.name, code) + b"\n" + code)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def _make_room(folder: Path) -> None:
-    files = sorted(folder.glob("*.kernel"), key=lambda file: file.stat().st_mtime)
-    for file in files[: 1 - MOST_FILES] if len(files) >= MOST_FILES else ():
+    """Remove the oldest files, and what killed processes have left. Other processes may do the same at this moment."""
+    ages: dict[Path, float] = {}
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            ages[file] = file.stat().st_mtime
+    kernels = sorted((file for file in ages if file.suffix == ".kernel"), key=ages.__getitem__)
+    spare = kernels[: 1 - MOST_FILES] if len(kernels) >= MOST_FILES else []
+    now = time.time()
+    for file in [*spare, *(file for file in ages if _is_unfinished(file.name) and now - ages[file] > _DEAD)]:
         file.unlink(missing_ok=True)
+
+
+def _is_unfinished(name: str) -> bool:
+    return len(name) == 33 and name[0] == "." and set(name[1:]) <= set("0123456789abcdef")
 
 
 def _folders() -> list[Path]:
@@ -272,8 +347,9 @@ def _folders() -> list[Path]:
     named = os.environ.get("NUMBA_CACHE_DIR")
     if named:
         return [Path(named)]
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return [_BESIDE / "__pycache__", Path(home) / "treewright"]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    own = [Path(home) / "treewright"] if os.path.isabs(home) else []  # a user without a home has "~" there
+    return [_BESIDE / "__pycache__", *own]
 
 
 def _file_name(name: str, digest: str, layout: str) -> str:
@@ -288,7 +364,9 @@ def _environment() -> tuple[str, ...]:
 
     sources = hashlib.sha256(b"".join(file.read_bytes() for file in _COMPILER)).hexdigest()
     processor = f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    return str(_FORMAT), sources, processor, *(version(name) for name in ("numba", "llvmlite", "numpy"))
+    versions = (version(name) for name in ("numba", "llvmlite", "numpy"))
+    settings = (f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("NUMBA_") and k not in _NO_CODE)
+    return str(_FORMAT), sources, str(sys.implementation.cache_tag), processor, *versions, *settings
 
 
 @cache
