@@ -38,6 +38,7 @@ PROTOCOL = (
     "features",
     "action_features",
     "positions",
+    "structure",
     "expert_costs",
     "loss",
     "partial_loss",
@@ -60,6 +61,8 @@ class Task(Static):
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the most features that a state (or an action) has.
     * ``max_positions``: how many positions a state has, for policies that encode sentences; 0: there are none.
+    * ``max_structure``: the most numbers that ``structure`` writes, e.g. ``"8*n + 4"``, and ``n_relations``, how many
+      relations its arcs have; 0: the task has no such function.
     * ``lean``: the names of functions that make no arrays of their own; they are compiled without counting references,
       which makes short ones several times as fast.
     * ``oracle``: what ``expert_costs`` promises: ``"exact"`` costs in every state, zero for just the ``"optimal"``
@@ -80,6 +83,8 @@ class Task(Static):
     max_steps: int | str = "n"
     max_features: int = 64
     max_positions: int = 0
+    max_structure: int | str = 0
+    n_relations: int = 0
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
@@ -131,6 +136,16 @@ class Task(Static):
 
         A word is its index, from 0 to n − 1; n stands for an artificial root, and −1 for a word that is not there. The
         k-th position has the same role in every state: the top of the stack, say. There are ``max_positions`` of them.
+        """
+        return 0
+
+    @staticmethod
+    def structure(x: Any, state: Any, out: Any) -> int:
+        """Write how the state came about, for policies that summarise it, and return how many numbers these are.
+
+        There are four lists, each behind its length: the stack from its bottom to its top, the buffer from its end to
+        its front, the arcs in the order in which they were made (head, dependent, relation), and the actions that were
+        taken. Words are given by their positions, as in ``positions``. A relation is a number below ``n_relations``.
         """
         return 0
 
@@ -243,6 +258,11 @@ class Task(Static):
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
         return parse_size(cls.max_steps, quadratic=True)(n)
+
+    @classmethod
+    def structure_bound(cls, n: Any) -> Any:
+        """The most numbers that ``structure`` writes for a sentence of length ``n`` (which may be an array)."""
+        return parse_size(cls.max_structure, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, also the compiled helpers; for checking and debugging."""

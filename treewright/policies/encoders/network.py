@@ -53,7 +53,7 @@ class Encoding:
     """What the encoder makes of some sentences: the table of their words, and the scores of the targets' values."""
 
     table: torch.Tensor
-    """Rows × positions × hidden units."""
+    """Rows × positions × hidden units; for a stack-LSTM, rows × width."""
     targets: list[torch.Tensor]
     layout: Layout
     rows: torch.Tensor
@@ -74,7 +74,10 @@ def encode(
     x = _words(architecture, p, corpus, rows, random)
     x = _left_out(x, architecture.dropout, random, sentence, len(which))
     first = None
-    if architecture.encoder == "convolution":
+    if architecture.reads_structure:
+        x = torch.relu(x @ p["input"] + p["input_bias"])
+        first = _left_out(x, architecture.dropout, random, sentence, len(which))
+    elif architecture.encoder == "convolution":
         inner = corpus.tensor(np.arange(len(layout.rows)) + np.repeat(np.arange(1, len(which) + 1), lengths))
         x = x @ p["input"] + p["input_bias"]
         size = len(layout.rows) + len(which) + 1
@@ -92,6 +95,8 @@ def encode(
     assert first is not None
     names = [target.name for target in corpus.inputs.targets]
     targets = [first @ p[f"target_{name}"] + p[f"target_bias_{name}"] for name in names]
+    if architecture.reads_structure:
+        return Encoding(first, targets, layout, rows)
     table = (x @ p["slots"] + p["slot_bias"]).view(len(x), -1, architecture.hidden)
     return Encoding(table, targets, layout, rows)
 
