@@ -98,7 +98,7 @@ class EncoderTrainer(Trainer):
             betas=_BETAS,
             weight_decay=_DECAY,
             eps=_EPSILON,
-            fused=self.device != "cpu",
+            fused=True,
         )
 
     def _on_device(self, packed: Packed) -> CorpusOnDevice:
