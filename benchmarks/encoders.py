@@ -15,7 +15,9 @@ import os
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # BLAS reads them when NumPy loads it
@@ -28,6 +30,7 @@ from treewright.amr import AMRParser, join_trees
 from treewright.corpora import Sentence, load_corpus, read_amr
 from treewright.dependency import DependencyParser
 from treewright.reports.line_plot import Point, plot_svg
+from treewright.search.running import blocks, decode
 from treewright.tagging import Tagger
 
 EWT, AFRIKAANS = "ud-english-ewt", "ud-afrikaans-afribooms"
@@ -187,6 +190,47 @@ def speeds(parsers: dict[str, DependencyParser]) -> dict[str, Any]:
     }
 
 
+def shares_of_time(parser: DependencyParser) -> dict[str, float]:
+    """Where the time of parsing goes with convolutions: µs a word on one thread, medians of :data:`TURNS` turns.
+
+    ``products`` are the matrix products of the convolutions and of the table, with the same shapes, and nothing else:
+    what a kernel for whole numbers of 8 bits could make faster.
+    """
+    sentences = [sentence for sentence in load_corpus(corpus_folder(EWT) / "test.conllu") if len(sentence)]
+    tokens = [sentence.tokens for sentence in sentences]
+    parser.arcs(sentences)
+    packed, policy = parser._pack(tokens), parser.policy_
+    parts = [np.arange(*part) for part in blocks(policy, packed.lengths, 0, len(packed))]
+    scorers = [policy.prepare(packed, part) for part in parts]
+    p = policy._encoders[0].parameters
+    rows = [int(packed.lengths[part].sum()) + 2 * len(part) for part in parts]
+    names = [*(f"filters{layer}" for layer in range(policy.architecture.layers)), "slots"]
+    inputs = {name: [np.ones((n, len(p[name])), np.float32) for n in rows] for name in names}
+
+    def products() -> None:
+        for name in names:
+            for each in inputs[name]:
+                each @ p[name]
+
+    def scoring() -> None:
+        ready = iter(scorers)
+        decode(packed, SimpleNamespace(block=policy.block, prepare=lambda packed, which: next(ready)))
+
+    work: dict[str, Callable[[], Any]] = {
+        "all": lambda: parser.arcs(sentences),
+        "reading": lambda: parser._pack(tokens),
+        "encoding": lambda: [policy.prepare(packed, part) for part in parts],
+        "products": products,
+        "scoring": scoring,
+    }
+    found: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(TURNS):
+        for name, run in work.items():
+            found[name].append(timed(run)[1].cpu)
+    words = sum(map(len, sentences))
+    return {name: 1e6 * statistics.median(each) / words for name, each in found.items()}
+
+
 def different_arcs(parser: DependencyParser) -> dict[str, Any]:
     """On EWT dev: heads and labels that differ between NumPy's and PyTorch's forward pass."""
     from treewright.policies.encoders import UntrainedEncoder
@@ -326,6 +370,7 @@ def main() -> None:
     parser.add_argument(
         "--linear", type=Path, default=ROOT / "build" / "linear-ewt.tw", help="the linear parser; trained if not there"
     )
+    parser.add_argument("--shares", type=Path, nargs="+", help="tell where the time of parsing with these models goes")
     parser.add_argument("--train", choices=[*TRAININGS], help="make this training and nothing else")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
@@ -334,6 +379,10 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="train on the first ones only")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "device-results")
     arguments = parser.parse_args()
+    if arguments.shares:
+        for path in arguments.shares:
+            say(path.stem, {name: round(each, 2) for name, each in shares_of_time(DependencyParser.load(path)).items()})
+        return
     if arguments.train:
         arguments.out.mkdir(parents=True, exist_ok=True)
         train_one(arguments.train, arguments.seed, arguments)
