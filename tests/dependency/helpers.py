@@ -35,8 +35,9 @@ SMALL = {
 }
 
 
-def make_task(system, n_labels=1, *, plain=False, **options):
-    task = parsing_task(find_system(system), Templates(SMALL["moves"], SMALL["labels"]))(n_labels, **options)
+def make_task(system, n_labels=1, *, plain=False, recording=False, **options):
+    templates = Templates(SMALL["moves"], SMALL["labels"])
+    task = parsing_task(find_system(system), templates, recording=recording)(n_labels, **options)
     return task.plain() if plain else task
 
 

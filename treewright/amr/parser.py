@@ -29,7 +29,7 @@ from treewright.corpora.lemmas import learn_lemmas, with_lemmas
 from treewright.corpora.types import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Input, Running, batches, corpus_error, read_corpus
-from treewright.estimators.encoded import DEVICE, INPUT_COLUMNS, MAX_VECTORS, POLICY, VECTORS, EncodedSettings
+from treewright.estimators.encoded import DEVICE, MAX_VECTORS, POLICY, VECTORS, EncodedSettings, input_columns
 from treewright.estimators.settings import BITS, MIN_COUNT, SEED
 from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
@@ -196,7 +196,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         MIN_COUNT,
         VECTORS,
         MAX_VECTORS,
-        INPUT_COLUMNS,
+        input_columns("lemma", "upos", "xpos", "deprel"),
         DEVICE,
         SEED,
     )
@@ -222,7 +222,7 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         min_count: int = 2,
         vectors: str | os.PathLike[str] | None = None,
         max_vectors: int = 100_000,
-        input_columns: str | Sequence[str] = ("lemma", "upos", "xpos"),
+        input_columns: str | Sequence[str] = ("lemma", "upos", "xpos", "deprel"),
         device: str = "auto",
         seed: int = 0,
     ) -> None:
@@ -523,7 +523,8 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
 def _tokens(example: Example) -> list[Token]:
     """The nodes of the initial tree as an encoder reads them."""
     return [
-        Token(word.form, lemma=word.stand_in or word.lemma, upos=word.upos, xpos=word.xpos) for word in example.words
+        Token(word.form, lemma=word.stand_in or word.lemma, upos=word.upos, xpos=word.xpos, deprel=word.relation)
+        for word in example.words
     ]
 
 

@@ -38,13 +38,13 @@ from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.encoded import (
     DEVICE,
-    INPUT_COLUMNS,
     MAX_VECTORS,
     POLICY,
     TAG_LOSS,
     TEACHER,
     VECTORS,
     EncodedSettings,
+    input_columns,
 )
 from treewright.estimators.settings import BEAM, BITS, MIN_COUNT, SEED
 from treewright.models import pack_strings, unpack_strings
@@ -149,8 +149,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         bits: the size of the table of hashed features, 2^bits rows; by default 19 (accurate) or 20 (fast).
         min_count: words rarer than this in training count as unknown.
         label_weight: the cost of a wrong label with a correct head; a wrong head costs 1.
-        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch; or
-            an :class:`~treewright.policies.encoders.Architecture`. Encoders do not use ``features``.
+        policy: ``linear``; ``small``, ``medium`` or ``large``, which encode sentences and are trained with PyTorch;
+            ``stack-lstm``, which encodes stacks; or an :class:`~treewright.policies.encoders.Architecture`. Encoders
+            do not use ``features``.
         vectors: for encoders: a file of fixed word vectors.
         max_vectors: for encoders: the number of vectors to read from the file.
         input_columns: for encoders: the columns that are read besides words.
@@ -169,6 +170,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     """
 
     task: ClassVar[str] = "dependency"
+    _has_structure = True
     settings: ClassVar[tuple[Setting, ...]] = (
         SYSTEM,
         FEATURES,
@@ -181,7 +183,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         POLICY,
         VECTORS,
         MAX_VECTORS,
-        INPUT_COLUMNS,
+        input_columns("lemma", "upos", "xpos", "feats"),
         TEACHER,
         TAG_LOSS,
         DEVICE,
@@ -302,6 +304,9 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         same = ("labels_", "root_labels_", "word_labels_")
         if not teacher._is_encoded:
             raise ConfigError("must be a model with an encoder; this one is linear", setting="teacher")
+        if teacher._reads_structure != self._reads_structure:
+            problem = "must read what this policy reads: of a stack-LSTM and another encoder, neither teaches the other"
+            raise ConfigError(problem, setting="teacher")
         if find_system(teacher.system) is not self._system or teacher.mode != self.mode:
             raise ConfigError(
                 f"must have the same system and mode; this one has {teacher.system!r} and {teacher.mode!r}",
@@ -455,7 +460,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         return self._pack(tokens, heads, np.array([numbers.get(label, -1) for label in labels], np.int32))
 
     def _task(self) -> DependencyParsing:
-        return parsing_task(self._system, self.templates_)(
+        return parsing_task(self._system, self.templates_, recording=self._reads_structure)(
             len(self.labels_),
             staged=self.mode == "fast",
             static=self.oracle == "static",

@@ -18,6 +18,8 @@ import numpy as np
 from treewright.dependency import configuration, reading
 from treewright.dependency.configuration import (
     ATTACHED,
+    DEPTH,
+    FRONT,
     PENDING,
     PLACES,
     STATE,
@@ -27,9 +29,12 @@ from treewright.dependency.configuration import (
     begin,
     node_at,
 )
+from treewright.dependency.reading import position
 from treewright.dependency.systems import TransitionSystem
 from treewright.dependency.templates import WORD_ATTRIBUTES, Templates, positions_source
+from treewright.errors import ConfigError
 from treewright.search import Task, compiled, inlined, interpreted
+from treewright.search.layout import parse_size
 
 __all__ = ["DependencyParsing", "Transitions", "parsing_task"]
 
@@ -84,7 +89,7 @@ class DependencyParsing(Task):
     name = "dependency"
     instance = ("attributes", "gold_heads", "gold_labels", "prepared")
     shared = ("options", "labels", "label_weight")
-    lean = ("initial", "is_final", "actions", "step", "features", "positions", "loss")
+    lean = ("initial", "is_final", "actions", "step", "features", "positions", "structure", "loss")
     oracle: str
 
     system: ClassVar[TransitionSystem]
@@ -113,6 +118,7 @@ class DependencyParsing(Task):
         self.n_actions = self.first_label + n_labels if staged else self.first_arc + len(self.arc_moves) * n_labels
         self.width = self.first_label if staged else 0
         self.max_positions = len(self.system.slots) + (2 if staged else 0)
+        self.n_relations = 2 * n_labels  # those of dependents on the left, and on the right
         every = range(n_labels)
         root, word = every if root_labels is None else root_labels, every if word_labels is None else word_labels
         self._tables = {
@@ -157,14 +163,16 @@ class DependencyParsing(Task):
 
 
 @cache
-def parsing_task(system: TransitionSystem, templates: Templates) -> type[DependencyParsing]:
+def parsing_task(system: TransitionSystem, templates: Templates, *, recording: bool = False) -> type[DependencyParsing]:
     """The task of a transition system, with features generated from templates.
+
+    With ``recording``, a state also records its actions and the order of its arcs. The task then has a ``structure``.
 
     >>> from treewright.dependency.systems import find_system
     >>> parsing_task(find_system("arc-hybrid"), Templates(["s0.w", "b0.w"]))(3, staged=True).n_actions
     7
     """
-    transitions = _transitions(system)
+    transitions = _transitions(system, recording)
     plain_moves = tuple(k for k, move in enumerate(system.moves) if not move.makes_arc)
     arc_moves = tuple(k for k, move in enumerate(system.moves) if move.makes_arc)
     # Tables have the same shape for all systems of up to four moves, for compatibility with model files: a system of
@@ -177,12 +185,13 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
     names |= {"STAGED": STAGED}
     exec(templates.source() + positions_source(system.slots), names)
     body = {
-        **_protocol(system, transitions, plain_moves, arc_moves, first_arc, first_label),
+        **_protocol(system, transitions, plain_moves, arc_moves, first_arc, first_label, recording),
         "features": names["features"],
         "positions": names["positions"],
         "max_features": max(len(templates.moves), len(templates.labels)),
-        "state": {**STATE, **system.state},
+        "state": {**STATE, **system.state, **(_record(system) if recording else {})},
         "max_steps": system.max_steps,
+        "max_structure": f"{system.max_steps} + 5*n + 7" if recording else 0,
         "system": system,
         "transitions": transitions,
         "plain_moves": plain_moves,
@@ -195,7 +204,7 @@ def parsing_task(system: TransitionSystem, templates: Templates) -> type[Depende
     return new_class("DependencyParsing", (DependencyParsing,), {}, lambda space: space.update(body))
 
 
-def _transitions(system: TransitionSystem) -> Transitions:
+def _transitions(system: TransitionSystem, recording: bool) -> Transitions:
     """Combine the functions of a system."""
     n_moves = len(system.moves)
     makes_arc = sum(1 << k for k, move in enumerate(system.moves) if move.makes_arc)
@@ -204,6 +213,7 @@ def _transitions(system: TransitionSystem) -> Transitions:
     admissible, static, change = system.admissible, system.static, system.move
     is_late, costs = system.is_late or _never, system.costs or system.estimate or _nothing
     has_costs = costs is not _nothing
+    record_arc = _record_arc if recording else _keep_no_arc
 
     @inlined
     def declared_arc(x: Any, state: Any, move: int) -> tuple[int, int]:
@@ -215,6 +225,7 @@ def _transitions(system: TransitionSystem) -> Transitions:
     def make_move(x: Any, state: Any, move: int, label: int) -> None:
         if makes_arc >> move & 1:
             head, dependent = arc_of(x, state, move)
+            record_arc(state, dependent)
             attach(x, state, head, dependent, label, not is_late(x, state))
         change(x, state, move)
 
@@ -253,12 +264,14 @@ def _protocol(
     arc_moves: tuple[int, ...],
     first_arc: int,
     first_label: int,
+    recording: bool,
 ) -> dict[str, Callable[..., Any]]:
     """The functions of the task of a system, all but the features and the loss."""
     n_moves, n_plain, n_arcs = len(system.moves), len(plain_moves), len(arc_moves)
     makes_arc = sum(1 << move for move in arc_moves)
     admissible, arc_of, make_move, _, move_costs, gold_label = transitions
     change_initial, is_complete_parse = system.initial or _unchanged, system.is_final or _all_attached
+    record_action = _record_action if recording else _keep_no_action
     least_loss, is_known = system.least_loss or _unknown, system.costs is not None and system.least_loss is not None
 
     def initial(x: Any, state: Any) -> None:
@@ -296,6 +309,7 @@ def _protocol(
     def step(x: Any, state: Any, action: int) -> None:
         """Make a move, or store it until its label is chosen."""
         move, label = np.int64(action), np.int64(-1)
+        record_action(state, action)
         if state.registers[PENDING] != 0:
             move, label = np.int64(state.registers[PENDING]) - 1, np.int64(action) - first_label
             state.registers[PENDING] = 0
@@ -356,8 +370,57 @@ def _protocol(
             + weight * np.float64(state.registers[WRONG_LABELS])
         )
 
-    functions = (initial, is_final, actions, step, expert_costs, partial_loss)
+    functions = (initial, is_final, actions, step, expert_costs, partial_loss, *((structure,) if recording else ()))
     return {function.__name__: function for function in functions}
+
+
+# ---- states that record how they came about
+
+
+def _record(system: TransitionSystem) -> dict[str, int | str]:
+    """Further fields: the dependents of the arcs in their order, and the actions, behind their number."""
+    if parse_size(system.max_steps, quadratic=True).squared:
+        problem = "takes too many steps for a stack-LSTM, whose states record them: max_steps must be linear in n"
+        raise ConfigError(problem, setting="system", value=system.name)
+    return {"made": "n + 2", "taken": f"{system.max_steps} + 1"}
+
+
+@inlined
+def _record_arc(state: Any, dependent: int) -> None:
+    state.made[state.registers[ATTACHED]] = dependent
+
+
+@inlined
+def _record_action(state: Any, action: int) -> None:
+    state.taken[0] += 1
+    state.taken[state.taken[0]] = action
+
+
+def structure(x: Any, state: Any, out: Any) -> int:
+    """The stack, the buffer, the arcs and the actions."""
+    n, depth, front = np.int64(x.n), np.int64(state.registers[DEPTH]), np.int64(state.registers[FRONT])
+    out[0] = depth
+    for k in range(depth):
+        out[1 + k] = position(np.int64(state.stack[k]), n)
+    end = 1 + depth
+    out[end] = n - front
+    for k in range(n - front):
+        out[end + 1 + k] = position(np.int64(state.buffer[n - 1 - k]), n)
+    end += 1 + n - front
+    arcs = np.int64(state.registers[ATTACHED])
+    out[end] = arcs
+    for k in range(arcs):
+        dependent = np.int64(state.made[k])
+        head, label = np.int64(state.heads[dependent]), np.int64(state.labels[dependent])
+        out[end + 1 + 3 * k] = position(head, n)
+        out[end + 2 + 3 * k] = position(dependent, n)
+        out[end + 3 + 3 * k] = 2 * label + (1 if dependent > head else 0)
+    end += 1 + 3 * arcs
+    actions = np.int64(state.taken[0])
+    out[end] = actions
+    for k in range(actions):
+        out[end + 1 + k] = state.taken[1 + k]
+    return end + 1 + actions
 
 
 # replacements of functions that a system does not have
@@ -370,6 +433,16 @@ def _never(x: Any, state: Any) -> bool:
 
 @inlined
 def _nothing(x: Any, state: Any, out: Any) -> None:
+    return
+
+
+@inlined
+def _keep_no_arc(state: Any, dependent: int) -> None:
+    return
+
+
+@inlined
+def _keep_no_action(state: Any, action: int) -> None:
     return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from treewright.corpora import Token
 from treewright.errors import ConfigError
@@ -11,13 +11,13 @@ from treewright.settings import Choice, File, Like, Real, Setting, Whole, one_of
 
 __all__ = [
     "DEVICE",
-    "INPUT_COLUMNS",
     "MAX_VECTORS",
     "POLICY",
     "TAG_LOSS",
     "TEACHER",
     "VECTORS",
     "EncodedSettings",
+    "input_columns",
 ]
 
 _SIZES = {
@@ -25,6 +25,7 @@ _SIZES = {
     "small": "a small encoder",
     "medium": "a larger one",
     "large": "the best and slowest",
+    "stack-lstm": "an encoder of stacks, for dependency parsing",
 }
 #: defaults of learners, by the data that they learn from
 _USUAL: dict[str, dict[str, Any]] = {
@@ -33,7 +34,6 @@ _USUAL: dict[str, dict[str, Any]] = {
     "all": {"passes": 10, "epochs": 4},
     "current": {"passes": 5, "epochs": 8},
 }
-_READABLE = ("lemma", "upos", "xpos", "feats")
 
 
 class _Policies(Choice):
@@ -54,14 +54,28 @@ class _Policies(Choice):
         return value if isinstance(value, str) else value.to_plain()
 
 
-def _checked_columns(value: Any) -> tuple[str, ...]:
+def _column_names(value: Any) -> tuple[str, ...]:
     names = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)):
         raise ValueError
-    for name in names:
-        if name not in _READABLE:
-            raise ConfigError(one_of(name, _READABLE))
     return tuple(dict.fromkeys(names))
+
+
+def input_columns(*readable: str) -> Setting:
+    """The setting of the columns that an encoder reads, for a task that has some of them."""
+
+    def checked(value: Any) -> tuple[str, ...]:
+        names = _column_names(value)
+        for name in names:
+            if name not in readable:
+                raise ConfigError(one_of(name, readable))
+        return names
+
+    return Setting(
+        "input_columns",
+        Like(checked, f"names of columns: {', '.join(readable)}", list),
+        "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none",
+    )
 
 
 POLICY = Setting("policy", _Policies(_SIZES), "The model that scores actions; encoders are trained with PyTorch")
@@ -73,11 +87,6 @@ VECTORS = Setting(
     metavar="FILE",
 )
 MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: the number of vectors to read from the file")
-INPUT_COLUMNS = Setting(
-    "input_columns",
-    Like(_checked_columns, f"names of columns: {', '.join(_READABLE)}", list),
-    "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none",
-)
 TEACHER = Setting(
     "teacher", File(), "Encoders: a model to learn from besides the oracle (distillation)", none="none", metavar="FILE"
 )
@@ -104,6 +113,9 @@ class EncodedSettings:
     min_count: int
     seed: int
 
+    _has_structure: ClassVar[bool] = False
+    """Whether the states of the task have a stack and arcs, which a stack-LSTM reads."""
+
     inputs_: Any = None
     """The vocabularies of the encoder; None for linear policies."""
 
@@ -111,9 +123,18 @@ class EncodedSettings:
     def _is_encoded(self) -> bool:
         return bool(self.policy != "linear")
 
+    @property
+    def _reads_structure(self) -> bool:
+        from treewright.policies.encoders.architecture import find_architecture
+
+        return self._is_encoded and find_architecture(POLICY.check(self.policy)).reads_structure
+
     def _check_policy(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings of encoders with a linear policy."""
         if self._is_encoded:
+            if self._reads_structure and not self._has_structure:
+                problem = "cannot be a stack-LSTM, which reads a stack and arcs: it is for dependency parsing"
+                raise ConfigError(problem, setting="policy", value=self.policy)
             return
         for name in ("vectors", "teacher", "tag_loss"):
             if getattr(self, name):
@@ -138,7 +159,7 @@ class EncodedSettings:
         vectors = None if self.vectors is None else read_vectors(self.vectors, self.max_vectors)
         self.inputs_ = Inputs.learn(
             tokens,
-            columns={name: place(name) for name in _checked_columns(self.input_columns)},
+            columns={name: place(name) for name in _column_names(self.input_columns)},
             targets={name: place(name) for name in ("upos", "xpos")} if self.tag_loss else {},
             min_count=self.min_count,
             vectors=vectors,

@@ -271,6 +271,29 @@ class _Episode:
         if ((out < -1) | (out > self.n)).any():
             raise _Wrong(f"`positions` gives {out.tolist()} in {self.where(path)}: they lie between -1 and n")
 
+    def structure(self, buffer: Buffer, path: Sequence[int]) -> None:
+        """Is the structure what is declared: four lists behind their lengths?"""
+        out = np.zeros(self.task.structure_bound(self.n), np.int32)
+        count, end = self.number(int, "structure", buffer, path, out), 0
+        limits = (self.n + 1, self.n + 1, self.n + 1, self.task.n_actions) if len(out) else ()
+        for name, below in zip(("stack", "buffer", "arcs", "actions"), limits, strict=False):
+            size = int(out[end]) * (3 if name == "arcs" else 1) if end < min(count, len(out)) else -1
+            values = out[end + 1 : end + 1 + size].reshape(-1, 3 if name == "arcs" else 1)
+            if not 0 <= size <= count - end - 1:
+                raise _Wrong(f"`structure` does not have the list of the {name} in {self.where(path)}")
+            last = values[:, 2:] if name == "arcs" else values[:, :0]
+            if (values[:, :2] >= below).any() or (values < 0).any() or (last >= self.task.n_relations).any():
+                raise _Wrong(
+                    f"`structure` gives the {name} {values.tolist()} in {self.where(path)}: positions lie between 0 "
+                    "and n, relations below n_relations, and actions below n_actions"
+                )
+            end += 1 + size
+        if count != end or count > len(out):
+            raise _Wrong(
+                f"`structure` says {count} in {self.where(path)}; its lists have {end} numbers, and max_structure "
+                f"allows {len(out)}"
+            )
+
 
 def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -> list[int]:
     """Run a random episode, and try every action in every state; return the actions taken."""
@@ -287,6 +310,7 @@ def _random_walk(task: Task, packed: Packed, i: int, rng: np.random.Generator) -
             raise _Wrong(f"`actions` gives another answer when asked again in {episode.where(path)}")
         episode.features(buffer, path, actions)
         episode.positions(buffer, path)
+        episode.structure(buffer, path)
         episode.costs(buffer, path, actions)
         successors = [episode.step(buffer, path, action) for action in actions]
         chosen = int(rng.integers(len(actions)))
@@ -389,6 +413,7 @@ def replay_pass(
     costs: Any,
     features: Any,
     positions: Any,
+    structures: Any,
 ) -> float:
     """Take the given actions and record all results of the task's functions."""
     x = task.instance_view(corpus, i)
@@ -405,6 +430,7 @@ def replay_pass(
         counts[t, 1] = task.features(x, state, features[t])
         counts[t, 2] = task.action_features(x, state, path[t], features[t, features.shape[1] // 2 :])
         counts[t, 3] = task.positions(x, state, positions[t])
+        counts[t, 4] = task.structure(x, state, structures[t])
         task.expert_costs(x, state, actions[t], n, costs[t])
         task.step(x, state, path[t])
     return -1.0
@@ -415,12 +441,14 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
     steps, size = len(path) + 1, task.state_size(int(packed.lengths[i]))
 
     def run(function: Any, which: Task) -> tuple[Any, ...]:
-        states, counts = np.zeros((steps, size), np.int32), np.zeros((steps, 4), np.int64)
+        states, counts = np.zeros((steps, size), np.int32), np.zeros((steps, 5), np.int64)
         actions, costs = np.zeros((steps, task.n_actions), np.int32), np.zeros((steps, task.n_actions))
         features = np.zeros((steps, 2 * task.max_features), np.int32)
         positions, taken = np.zeros((steps, task.max_positions), np.int32), np.array(path, np.int64)
-        loss = function(which, packed.arrays, i, taken, states, counts, actions, costs, features, positions)
-        return states, counts, actions, costs, features, positions, np.array([loss])
+        structures = np.zeros((steps, task.structure_bound(int(packed.lengths[i]))), np.int32)
+        written = (states, counts, actions, costs, features, positions, structures)
+        loss = function(which, packed.arrays, i, taken, *written)
+        return *written, np.array([loss])
 
     try:
         compiled = run(replay_pass, task)
@@ -430,11 +458,12 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
         raise _Wrong(explain_compilation(packed, error)) from None
     names = (
         "`step`",
-        "the number of actions, features or positions",
+        "the number of actions, features, positions or of the structure",
         "`actions`",
         "`expert_costs`",
         "`features`",
         "`positions`",
+        "`structure`",
         "`loss`",
     )
     for name, a, b in zip(names, compiled, run(interpreted(replay_pass), plain), strict=True):

@@ -42,6 +42,7 @@ def explain_compilation(packed: Packed, error: Exception) -> str:
         "features": (features,),
         "action_features": (np.int64(0), features),
         "positions": (features,),
+        "structure": (features,),
         "expert_costs": (actions, np.int64(1), costs),
     }
     for name in PROTOCOL:

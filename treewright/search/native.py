@@ -6,10 +6,10 @@ results are returned at the end of the table. The *layout* defines the meaning o
 the file, with a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for
 another layout would write to wrong addresses.
 
-A file has a line with the digest of its name and of everything after it, a line with a description, in JSON, and then an
+A file has a line with the digest of its name and of everything after it, a line with a description in JSON, and an
 object file. LLVM's loader puts it into memory, which does not need the compiler. The description has ``statics``, the
-number of arguments without values, and ``result``, the type of the result (``int``, ``bool``, ``float``, the type and the
-dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its class if it is a named one).
+number of arguments without values, and ``result``, the type of the result (``int``, ``bool``, ``float``, the type and
+the dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its class if it is named).
 Numbers of 32 bits are passed as 64 bits, and the entry converts them.
 
 Only files that are complete, have their own name, and belong to this user, or to an owner of the library itself, are

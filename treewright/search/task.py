@@ -38,6 +38,7 @@ PROTOCOL = (
     "features",
     "action_features",
     "positions",
+    "structure",
     "expert_costs",
     "loss",
     "partial_loss",
@@ -61,6 +62,8 @@ class Task(Static):
     * ``max_steps``: a bound on the length of an episode, e.g. ``"2*n"`` or ``"n*n"``.
     * ``max_features``: the maximum number of features of a state (or of an action).
     * ``max_positions``: the number of positions of a state, for policies that encode sentences; 0: there are none.
+    * ``max_structure``: the most integers that ``structure`` writes, e.g. ``"8*n + 4"``; ``n_relations``: the number
+      of relations of its arcs; 0: the task has no such function.
     * ``lean``: the names of functions that allocate no arrays; they are compiled without reference counting, which
       makes short ones several times as fast.
     * ``oracle``: what ``expert_costs`` guarantees: ``"exact"`` costs in every state; zero for exactly the ``"optimal"``
@@ -81,6 +84,8 @@ class Task(Static):
     max_steps: int | str = "n"
     max_features: int = 64
     max_positions: int = 0
+    max_structure: int | str = 0
+    n_relations: int = 0
     lean: Sequence[str] = ()
     oracle: str = "exact"
 
@@ -132,6 +137,16 @@ class Task(Static):
 
         A word is its index, from 0 to n − 1; n is an artificial root, and −1 a missing word. The k-th position has the
         same role in every state: the top of the stack, say. There are ``max_positions`` of them.
+        """
+        return 0
+
+    @staticmethod
+    def structure(x: Any, state: Any, out: Any) -> int:
+        """Write how the state came about, for policies that summarise it, and return how many numbers these are.
+
+        There are four lists, each behind its length: the stack from its bottom to its top, the buffer from its end to
+        its front, the arcs in the order in which they were made (head, dependent, relation), and the actions that were
+        taken. Words are given by their positions, as in ``positions``. A relation is a number below ``n_relations``.
         """
         return 0
 
@@ -244,6 +259,11 @@ class Task(Static):
     def steps_bound(cls, n: Any) -> Any:
         """The declared bound on the length of an episode (``n`` may be an array of lengths)."""
         return parse_size(cls.max_steps, quadratic=True)(n)
+
+    @classmethod
+    def structure_bound(cls, n: Any) -> Any:
+        """The most numbers that ``structure`` writes for a sentence of length ``n`` (which may be an array)."""
+        return parse_size(cls.max_structure, quadratic=True)(n)
 
     def plain(self) -> Task:
         """The same task with every function interpreted, including compiled helpers; for checking and debugging."""

@@ -14,7 +14,7 @@ __all__ = ["ENCODERS", "NEWEST", "SIZES", "Architecture", "find_architecture"]
 #: the version of the computation that is written to model files, and the newest one that can be read
 NEWEST = 1
 
-ENCODERS = ("convolution", "lstm")
+ENCODERS = ("convolution", "lstm", "stack-lstm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,11 @@ class Architecture:
 
     Args:
         encoder: ``convolution``: residual convolutions over three words with gated linear units and layer
-            normalisation; or ``lstm``: bidirectional long short-term memories.
-        layers: the number of layers.
+            normalisation; ``lstm``: bidirectional long short-term memories; or ``stack-lstm``: three LSTMs that read
+            the stack, the buffer and the actions of a state, where arcs compose new vectors (Dyer et al. 2015).
+        layers: the number of layers; with a stack-LSTM, of each of the three.
         width: the size of the vector of a word in context: the channels of a convolution, or the units of both
-            directions of an LSTM together.
+            directions of an LSTM together; with a stack-LSTM, the units of each of the three.
         hidden: the hidden units of the layer that scores actions.
         word: the size of the embeddings of words; fixed vectors are projected to it.
         letters: the number of filters over the characters of a word; 0 means that characters are not read.
@@ -57,6 +58,11 @@ class Architecture:
         if self.encoder == "lstm" and self.width % 2:
             raise ConfigError("must be even: it is shared by two directions", setting="width", value=self.width)
 
+    @property
+    def reads_structure(self) -> bool:
+        """Whether it reads the structure of states, which not every task has, and not the words at their positions."""
+        return self.encoder == "stack-lstm"
+
     def to_plain(self) -> dict[str, Any]:
         """The architecture as plain values, with the version of the computation."""
         return {"version": NEWEST, **asdict(self)}
@@ -84,6 +90,7 @@ SIZES: dict[str, Architecture] = {
     "small": Architecture(layers=3, width=64, hidden=128),
     "medium": Architecture(layers=4, width=96, hidden=160, dropout=0.2),
     "large": Architecture(encoder="lstm", layers=2, width=512, hidden=256, word=100, dropout=0.33),
+    "stack-lstm": Architecture(encoder="stack-lstm", layers=1, width=128, hidden=128),
 }
 
 

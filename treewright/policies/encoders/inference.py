@@ -59,10 +59,13 @@ class Encoder:
     def table(self, words: Words, which: Longs) -> tuple[Floats, Longs]:
         """The contribution of each word to the hidden units at each position, and the offset of each sentence.
 
-        The table has the shape rows × positions × hidden units.
+        The table has the shape rows × positions × hidden units. For a stack-LSTM it has the vectors of the words, which
+        do not depend on other words: rows × width.
         """
         p, layout = self.parameters, layout_of(words, which)
         first = self._first_layer(words, layout)
+        if self.architecture.reads_structure:
+            return np.maximum(first, np.float32(0.0)), layout.at
         if self.architecture.encoder == "convolution":
             encoded = self._convolved(first, layout)
         else:
@@ -86,7 +89,7 @@ class Encoder:
     @cached_property
     def _input(self) -> tuple[Floats, Floats]:
         """The matrix of the first layer, which words pass, and its bias."""
-        if self.architecture.encoder == "convolution":
+        if self.architecture.encoder != "lstm":
             return self.parameters["input"], self.parameters["input_bias"]
         parts = [self._lstm[0, direction] for direction in range(2)]
         return np.concatenate([part[0] for part in parts], axis=1), np.concatenate([part[2] for part in parts])

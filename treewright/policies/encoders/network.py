@@ -26,6 +26,7 @@ __all__ = ["CorpusOnDevice", "Encoding", "encode"]
 Tensors = dict[str, torch.Tensor]
 
 _LOW = -1e4
+_SHORT = 10  # characters of a short word, with the marks of its beginning and its end
 
 
 class CorpusOnDevice:
@@ -53,7 +54,7 @@ class Encoding:
     """The output of the encoder for some sentences: the table of their words, and the scores of the targets' values."""
 
     table: torch.Tensor
-    """Rows × positions × hidden units."""
+    """Rows × positions × hidden units; for a stack-LSTM, rows × width."""
     targets: list[torch.Tensor]
     layout: Layout
     rows: torch.Tensor
@@ -74,14 +75,22 @@ def encode(
     x = _words(architecture, p, corpus, rows, random)
     x = _left_out(x, architecture.dropout, random, sentence, len(which))
     first = None
-    if architecture.encoder == "convolution":
-        inner = corpus.tensor(np.arange(len(layout.rows)) + np.repeat(np.arange(1, len(which) + 1), lengths))
+    if architecture.reads_structure:
+        x = torch.relu(x @ p["input"] + p["input_bias"])
+        first = _left_out(x, architecture.dropout, random, sentence, len(which))
+    elif architecture.encoder == "convolution":
+        # a row of zeros before and behind each sentence: neighbours are then slices, whose gradient is cheap
+        places = np.arange(len(layout.rows)) + np.repeat(np.arange(1, len(which) + 1), lengths)
+        inner, size = corpus.tensor(places), len(layout.rows) + len(which) + 1
+        is_word = torch.zeros((size, 1), device=x.device).index_fill_(0, inner, 1.0)
+        of_row = corpus.tensor(np.repeat(np.arange(len(which)), lengths + 1 + (np.arange(len(which)) == 0)))
         x = x @ p["input"] + p["input_bias"]
-        size = len(layout.rows) + len(which) + 1
+        x = torch.zeros((size, x.shape[1]), device=x.device).index_copy(0, inner, x)
         for layer in range(architecture.layers):
-            x = _convolved(p, layer, x, inner, size)
-            x = _left_out(x, architecture.dropout, random, sentence, len(which))
+            x = _convolved(p, layer, x)
+            x = _left_out(x, architecture.dropout, random, of_row, len(which)) * is_word
             first = x if first is None else first
+        x, first = (functional.embedding(inner, each) for each in (x, x if first is None else first))
     else:
         order, active = _steps(layout)
         steps, sizes = corpus.tensor(order), torch.as_tensor(active)
@@ -92,6 +101,8 @@ def encode(
     assert first is not None
     names = [target.name for target in corpus.inputs.targets]
     targets = [first @ p[f"target_{name}"] + p[f"target_bias_{name}"] for name in names]
+    if architecture.reads_structure:
+        return Encoding(first, targets, layout, rows)
     table = (x @ p["slots"] + p["slot_bias"]).view(len(x), -1, architecture.hidden)
     return Encoding(table, targets, layout, rows)
 
@@ -141,7 +152,18 @@ def _words(
 
 
 def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
-    """The characters of words: for each filter its highest value anywhere in the word, at least 0."""
+    """The characters of words: for each filter its highest value anywhere in the word, at least 0.
+
+    Short words are computed apart from long ones: most of the places of a long word would be empty in them.
+    """
+    short = (letters[:, _SHORT:] == 0).all(1)
+    parts = [_filtered(p, letters[short, :_SHORT]), _filtered(p, letters[~short])]
+    order = torch.cat([short.nonzero()[:, 0], (~short).nonzero()[:, 0]])
+    return functional.embedding(torch.argsort(order), torch.cat(parts))
+
+
+def _filtered(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
+    """The filters over the characters of words of similar lengths."""
     empty = letters == 0
     embedded = functional.embedding(letters, p["letter"]).masked_fill(empty[:, :, None], 0.0)
     framed = functional.pad(embedded, (0, 0, 1, 1))
@@ -150,10 +172,10 @@ def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
     return torch.relu(values.max(1).values)
 
 
-def _convolved(p: Tensors, layer: int, x: torch.Tensor, inner: torch.Tensor, size: int) -> torch.Tensor:
-    """One residual convolution with a gate; a row of zeros stands before and behind each sentence."""
-    framed = torch.zeros((size, x.shape[1]), device=x.device).index_copy(0, inner, x)
-    windows = torch.cat([framed[inner - 1], x, framed[inner + 1]], 1)
+def _convolved(p: Tensors, layer: int, x: torch.Tensor) -> torch.Tensor:
+    """One residual convolution with a gate; what it makes of the rows between sentences has no meaning."""
+    framed = functional.pad(x, (0, 0, 1, 1))
+    windows = torch.cat([framed[:-2], x, framed[2:]], 1)
     gated = functional.glu(windows @ p[f"filters{layer}"] + p[f"filter_bias{layer}"], 1)
     return functional.layer_norm(x + gated, x.shape[1:], p[f"norm{layer}"], p[f"norm_bias{layer}"])
 

@@ -1,7 +1,8 @@
 """The parameters of an encoder: their names, shapes and first values.
 
 All matrices are laid out for ``x @ matrix``. A layer ``lstm0`` has the gates input, forget, cell and output, in this
-order, for each of its directions.
+order, for each of its directions. Of a stack-LSTM, ``lstm`` has the matrices of the stack, the buffer and the actions
+by layer: the rows for its input above those for its last output.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ class Shape(NamedTuple):
 
 
 def parameter_shapes(
-    architecture: Architecture, inputs: Inputs, n_positions: int, n_actions: int, *, structured: bool = False
+    architecture: Architecture,
+    inputs: Inputs,
+    n_positions: int,
+    n_actions: int,
+    *,
+    structured: bool = False,
+    n_relations: int = 0,
 ) -> dict[str, Shape]:
     """The parameters by name: of the words, of the encoder, and of the layer that scores actions.
 
@@ -52,13 +59,17 @@ def parameter_shapes(
     for column in inputs.columns:
         shapes[f"column_{column.name}"] = Shape((column.size, a.column), 1.0, normal=True)
         size += a.column
-    shapes |= _convolutions(a, size) if a.encoder == "convolution" else _recurrent(a, size)
+    if a.reads_structure:
+        shapes |= _stacks(a, size, n_actions, n_relations)
+    else:
+        shapes |= _convolutions(a, size) if a.encoder == "convolution" else _recurrent(a, size)
     for target in inputs.targets:
         shapes[f"target_{target.name}"] = _matrix(a.width, target.size)
         shapes[f"target_bias_{target.name}"] = _bias(a.width, target.size)
-    shapes["slots"] = _matrix(a.width, n_positions * a.hidden)
-    shapes["slot_bias"] = _bias(a.width, n_positions * a.hidden)
-    shapes["missing"] = Shape((n_positions, a.hidden), 0.0)
+    if not a.reads_structure:
+        shapes["slots"] = _matrix(a.width, n_positions * a.hidden)
+        shapes["slot_bias"] = _bias(a.width, n_positions * a.hidden)
+        shapes["missing"] = Shape((n_positions, a.hidden), 0.0)
     if structured:
         shapes["actions"] = Shape((n_actions, a.hidden), 0.5 / math.sqrt(a.hidden))
         shapes["action_bias"] = Shape((n_actions,), 0.0)
@@ -110,3 +121,21 @@ def _recurrent(a: Architecture, size: int) -> dict[str, Shape]:
             shapes[f"{name}_recurrent"] = Shape((units, 4 * units), scale)
             shapes[f"{name}_bias"] = Shape((4 * units,), scale)
     return shapes
+
+
+def _stacks(a: Architecture, size: int, n_actions: int, n_relations: int) -> dict[str, Shape]:
+    def matrix(rows: int, *shape: int) -> Shape:
+        return Shape(shape, math.sqrt(3.0 / rows))  # signals pass several of them: their size stays what it is
+
+    return {
+        "input": _matrix(size, a.width),
+        "input_bias": _bias(size, a.width),
+        "action": Shape((n_actions, a.width), 1.0, normal=True),
+        "relation": Shape((n_relations, a.width), 1.0, normal=True),
+        "compose": matrix(3 * a.width, 3 * a.width, a.width),
+        "compose_bias": _bias(3 * a.width, a.width),
+        "lstm": matrix(a.width, 3, a.layers, 2 * a.width, 4 * a.width),
+        "lstm_bias": Shape((3, a.layers, 4 * a.width), 1.0 / math.sqrt(a.width)),
+        "summary": matrix(3 * a.width, 3 * a.width, a.hidden),
+        "summary_bias": _bias(3 * a.width, a.hidden),
+    }

@@ -18,11 +18,12 @@ from treewright.policies.encoders.inference import Encoder
 from treewright.policies.encoders.inputs import Inputs, Words
 from treewright.policies.encoders.parameters import Parameters
 from treewright.policies.encoders.scoring import Encoded, EncodedScoring, StructuredScoring
+from treewright.policies.encoders.stack_scoring import PARAMETERS, StackScoring, Summarised
 from treewright.policies.learning import LearnablePolicy, Trainer
 from treewright.search.policy import Scorer
 from treewright.search.task import Packed
 
-__all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "output_names", "scoring_of", "words_of"]
+__all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "make_scorer", "output_names", "words_of"]
 
 Longs = npt.NDArray[np.int64]
 
@@ -66,22 +67,17 @@ class EncodedPolicy(LearnablePolicy):
     @cached_property
     def _outputs(self) -> tuple[npt.NDArray[np.float32], ...]:
         """The parameters of the layer that scores actions, with all members in one array."""
-        missing, output, bias = (
+        return tuple(
             np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders]))
             for name in output_names(self.members[0])
         )
-        return missing, output, bias
 
     def prepare(self, packed: Packed, which: Longs) -> Scorer:
         """Encode the sentences ``which``."""
         words = words_of(packed)
         tables = [encoder.table(words, which) for encoder in self._encoders]
-        missing, output, bias = self._outputs
-        start = np.full(len(packed), -1, np.int64)
-        start[which] = tables[0][1][:-1]
         table = tables[0][0][None] if len(tables) == 1 else np.stack([each for each, _ in tables])
-        arrays = Encoded(table, missing, start, output, bias)
-        return Scorer(scoring_of(self.members[0], self.architecture.hidden), arrays, self.mixture)
+        return make_scorer(self.architecture, self._outputs, table, tables[0][1], packed, which, self.mixture)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
         """A trainer that continues from this policy, which must have one member."""
@@ -167,7 +163,12 @@ class UntrainedEncoder:
     def trainer(self, packed: Packed, update: Any) -> Trainer:
         """A trainer that uses PyTorch; ``update`` applies to linear policies only and is ignored."""
         words_of(packed)
-        if packed.task.max_positions < 1:
+        if self.architecture.reads_structure and not packed.task.max_structure:
+            raise TaskError(
+                f"task {packed.task.name!r} has no states with a stack and arcs: a stack-LSTM needs its function "
+                "`structure` and `max_structure`; the encoders convolution and lstm do not"
+            )
+        if not self.architecture.reads_structure and packed.task.max_positions < 1:
             raise TaskError(
                 f"task {packed.task.name!r} does not say which words matter in a state: a policy with an encoder needs "
                 "its function `positions` and `max_positions`"
@@ -180,16 +181,37 @@ class UntrainedEncoder:
         return EncoderTrainer(self, packed)
 
 
-def output_names(parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+def output_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the parameters that score actions."""
+    if "summary" in parameters:
+        return PARAMETERS
     if "actions" in parameters:
         return "missing", "actions", "action_bias"
     return "missing", "output", "output_bias"
 
 
-def scoring_of(parameters: Mapping[str, Any], hidden: int) -> EncodedScoring:
-    """How the policy with these parameters scores actions."""
-    return StructuredScoring(hidden) if "actions" in parameters else EncodedScoring(hidden)
+def make_scorer(
+    architecture: Architecture,
+    outputs: Sequence[npt.NDArray[np.float32]],
+    table: npt.NDArray[np.float32],
+    at: Longs,
+    packed: Packed,
+    which: Longs,
+    mixture: npt.NDArray[np.float64],
+) -> Scorer:
+    """The scorer for the sentences ``which``, from what scores actions and a table in which they begin ``at``."""
+    start = np.full(len(packed), -1, np.int64)
+    start[which] = at[:-1]
+    if architecture.reads_structure:
+        longest = int(packed.lengths[which].max(initial=0))
+        room = np.array([longest, packed.task.steps_bound(longest)], np.int64)
+        stack = StackScoring(architecture.width, architecture.layers, architecture.hidden, longest)
+        action, *others = outputs
+        arrays = Summarised(table, start, packed.lengths + 1, room, action.reshape(len(action), -1), *others)
+        return Scorer(stack, arrays, mixture)
+    missing, weights, bias = outputs
+    kind = (StructuredScoring if packed.task.structured else EncodedScoring)(architecture.hidden)
+    return Scorer(kind, Encoded(table, missing, start, weights, bias), mixture)
 
 
 def words_of(packed: Packed) -> Words:

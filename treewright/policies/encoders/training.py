@@ -18,17 +18,20 @@ import torch
 from torch.nn import functional
 
 from treewright.errors import ConfigError
+from treewright.policies.encoders.architecture import Architecture
 from treewright.policies.encoders.batches import chosen, grouped, in_parts
 from treewright.policies.encoders.network import CorpusOnDevice, Encoding, dropped, encode
 from treewright.policies.encoders.parameters import initial_parameters, parameter_shapes
 from treewright.policies.encoders.policy import (
     EncodedPolicy,
     UntrainedEncoder,
+    make_scorer,
     output_names,
-    scoring_of,
     words_of,
 )
-from treewright.policies.encoders.scoring import ROWS, Encoded, rows_of
+from treewright.policies.encoders.scoring import ROWS, rows_of
+from treewright.policies.encoders.stack_network import summarise
+from treewright.policies.encoders.structures import plan_structures
 from treewright.policies.encoders.torch_import import find_device
 from treewright.policies.learning import LearnablePolicy, Tell, Trainer
 from treewright.search.examples import Examples
@@ -65,7 +68,12 @@ class EncoderTrainer(Trainer):
         task, self.architecture = packed.task, untrained.architecture
         columns = ROWS if task.structured else task.n_actions
         shapes = parameter_shapes(
-            self.architecture, untrained.inputs, task.max_positions, columns, structured=task.structured
+            self.architecture,
+            untrained.inputs,
+            task.max_positions,
+            columns,
+            structured=task.structured,
+            n_relations=task.n_relations,
         )
         first = initial_parameters(shapes, untrained.seed) if untrained.start is None else untrained.start
         self.parameters = {name: torch.tensor(first[name], device=self.device, requires_grad=True) for name in shapes}
@@ -90,7 +98,7 @@ class EncoderTrainer(Trainer):
             betas=_BETAS,
             weight_decay=_DECAY,
             eps=_EPSILON,
-            fused=self.device != "cpu",
+            fused=True,
         )
 
     def _on_device(self, packed: Packed) -> CorpusOnDevice:
@@ -203,9 +211,7 @@ class EncoderTrainer(Trainer):
     ) -> float:
         """One gradient step; return the cost of the preferred actions."""
         part = examples if len(which) == examples.size else chosen(examples, which)
-        size = int(part.observed_at[1])
-        observed = part.observed.reshape(-1, size)
-        sentences = np.unique(observed[:, 0]).astype(np.int64)
+        sentences = np.unique(part.observed[part.observed_at[:-1]]).astype(np.int64)
         encoding = self._encoding(sentences)
         states = self._states(self.parameters, encoding, part, self.random)
         structured = self.packed.task.structured
@@ -213,7 +219,7 @@ class EncoderTrainer(Trainer):
             _listed_costs(part, self.device) if structured else _costs(part, self.packed.task.n_actions, self.device)
         )
         if credit:
-            loss = (states * torch.where(costs.admissible, costs.costs, 0.0)).sum() / max(len(observed), 1)
+            loss = (states * torch.where(costs.admissible, costs.costs, 0.0)).sum() / max(part.size, 1)
         else:
             loss = self._loss(states, costs, part, encoding)
         preferred = states.detach().masked_fill(~costs.admissible, _IMPOSSIBLE).argmax(1, keepdim=True)
@@ -244,15 +250,13 @@ class EncoderTrainer(Trainer):
 
     def _states(self, p: Tensors, encoding: Encoding, part: Examples, random: torch.Generator | None) -> torch.Tensor:
         """The scores of all actions in the states of some examples."""
-        observed = part.observed.reshape(part.size, -1)
-        rows, positions, hidden = encoding.table.shape
         start = np.full(int(self._order.max()) + 1, -1, np.int64)
         start[self._order] = encoding.layout.at[:-1]
-        places = observed[:, 1:]
-        found = np.where(places >= 0, start[observed[:, :1]] + places, rows)
-        index = torch.as_tensor(found * positions + np.arange(positions), device=self.device)
-        table = torch.cat([encoding.table.reshape(rows * positions, hidden), p["missing"]])
-        units = torch.relu(functional.embedding_bag(index, table, mode="sum"))
+        if "summary" in p:
+            summary = summarise(p, encoding.table, plan_structures(part, start, len(encoding.table)))
+            units = torch.relu(summary @ p["summary"] + p["summary_bias"])
+        else:
+            units = torch.relu(_units(p, encoding.table, part, start))
         share = 0.0 if random is None else self.architecture.dropout
         units = dropped(units, share, random)
         return _structured_scores(units, p, part) if "actions" in p else units @ p["output"] + p["output_bias"]
@@ -376,7 +380,7 @@ class _Acting(Policy):
             trainer._free()
             return trainer.policy().prepare(packed, which)
         trainer.visited = which, encoding
-        return _scorer(trainer.parameters, len(packed), which, encoding.table, encoding.layout.at)
+        return _scorer(trainer.architecture, trainer.parameters, packed, which, encoding.table, encoding.layout.at)
 
 
 class _Averaged(LearnablePolicy):
@@ -402,7 +406,7 @@ class _Averaged(LearnablePolicy):
                 at += (encoding.layout.at[1:] + first).tolist()
                 first = at[-1]
         table = tables[0] if len(tables) == 1 else torch.cat(tables)
-        return _scorer(owner.average, len(packed), which, table, np.array(at))
+        return _scorer(owner.architecture, owner.average, packed, which, table, np.array(at))
 
     def copied(self) -> EncodedPolicy:
         """A fixed policy that does not need PyTorch."""
@@ -423,21 +427,30 @@ class _Averaged(LearnablePolicy):
         return EncodedPolicy.from_arrays(arrays)
 
 
-def _scorer(p: Tensors, n: int, which: Longs, table: torch.Tensor, at: Longs) -> Scorer:
+def _scorer(
+    architecture: Architecture, p: Tensors, packed: Packed, which: Longs, table: torch.Tensor, at: Longs
+) -> Scorer:
     """A table as the engine takes it."""
-    start = np.full(n, -1, np.int64)
-    start[which] = at[:-1]
 
     def plain(tensor: torch.Tensor) -> npt.NDArray[np.float32]:
         return np.ascontiguousarray(tensor.detach().cpu().numpy())[None]
 
-    missing, output, bias = (plain(p[name]) for name in output_names(p))
-    return Scorer(
-        scoring_of(p, missing.shape[2]), Encoded(plain(table), missing, start, output, bias), np.array([0.0, 1.0])
-    )
+    outputs = [plain(p[name]) for name in output_names(p)]
+    return make_scorer(architecture, outputs, plain(table), at, packed, which, np.array([0.0, 1.0]))
 
 
 # ---- examples
+
+
+def _units(p: Tensors, table: torch.Tensor, examples: Examples, start: Longs) -> torch.Tensor:
+    """What the words at the positions of some examples add to the hidden units."""
+    observed = examples.observed.reshape(examples.size, -1)
+    rows, positions, hidden = table.shape
+    places = observed[:, 1:]
+    found = np.where(places >= 0, start[observed[:, :1]] + places, rows)
+    index = torch.as_tensor(found * positions + np.arange(positions), device=table.device)
+    flat = torch.cat([table.reshape(rows * positions, hidden), p["missing"]])
+    return functional.embedding_bag(index, flat, mode="sum")
 
 
 class _Costs(NamedTuple):
