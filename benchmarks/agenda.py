@@ -296,7 +296,7 @@ def figure_2(setting: Setting) -> dict[str, Callable[[], dict[str, Any]]]:
     for t in (1e-4, 1e-3, 1e-2):
         rows[f"CTF, {t:g}"] = lambda t=t: chart(lambda: CoarseToFine(levels, threshold=t, decoder="viterbi"))
     rows["learned pruning, λ = 0.001"] = lambda: chart(lambda: pruning(1e-3))
-    for time in TIMES if setting.corpus == CORPORA[0] else TIMES[:1]:
+    for time in TIMES:
         for name, learner in (("I+", "I+"), ("DAgger", "on-policy")):
             for λ in TRADEOFFS:
                 rows[f"{name} by {time}, λ = {λ:g}"] = lambda λ=λ, learner=learner, time=time: learned(λ, learner, time)

@@ -27,18 +27,16 @@ from treewright.corpora import Sentence, read_conllu
 
 SIZE = 400  # training sentences
 PASSES = 3
-SEEDS = 2
+SEEDS = 3
 PENALTY = {"loss": "penalty"}
 REGRESSION = {"update": {"name": "regression"}}
 
 Change = tuple[dict[str, Any], dict[str, Any]]  # of the learner, and of the parser
 
-WITHOUT_ROLL_OUTS: dict[str, Change] = {
+LEARNERS: dict[str, Change] = {
     "supervised": ({"name": "supervised"}, {}),
     "exploration": ({"name": "exploration"}, {}),
     "DAgger": ({"name": "dagger"}, {}),
-}
-WITH_ROLL_OUTS: dict[str, Change] = {
     "DI-DLO, β = 1, penalty": ({"name": "di-dlo", "beta": "constant:1"}, PENALTY),
     "DI-DLO, δ = .02, penalty": ({"name": "di-dlo", "beta": "decay:0.02"}, PENALTY),
     "DI-DLO, δ = .1, penalty": ({"name": "di-dlo", "beta": "decay:0.1"}, PENALTY),
@@ -52,9 +50,6 @@ WITH_ROLL_OUTS: dict[str, Change] = {
     "LOLS, batch, δ = .1, penalty": ({"name": "batch-lols", "beta": "decay:0.1"}, PENALTY),
     "AggraVaTe, penalty, regression": ({"name": "aggravate", **REGRESSION}, PENALTY),
     "LOLS, batch, δ = .1, penalty, regression": ({"name": "batch-lols", "beta": "decay:0.1", **REGRESSION}, PENALTY),
-}
-#: measured after all others
-FURTHER: dict[str, Change] = {
     "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
     "V-DAgger, δ = .1, penalty, focus 5": ({"name": "v-dagger", "beta": "decay:0.1", "focus": 5}, PENALTY),
     "DetLOLS, δ = .1, penalty": ({"name": "det-lols", "beta": "decay:0.1"}, PENALTY),
@@ -123,10 +118,8 @@ def measure(
     }
 
 
-def learners(
-    kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int, rows: dict[str, Change]
-) -> None:
-    for name, (learner, settings) in rows.items():
+def learners(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
+    for name, (learner, settings) in LEARNERS.items():
         once(kept, "learners", name, seed, {**learner, "passes": PASSES}, settings, train[:SIZE], dev)
 
 
@@ -188,11 +181,9 @@ def main() -> None:
     for learner in ({"name": "supervised"}, {"name": "di-dlo"}, {"name": "di-dlo", **REGRESSION}):
         measure({**learner, "passes": 1}, {}, train[:5], dev[:5], 0)  # compiles
     for seed in range(SEEDS):
-        learners(kept, train, dev, seed, {**WITHOUT_ROLL_OUTS, **WITH_ROLL_OUTS})
+        learners(kept, train, dev, seed)
         switches(kept, train, dev, seed)
         choices(kept, train, dev, seed)
-    for seed in range(SEEDS):
-        learners(kept, train, dev, seed, FURTHER)
 
 
 # ---- the page

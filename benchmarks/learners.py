@@ -1,11 +1,12 @@
 """Every learner of imitation on EWT, for tagging and for dependency parsing: accuracy on dev over several seeds, and its price.
 
-Three parts, of which ``python -m benchmarks learners --parts small,full,weak`` names some (all by default); results are kept after
-each run, and those of the parts that are not named stay as they are:
+Parts, of which ``python -m benchmarks learners --parts small,full,weak`` names some (these three by default). Results are kept after
+each run, so that an interrupted run goes on where it was; delete a part from the file of results to measure it from the beginning:
 
 * ``small``: every learner of the table, and some with other settings, on 400 sentences;
-* ``full``: the cheap learners on all of train;
-* ``weak``: learners whose expert is right 70 % of the time, beside the expert itself.
+* ``full``: the learners on all of train, those with roll-outs with fewer seeds;
+* ``weak``: learners whose expert is right 70 % of the time, beside the expert itself;
+* ``before``: ``small`` for the learners that were mended, with the code of another checkout: ``--parts before --against FOLDER``.
 
 Scores are those after the last pass: no pass is chosen. Roll-outs of dependency parsing are cut (``focus``), except where a row says
 otherwise. ``small`` also writes what ``treewright learners`` shows, ``treewright/learners/measured.json``.
@@ -14,9 +15,12 @@ otherwise. ``small`` also writes what ``treewright learners`` shows, ``treewrigh
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
@@ -29,7 +33,7 @@ from treewright.tagging import Tagger
 
 SENTENCES, PASSES = 400, 3
 SEEDS = {"tagging": 5, "dependency": 3}
-FULL_SEEDS = WEAK_SEEDS = 1
+WEAK_SEEDS = 1
 FOCUS = 10
 ACCURACY = 0.7  # of the weak expert
 BITS = 18
@@ -46,13 +50,43 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lols, usual update, drawn per state": {"name": "lols", "update": None, **PER_STATE},
 }
 NAMED = tuple(name for name in LEARNERS if name != "imitation")
-FULL = ("supervised", "supervised, regression", "exploration")
+#: the seeds of each learner on all of train, by what it costs
+FULL: dict[str, dict[str, int]] = {
+    "tagging": dict.fromkeys(
+        ("supervised", "exploration", "dagger", "aggravate", "lols", "det-lols", "supervised, regression"), 3
+    ),
+    "dependency": {
+        **dict.fromkeys(("supervised", "exploration", "dagger", "aggravate"), 3),
+        **dict.fromkeys(("lols", "batch-lols", "det-lols"), 1),
+    },
+}
 WEAK: dict[str, dict[str, Any]] = {
     "supervised": {"name": "supervised"},
     "lols, drawn per state": {"name": "lols", **PER_STATE},
     "lols, learned roll-outs": {"name": "lols", "roll_out": "learned"},
 }
 USUAL_UPDATES = {"tagging": "arow", "dependency": {"name": "perceptron", "margin": 50.0}}
+BEFORE = ("lols", "searn")  # the learners that were wrong
+BEFORE_SEEDS = 3
+#: runs with the code of an old checkout, whose learners have ``iterations`` instead of ``passes``
+PROGRAM = """
+import json, sys, time
+from treewright.corpora import load_corpus
+from treewright.dependency import DependencyParser
+from treewright.tagging import Tagger
+folder, sentences, seeds, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
+train, dev = (load_corpus(f"{folder}/{part}.conllu") for part in ("train", "dev"))
+def fit(task, settings, learner, seed, train, dev):
+    kind = Tagger if task == "tagging" else DependencyParser
+    return kind(learner=learner, seed=seed, **settings).fit(train, dev=dev)
+for task, name, settings, learner in runs:
+    fit(task, settings, {**learner, "iterations": 2}, 0, train[:10], dev[:10])
+    for seed in range(seeds):
+        begun = time.process_time()
+        made = fit(task, settings, learner, seed, train[:sentences], dev)
+        seconds = time.process_time() - begun
+        print(json.dumps([task, name, {"scores": [p.score for p in made.history_], "seconds": seconds}]), flush=True)
+"""
 
 
 def rows() -> dict[str, dict[str, Any]]:
@@ -132,6 +166,34 @@ def weak_expert_scores(train: Sequence[Sentence]) -> dict[str, float]:
     return found
 
 
+def measure_before(checkout: Path) -> dict[str, Any]:
+    """The learners that were mended, as another checkout has them, in a process of its own."""
+    settings: dict[str, dict[str, Any]] = {"tagging": {"bits": BITS}, "dependency": {"mode": "fast", "bits": BITS}}
+    runs = [
+        (task, name, settings[task], {"name": name, "iterations": PASSES, **({"focus": FOCUS} if task == "dependency" else {})})
+        for task in settings
+        for name in BEFORE
+    ]  # fmt: skip
+    arguments = [str(corpus_folder("ud-english-ewt")), str(SENTENCES), str(BEFORE_SEEDS), json.dumps(runs)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, stdout=subprocess.PIPE, text=True, check=True
+    )
+    tasks: dict[str, Any] = {}
+    for line in done.stdout.splitlines():
+        task, name, run = json.loads(line)
+        tasks.setdefault(task, {}).setdefault(name, []).append(run)
+        say("before", task, name, run)
+    return {"commit": commit.stdout.strip(), "tasks": tasks}
+
+
 # ---- the page
 
 
@@ -190,7 +252,7 @@ def report(results: dict[str, Any]) -> list[str]:
         text += [
             "### All of EWT's train",
             "",
-            f"The cheap learners, {FULL_SEEDS} seed. Regression, which is ahead of AROW on {results['sentences']} sentences, is behind it here.",
+            f"{results['passes']} passes again, and the same settings.",
             "",
         ]
         for task, runs in full.items():
@@ -213,7 +275,7 @@ def report(results: dict[str, Any]) -> list[str]:
         text += [
             "### Before the mends",
             "",
-            f"The same with the code of commit {before['commit']} (measured once, by hand), in which a policy of zeros rolled in and out from the first sentence, LOLS had the",
+            f"The same with the code of commit {before['commit']} (`--parts before --against FOLDER`), in which a policy of zeros rolled in and out from the first sentence, LOLS had the",
             "usual update, and one policy of SEARN decoded a whole sentence:",
             "",
         ]
@@ -268,13 +330,13 @@ def main() -> None:
     kept = RESULTS / "learners.json"
     results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     results = {part: results.get(part, {}) for part in ("small", "full", "weak", "weak expert", "before")}
-    results |= {part: {} for part in named}
     about = {"sentences": SENTENCES, "passes": PASSES, "focus": FOCUS, "accuracy": ACCURACY, "learners": rows()}
 
     def record(part: str, task: str, name: str, learner: dict[str, Any], seed: int, corpus: Sequence[Sentence]) -> None:
-        run = measure(task, settings_for(task, learner), seed, corpus, dev)
-        results[part].setdefault(task, {}).setdefault(name, []).append(run)
-        keep("learners", {**about, **results})
+        done = results[part].setdefault(task, {}).setdefault(name, [])
+        if len(done) == seed:
+            done.append(measure(task, settings_for(task, learner), seed, corpus, dev))
+            keep("learners", {**about, **results})
 
     if "small" in named:
         for task in ("tagging", "dependency"):
@@ -283,9 +345,9 @@ def main() -> None:
                     record("small", task, name, learner, seed, some)
         write_measured(results["small"])
     if "full" in named:
-        for task in ("tagging", "dependency"):
-            for name in FULL:
-                for seed in range(FULL_SEEDS):
+        for task, seeds in FULL.items():
+            for name, most in seeds.items():
+                for seed in range(most):
                     record("full", task, name, rows()[name], seed, train)
     if "weak" in named:
         results["weak expert"] = weak_expert_scores(some)
@@ -294,3 +356,6 @@ def main() -> None:
                 for seed in range(WEAK_SEEDS):
                     weak = {**learner, "expert_accuracy": ACCURACY, "expert_errors": errors}
                     record("weak", "dependency", f"{name}, {errors} errors", weak, seed, some)
+    if "before" in named:
+        results["before"] = measure_before(Path(sys.argv[sys.argv.index("--against") + 1]).resolve())
+        keep("learners", {**about, **results})
