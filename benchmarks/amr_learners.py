@@ -51,6 +51,10 @@ LEARNERS: dict[str, Change] = {
     "AggraVaTe, penalty, regression": ({"name": "aggravate", **REGRESSION}, PENALTY),
     "LOLS, batch, δ = .1, penalty, regression": ({"name": "batch-lols", "beta": "decay:0.1", **REGRESSION}, PENALTY),
     "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
+    "LOLS, online, penalty, regression, drawn per state": (
+        {"name": "lols", "roll_out": "mixed-per-state", **REGRESSION},
+        PENALTY,
+    ),
     "V-DAgger, δ = .1, penalty, focus 5": ({"name": "v-dagger", "beta": "decay:0.1", "focus": 5}, PENALTY),
     "DetLOLS, δ = .1, penalty": ({"name": "det-lols", "beta": "decay:0.1"}, PENALTY),
     "V-DAgger, δ = .3, penalty": ({"name": "v-dagger", "beta": "decay:0.3"}, PENALTY),
