@@ -27,7 +27,7 @@ from treewright.corpora import Sentence, read_conllu
 
 SIZE = 400  # training sentences
 PASSES = 3
-SEEDS = 3
+SEEDS = 2
 PENALTY = {"loss": "penalty"}
 REGRESSION = {"update": {"name": "regression"}}
 
