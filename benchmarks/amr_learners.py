@@ -4,6 +4,7 @@
   actions; the rows of Table 5.1; LOLS and AggraVaTe with costs that are regressed.
 * ``switches``: Table 6.1 again, simple imitation on 400 sentences: one setting of the parser changed at a time.
 * ``choices``: joint against staged choice, and α-bounds, on all training sentences, pass by pass.
+* ``everything``: the combinations of the thesis on all training sentences, one seed.
 
 Results are saved after each row and seed, so that an interrupted run continues. A seed is finished for all rows before the next one begins.
 """
@@ -105,6 +106,13 @@ CHOICES: dict[str, Change] = {
     "DAgger": ({"name": "dagger", "passes": 5}, {}),
     "DAgger, α-bound 2": ({"name": "dagger", "passes": 5, "alpha": 2}, {}),
 }
+#: all training sentences, roll-outs
+EVERYTHING: dict[str, Change] = {
+    "supervised": ({"name": "supervised"}, {}),
+    "DI-DLO, δ = .3, penalty": ({"name": "di-dlo"}, PENALTY),
+    "V-DAgger, δ = .3, penalty": ({"name": "v-dagger"}, PENALTY),
+    "DetLOLS, δ = .3, penalty": ({"name": "det-lols"}, PENALTY),
+}
 
 
 def measure(
@@ -144,6 +152,11 @@ def choices(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], se
         once(kept, "choices", name, seed, learner, settings, train, dev)
 
 
+def everything(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence]) -> None:
+    for name, (learner, settings) in EVERYTHING.items():
+        once(kept, "everything", name, 0, {**learner, "passes": PASSES}, settings, train, dev)
+
+
 def once(kept: dict[str, Any], part: str, name: str, seed: int, *how: Any) -> None:
     """Measure a row, unless its result is there, and keep it."""
     done = kept[part].setdefault(name, {})
@@ -180,7 +193,7 @@ def write_vectors(path: Path, *, least: int = 3, window: int = 4, contexts: int 
 def main() -> None:
     path = RESULTS / "amr_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("learners", "switches", "choices")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("learners", "switches", "choices", "everything")}
     train, dev = sentences("train"), sentences("dev")
     for learner in ({"name": "supervised"}, {"name": "di-dlo"}, {"name": "di-dlo", **REGRESSION}):
         measure({**learner, "passes": 1}, {}, train[:5], dev[:5], 0)  # compiles
@@ -188,6 +201,7 @@ def main() -> None:
         learners(kept, train, dev, seed)
         switches(kept, train, dev, seed)
         choices(kept, train, dev, seed)
+    everything(kept, train, dev)
 
 
 # ---- the page
