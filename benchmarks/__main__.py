@@ -1,4 +1,4 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models, and ``turns`` compares the speed of two checkouts."""
+"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [papers] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models, and ``turns`` compares the speed of two checkouts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ PARTS = (
     "rawtext",
     "cluster",
     "serve",
+    "papers",
     "report",
 )
 

@@ -1,11 +1,11 @@
 """AMR parsing by imitation learning on The Little Prince (Goodman 2015, and Goodman, Vlachos & Naradowsky 2016).
 
 * ``expert``: Table 4.3 again: Smatch of what the expert makes of the training data, under each condition.
-* ``algorithms``: Smatch on dev and on training data after each iteration, for the rows of Table 5.1 and for the learners without roll-outs.
-* ``effects``: one thing changed at a time: β, samples, the loss, C, features, the aligner, what the thesis proposes next; dev only.
+* ``effects``: one thing changed at a time, without roll-outs: C, features, the aligner, what the thesis proposes next; dev only. Learners
+  with roll-outs are compared by ``amr_learners``.
 * ``best``: the system with the best dev score of a few seeds; Smatch on test, once; speed; and from raw words, through taggers and a dependency
   parser of ours, which learn from English EWT and the training trees.
-* ``draw``: pictures of Smatch over iterations, and of naive Smatch against Smatch of parsed sentences (Figure 5.3).
+* ``draw``: a picture of naive Smatch against Smatch of parsed sentences (Figure 5.3).
 
 Results are saved after each row, so that an interrupted run continues; delete the file of results to start from the beginning.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, peak_memory, say
+from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, say
 from treewright.amr import AMRParser, join_trees, naive_smatch, score_smatch
 from treewright.corpora import Sentence, read_amr, read_conllu
 from treewright.dependency import DependencyParser
@@ -30,21 +30,6 @@ from treewright.tagging import Tagger
 
 ITERATIONS = 5
 SOME = 300  # training sentences that training scores are of
-#: roll-outs for every action; the rows of Table 5.1, then those without roll-outs
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    "simple imitation": {"name": "supervised"},
-    "exploration": {"name": "exploration"},
-    "DAgger, expert loss": {"name": "dagger"},
-    "AggraVaTe": {"name": "aggravate"},
-    "SEARN": {"name": "searn"},
-    "V-DAgger": {"name": "v-dagger"},
-    "LOLS": {"name": "batch-lols"},
-    "LOLS, online": {"name": "lols"},
-    "DetLOLS": {"name": "det-lols"},
-    "DI-LO": {"name": "di-lo"},
-    "DI-DLO": {"name": "di-dlo"},
-    "LI-DO": {"name": "li-do"},
-}
 EXPLORATION: dict[str, Any] = {"name": "exploration", "iterations": 8}
 AROW = {"name": "arow", "averaged": True}
 #: what is changed: of the learner, and of the parser
@@ -64,19 +49,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "small graphs first": ({**EXPLORATION, "small_first": 3}, {}),
     "DAgger": ({"name": "dagger", "iterations": ITERATIONS}, {}),
     "DAgger, α-bound 2": ({"name": "dagger", "iterations": ITERATIONS, "alpha": 2}, {}),
-    "V-DAgger, naive Smatch, β decay 0.3": ({"name": "v-dagger", "iterations": 4}, {}),
-    "V-DAgger, absolute": ({"name": "v-dagger", "iterations": 4}, {"loss": "absolute"}),
-    "V-DAgger, penalty": ({"name": "v-dagger", "iterations": 4}, {"loss": "penalty"}),
-    "V-DAgger, β decay 0.1": ({"name": "v-dagger", "iterations": 4, "beta": "decay:0.1"}, {}),
-    "V-DAgger, β decay 0.7": ({"name": "v-dagger", "iterations": 4, "beta": "decay:0.7"}, {}),
-    "V-DAgger, 3 samples": ({"name": "v-dagger", "iterations": 4, "samples": 3}, {}),
-    "V-DAgger, absolute, focused costing (5 steps)": (
-        {"name": "v-dagger", "iterations": 4, "focus": 5},
-        {"loss": "absolute"},
-    ),
-    "V-DAgger, absolute, α-bound 2": ({"name": "v-dagger", "iterations": 4, "alpha": 2}, {"loss": "absolute"}),
 }
-ROLLED_OUT = ("AggraVaTe", "SEARN", "V-DAgger", "LOLS", "LOLS, online", "DetLOLS", "DI-LO", "DI-DLO", "LI-DO")
 SEEDS = range(3)
 
 
@@ -139,16 +112,6 @@ def expert(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     keep("amr", kept)
 
 
-def algorithms(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
-    """Figures 6.4 and 6.5, in spirit."""
-    for name, learner in ALGORITHMS.items():
-        if name not in kept["algorithms"]:
-            _, row = fitted({**learner, "iterations": ITERATIONS}, parts, loss="absolute")
-            kept["algorithms"][name] = {**row, "peak memory": peak_memory()}
-            keep("amr", kept)
-            say(name, json.dumps(row))
-
-
 def effects(kept: dict[str, Any], parts: dict[str, list[Sentence]]) -> None:
     """One thing at a time."""
     for name, (learner, settings) in EFFECTS.items():
@@ -209,37 +172,23 @@ def tree_scores(gold: list[Sentence], found: list[Sentence]) -> dict[str, float]
 def main() -> None:
     path = RESULTS / "amr.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("expert", "algorithms", "effects")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("expert", "effects")}
     kept |= {name: before[name] for name in ("best",) if name in before}
     parts = {part: sentences(part) for part in ("train", "dev")}
     expert(kept, parts)
     effects(kept, parts)
-    algorithms(kept, parts)
     best(kept, parts)
     draw(kept)
 
 
 def draw(kept: dict[str, Any]) -> None:
-    """Figures 6.4 and 6.5 in spirit, Smatch over iterations; and Figure 5.3 of parsed sentences."""
+    """Figure 5.3 of parsed sentences."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     matplotlib.rcParams["svg.hashsalt"] = "treewright"
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 5))
-    colours = pyplot.get_cmap("tab20").colors
-    for colour, (name, row) in zip(colours, kept["algorithms"].items(), strict=False):
-        for axis, part in zip(axes, ("dev", "train"), strict=True):
-            numbers = range(1, len(row[part]) + 1)
-            axis.plot(numbers, [100 * f for f in row[part]], marker="o", markersize=3, label=name, color=colour)
-    for axis, part in zip(axes, ("development", "training"), strict=True):
-        axis.set(xlabel="iteration", ylabel=f"Smatch on {part} sentences", xticks=range(1, ITERATIONS + 1))
-        axis.grid(alpha=0.3)
-    axes[1].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(ROOT / "docs" / "images" / "amr-iterations.svg", metadata={"Date": None})
-    pyplot.close(figure)
     figure, axis = pyplot.subplots(figsize=(5, 5))
     axis.plot([0, 1], [0, 1], color="lightgrey", linewidth=1)
     axis.plot(*zip(*kept["best"]["points"], strict=True), ".", markersize=4, alpha=0.6)
@@ -250,13 +199,6 @@ def draw(kept: dict[str, Any]) -> None:
 
 
 # ---- the page
-
-
-#: what has changed since these figures were measured
-BEFORE = [
-    "These rows and those of *One thing at a time* were measured when the losses counted a constant twice, *penalty* counted 2.2 times too many actions, SEARN drew one policy for a sentence, and online LOLS",
-    "began with a policy of zeros. [Learners, several seeds](#learners-several-seeds) has the learners as they are now.",
-]
 
 
 def report(results: dict[str, Any]) -> list[str]:
@@ -281,34 +223,6 @@ def report(results: dict[str, Any]) -> list[str]:
         conditions = [aligner, "yes" if reentrance else "no", str(reach) if reach else "any"]
         body.append([*conditions, *(percent(row[name]) for name in ("F", "precision", "recall"))])
     text += table(["aligner", "Reentrance", "reach of Reattach", "F", "precision", "recall"], body)
-    if rows := results.get("algorithms"):
-        text += [
-            "### Algorithms",
-            "",
-            f"Smatch on dev after each of {ITERATIONS} iterations, and on the first {SOME} training sentences after the iteration that is best on dev; CPU seconds in two threads. Losses of roll-outs,",
-            "made for every action, are mistakes in naive Smatch (*absolute*), one sample per action, β = 0.7^(i−1) unless the algorithm defines it; AROW, averaged.",
-            *BEFORE,
-            "",
-        ]
-        body = [
-            [name, *(percent(f) for f in row["dev"]), percent(row["train"][_best(row)]), number(row["CPU seconds"])]
-            for name, row in rows.items()
-        ]
-        text += table(["", *(str(k + 1) for k in range(ITERATIONS)), "train", "CPU s"], body)
-        plain = max(max(rows[name]["dev"]) for name in ("simple imitation", "exploration", "DAgger, expert loss"))
-        rolled = max((max(row["dev"]), name) for name, row in rows.items() if name in ROLLED_OUT)
-        slowest = rows["V-DAgger"]
-        text += [
-            "![Smatch over iterations](images/amr-iterations.svg)",
-            "",
-            f"The best of those with roll-outs is {rolled[1]} with {percent(rolled[0])}; imitation without roll-outs reaches {percent(plain)}. The thesis found the same order on newswire (.68 for simple",
-            "imitation, .63 for DI-DLO), and attributes it to the variance of long roll-outs. These are results of one seed each, the differences between the best of them are smaller than the interval",
-            "on dev, and features, C and the update were chosen on dev with exploration: the other learners, especially those with roll-outs, were not tuned.",
-            "",
-            f"V-DAgger with roll-outs for every action takes {', '.join(number(s) for s in slowest['seconds'])} s of wall time for its iterations over the {1274:,} training sentences, in two threads of a machine that did other work at the same time; all algorithms",
-            f"together use at most {number(max(row['peak memory'] for row in rows.values()), 1)} GB of memory.",
-            "",
-        ]
     if rows := results.get("effects"):
         text += [
             "### One thing at a time",

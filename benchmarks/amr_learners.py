@@ -4,6 +4,7 @@
   actions; the rows of Table 5.1; LOLS and AggraVaTe with costs that are regressed.
 * ``switches``: Table 6.1 again, simple imitation on 400 sentences: one setting of the parser changed at a time.
 * ``choices``: joint against staged choice, and α-bounds, on all training sentences, pass by pass.
+* ``everything``: the combinations of the thesis on all training sentences, one seed.
 
 Results are saved after each row and seed, so that an interrupted run continues. A seed is finished for all rows before the next one begins.
 """
@@ -33,12 +34,10 @@ REGRESSION = {"update": {"name": "regression"}}
 
 Change = tuple[dict[str, Any], dict[str, Any]]  # of the learner, and of the parser
 
-WITHOUT_ROLL_OUTS: dict[str, Change] = {
+LEARNERS: dict[str, Change] = {
     "supervised": ({"name": "supervised"}, {}),
     "exploration": ({"name": "exploration"}, {}),
     "DAgger": ({"name": "dagger"}, {}),
-}
-WITH_ROLL_OUTS: dict[str, Change] = {
     "DI-DLO, β = 1, penalty": ({"name": "di-dlo", "beta": "constant:1"}, PENALTY),
     "DI-DLO, δ = .02, penalty": ({"name": "di-dlo", "beta": "decay:0.02"}, PENALTY),
     "DI-DLO, δ = .1, penalty": ({"name": "di-dlo", "beta": "decay:0.1"}, PENALTY),
@@ -52,14 +51,18 @@ WITH_ROLL_OUTS: dict[str, Change] = {
     "LOLS, batch, δ = .1, penalty": ({"name": "batch-lols", "beta": "decay:0.1"}, PENALTY),
     "AggraVaTe, penalty, regression": ({"name": "aggravate", **REGRESSION}, PENALTY),
     "LOLS, batch, δ = .1, penalty, regression": ({"name": "batch-lols", "beta": "decay:0.1", **REGRESSION}, PENALTY),
-}
-#: measured after all others
-FURTHER: dict[str, Change] = {
-    "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
     "V-DAgger, δ = .1, penalty, focus 5": ({"name": "v-dagger", "beta": "decay:0.1", "focus": 5}, PENALTY),
     "DetLOLS, δ = .1, penalty": ({"name": "det-lols", "beta": "decay:0.1"}, PENALTY),
     "V-DAgger, δ = .3, penalty": ({"name": "v-dagger", "beta": "decay:0.3"}, PENALTY),
     "SEARN, penalty": ({"name": "searn"}, PENALTY),
+}
+#: one seed: they take three times as long
+ONLINE: dict[str, Change] = {
+    "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
+    "LOLS, online, penalty, regression, drawn per state": (
+        {"name": "lols", "roll_out": "mixed-per-state", **REGRESSION},
+        PENALTY,
+    ),
 }
 
 _OURS = "concepts,signs,suffixes,neighbours"  # groups that the thesis does not have
@@ -106,6 +109,13 @@ CHOICES: dict[str, Change] = {
     "DAgger": ({"name": "dagger", "passes": 5}, {}),
     "DAgger, α-bound 2": ({"name": "dagger", "passes": 5, "alpha": 2}, {}),
 }
+#: all training sentences, roll-outs
+EVERYTHING: dict[str, Change] = {
+    "supervised": ({"name": "supervised"}, {}),
+    "DI-DLO, δ = .3, penalty": ({"name": "di-dlo"}, PENALTY),
+    "V-DAgger, δ = .3, penalty": ({"name": "v-dagger"}, PENALTY),
+    "DetLOLS, δ = .3, penalty": ({"name": "det-lols"}, PENALTY),
+}
 
 
 def measure(
@@ -123,10 +133,8 @@ def measure(
     }
 
 
-def learners(
-    kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int, rows: dict[str, Change]
-) -> None:
-    for name, (learner, settings) in rows.items():
+def learners(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
+    for name, (learner, settings) in (LEARNERS if seed else {**LEARNERS, **ONLINE}).items():
         once(kept, "learners", name, seed, {**learner, "passes": PASSES}, settings, train[:SIZE], dev)
 
 
@@ -145,6 +153,11 @@ def switches(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], s
 def choices(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence], seed: int) -> None:
     for name, (learner, settings) in CHOICES.items():
         once(kept, "choices", name, seed, learner, settings, train, dev)
+
+
+def everything(kept: dict[str, Any], train: list[Sentence], dev: list[Sentence]) -> None:
+    for name, (learner, settings) in EVERYTHING.items():
+        once(kept, "everything", name, 0, {**learner, "passes": PASSES}, settings, train, dev)
 
 
 def once(kept: dict[str, Any], part: str, name: str, seed: int, *how: Any) -> None:
@@ -183,16 +196,15 @@ def write_vectors(path: Path, *, least: int = 3, window: int = 4, contexts: int 
 def main() -> None:
     path = RESULTS / "amr_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
-    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("learners", "switches", "choices")}
+    kept: dict[str, Any] = {name: before.get(name, {}) for name in ("learners", "switches", "choices", "everything")}
     train, dev = sentences("train"), sentences("dev")
     for learner in ({"name": "supervised"}, {"name": "di-dlo"}, {"name": "di-dlo", **REGRESSION}):
         measure({**learner, "passes": 1}, {}, train[:5], dev[:5], 0)  # compiles
     for seed in range(SEEDS):
-        learners(kept, train, dev, seed, {**WITHOUT_ROLL_OUTS, **WITH_ROLL_OUTS})
+        learners(kept, train, dev, seed)
         switches(kept, train, dev, seed)
         choices(kept, train, dev, seed)
-    for seed in range(SEEDS):
-        learners(kept, train, dev, seed, FURTHER)
+    everything(kept, train, dev)
 
 
 # ---- the page

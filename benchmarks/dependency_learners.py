@@ -29,9 +29,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "exploration": {"name": "exploration", "k": 1, "p": 0.1},
     "DAgger": {"name": "dagger"},
     "AggraVaTe": {"name": "aggravate", "focus": 1},  # exact: the expert is optimal, and the least loss is known
-    "LOLS": {"name": "lols", "focus": FOCUS},
     "V-DAgger": {"name": "v-dagger", "focus": FOCUS},
-    "SEARN": {"name": "searn", "focus": FOCUS},
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.papers import joined, with_tables
 from treewright.experiments import read_experiment
 from treewright.experiments.plan import _KEYS, PLOTS
 from treewright.experiments.probes import PROBES
@@ -51,3 +52,24 @@ def test_which_learner_has_the_figures_that_were_measured():
         for name, gain, interval, times in rows:
             row = measured[name][task]
             assert (float(gain), float(interval), float(times)) == (row["gain"], row["gain interval"], row["times"])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda path: path.stem)
+def test_tables_of_pages_are_those_of_the_reports(path):
+    page = path.read_text()
+    assert with_tables(page) == page
+
+
+def test_tables_are_joined_by_their_rows():
+    report = "## A: F1\n\n|  | score | p |\n| --- | ---: | ---: |\n| x | 1 |  |\n| y | 2 | .5 |\n\n## B: F1\n\n|  | 5 |\n|---|---|\n| y | 3 |\n"
+    made = joined(report, [("A: F1", ["score", "p"]), ("B: F1", ["5"])])
+    assert made == [
+        "|  | A | A, p | B, 5 |",
+        "| --- | ---: | ---: | ---: |",
+        "| x | 1 |  |  |",
+        "| y | 2 | .5 | 3 |",
+    ]
+    with pytest.raises(ValueError, match="'C: F1'"):
+        joined(report, [("C: F1", ["score"])])
+    with pytest.raises(ValueError, match="'p'"):
+        joined(report, [("B: F1", ["p"])])
