@@ -147,9 +147,3 @@ def test_a_constant_that_looks_like_a_variable_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(read_amr(io.StringIO('(w / want-01 :polarity - :ARG1 (n / name :op1 "b") :mode imperative :quant 3)\n')))
-
-
-def test_a_constant_that_looks_like_a_variable_is_warned_of():
-    with pytest.warns(UserWarning, match=r":1: 'x', the :ARG0 of 'g'"):
-        [sentence] = read("(g / go-02 :ARG0 x)\n")
-    assert sentence.graph.attributes == (("g", ":ARG0", "x"),)

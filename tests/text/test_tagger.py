@@ -60,7 +60,7 @@ def test_some_of_the_rare_words_look_new_while_learning():
     forms = [*bank[0].forms, *rare.forms * 10]
     rows = morphology.pack(forms, [len(forms)], learning=True).arrays.rows
     known, doubled = rows[: len(bank[0])], rows[len(bank[0]) :].reshape(10, -1).T
-    assert len(set(known)) == len({form for form in bank[0].forms})
+    assert len(set(known)) == len(set(bank[0].forms))
     assert all(len(set(row)) == 2 for row in doubled)  # as what it is, and as a new word
     rows = morphology.pack(forms, [len(forms)]).arrays.rows
     assert len(set(rows)) == len(set(forms))

@@ -8,7 +8,7 @@ the labels that are usual there. A rare or new key is offered the labels of its 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -189,10 +189,11 @@ class Candidates:
             **self.classes.to_arrays(f"{prefix}_classes"),
             f"{prefix}_always": np.array([self.sure, *self.always], np.int32),
             **({} if self.class_counts is None else {f"{prefix}_class_counts": _narrow(self.class_counts.values)}),
-            f"{prefix}_related": np.array(
-                [[label, other] for label, others in self.related.items() for other in others], np.int32
-            ).reshape(-1, 2),
+            **({f"{prefix}_related": np.array(list(self._pairs()), np.int32)} if self.related else {}),
         }
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        return ((label, other) for label, others in self.related.items() for other in others)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Candidates:
@@ -204,7 +205,7 @@ class Candidates:
         of_classes = arrays.get(f"{prefix}_class_counts")
         class_counts = None if of_classes is None else _Lists(classes.number, classes.at, of_classes)
         related: dict[int, list[int]] = {}
-        for label, other in arrays[f"{prefix}_related"].tolist():
+        for label, other in arrays.get(f"{prefix}_related", np.empty((0, 2))).tolist():
             related.setdefault(label, []).append(other)
         return cls(own, counts, classes, sure, always, class_counts, related)
 
