@@ -14,7 +14,6 @@ import sys
 import time
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
@@ -49,8 +48,8 @@ def main() -> None:
     for corpus in options["corpora"]:
         for seed in range(options["seeds"]):
             _keep(corpus, f"Treewright, seed {seed}", partial(treewright_result, corpus, seed))
-        if options["udpipe"]:
-            _keep(corpus, "UDPipe 1", partial(udpipe_result, corpus))
+        if options["udpipe"] and "UDPipe 1" not in _results().get(corpus, {}):
+            udpipe_rows(corpus)
     say("\n".join(report(json.loads(FILE.read_text()))))
 
 
@@ -119,34 +118,25 @@ def treewright_result(corpus: str, seed: int) -> dict[str, float]:
     }
 
 
-def udpipe_result(corpus: str) -> dict[str, float]:
-    from ufal.udpipe import Model
-    from ufal.udpipe import Pipeline as UDPipe
+def udpipe_rows(corpus: str) -> None:
+    """Train UDPipe's components one after the other with its defaults, and keep a row after each of them.
 
-    path, cpu = train_udpipe(corpus)
-    pipeline = UDPipe(Model.load(str(path)), "tokenize", UDPipe.DEFAULT, UDPipe.DEFAULT, "conllu")
-    return {
-        **scores(load_corpus(corpus_folder(corpus) / "test.conllu"), pipeline.process),
-        "MB": path.stat().st_size / 1e6,
-        "training, CPU s": cpu,
-    }
-
-
-def train_udpipe(corpus: str) -> tuple[Path, float]:
-    """Train UDPipe's components one after the other with its defaults; return the model and the CPU seconds.
-
-    Each component is a file with its seconds beside it, so that an interrupted training goes on with the next one.
+    Each component is a file with its CPU seconds beside it, so that an interrupted training goes on with the next one.
+    The row has the measures of the components that are there.
     """
-    from ufal.udpipe import ProcessingError, Sentences, Trainer
+    from ufal.udpipe import Model, ProcessingError, Sentences, Trainer
+    from ufal.udpipe import Pipeline as UDPipe
 
     parts, error = (Sentences(), Sentences()), ProcessingError()
     for part, name in zip(parts, ("train", "dev"), strict=True):
         for sentence in udpipe_sentences(load_corpus(corpus_folder(corpus) / f"{name}.conllu")):
             part.append(sentence)
-    options, cpu = ["none", "none", "none"], 0.0  # tokenizer, tagger, parser
-    path = MODELS / f"{corpus}.udpipe"
-    for component, name in enumerate(("tokenizer", "tagger", "parser")):
-        own, clock = MODELS / f"{corpus}-{name}.udpipe", MODELS / f"{corpus}-{name}.seconds"
+    test = load_corpus(corpus_folder(corpus) / "test.conllu")
+    options, cpu, measures = ["none", "none", "none"], 0.0, list[str]()
+    for component, (name, own) in enumerate(_UDPIPE.items()):
+        path, clock = MODELS / f"{corpus}-{name}.udpipe", MODELS / f"{corpus}-{name}.seconds"
+        measures += own
+        row_name = "UDPipe 1" if name == "parser" else f"UDPipe 1, without {_LATER[name]}"
         if not clock.exists():
             say(f"UDPipe's {name} …")
             before = time.process_time()
@@ -154,12 +144,26 @@ def train_udpipe(corpus: str) -> tuple[Path, float]:
             model = Trainer.train("morphodita_parsito", *parts, *options, error)
             if error.occurred():
                 raise RuntimeError(error.message)
-            own.write_bytes(model)
+            path.write_bytes(model)  # with the components before it
             clock.write_text(f"{time.process_time() - before}\n")
-        options[component] = f"from_model=file:{own}"
+        options[component] = f"from_model=file:{path}"
         cpu += float(clock.read_text())
-    path.write_bytes(own.read_bytes())  # the parser was trained with the other two in its model
-    return path, cpu
+        steps = [
+            UDPipe.DEFAULT if name in ("tagger", "parser") else UDPipe.NONE,
+            UDPipe.DEFAULT if name == "parser" else UDPipe.NONE,
+        ]
+        pipeline = UDPipe(Model.load(str(path)), "tokenize", *steps, "conllu")
+        found = scores(test, pipeline.process)
+        row = {key: value for key, value in found.items() if key in measures or key == "words/s"}
+        _keep_row(corpus, row_name, {**row, "MB": path.stat().st_size / 1e6, "training, CPU s": cpu})
+
+
+_UDPIPE = {
+    "tokenizer": ("Tokens", "Sentences", "Words"),
+    "tagger": ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
+    "parser": ("UAS", "LAS", "CLAS", "MLAS", "BLEX"),
+}
+_LATER = {"tokenizer": "tagger and parser", "tagger": "parser"}
 
 
 def scores(test: list[Sentence], analyse: Any) -> dict[str, float]:
@@ -175,14 +179,21 @@ def scores(test: list[Sentence], analyse: Any) -> dict[str, float]:
 
 
 def _keep(corpus: str, name: str, measure: Any) -> None:
-    """Measure a row that is not there yet; other processes may write other rows meanwhile."""
+    """Measure a row that is not there yet."""
     if name in _results().get(corpus, {}):
         return
     say(f"{corpus}, {name} …")
     MODELS.mkdir(parents=True, exist_ok=True)
-    row = measure()
+    _keep_row(corpus, name, measure())
+
+
+def _keep_row(corpus: str, name: str, row: dict[str, float]) -> None:
+    """Keep a row; other processes may have written other rows meanwhile. UDPipe's row replaces that of fewer parts."""
     results = {key: rows for key, rows in _results().items() if key in CORPORA}
-    results.setdefault(corpus, {})[name] = row
+    rows = results.setdefault(corpus, {})
+    for other in [other for other in rows if name.startswith("UDPipe") and other.startswith("UDPipe")]:
+        del rows[other]
+    rows[name] = row
     keep("rawtext", results)
 
 

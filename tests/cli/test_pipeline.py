@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 
 import pytest
 
 from tests.text.bank import treebank
 from treewright.cli.parse import looks_untokenized
 from treewright.corpora import Sentence, load_corpus, write_conllu
+from treewright.loading import load
 from treewright.text.raw import raw_text
 
 pytestmark = pytest.mark.jit  # all components learn, with tables of the usual size
@@ -147,6 +150,39 @@ def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_pat
     assert "offset 12" in error
 
 
+def test_offsets_of_bytes_that_are_no_text_count_from_the_beginning(run, pipeline, tmp_path):
+    path = tmp_path / "late.txt"
+    late = "The dogs saw the caté.\n\n".encode() * 4000  # more than is read at once
+    path.write_bytes(late + b"\xff")
+    assert f"byte 0xff at offset {len(late):,}" in run("parse", pipeline, path, code=2).stderr
+    path.write_bytes(late + "€".encode()[:2])  # a character that is cut off
+    assert f"offset {len(late):,}" in run("parse", pipeline, path, "--input", "lines", code=2).stderr
+
+
+def test_a_line_of_ten_megabytes(run, pipeline, tmp_path):
+    path, out = tmp_path / "long.txt", tmp_path / "long.conllu"
+    line = " ".join(["The", "dogs", "b" * 2000, "saw", "the", "cats."] * 4940)
+    path.write_text(line)
+    assert len(line) > 10_000_000
+    run("parse", pipeline, path, "--out", out)
+    found = load_corpus(out)
+    assert raw_text(found) == line
+    last = found[-1].tokens[-1].misc
+    assert f":{len(line)}" in last
+
+
+@pytest.mark.parametrize("text", ["הכלב ראה, חתול!", "หมาเห็นแมว", "👩‍🚀👩‍🚀 oḱ?", "字"])
+def test_every_layer_of_a_script_that_training_never_saw(pipeline, text):
+    document = load(pipeline)(text)
+    assert raw_text(document.sentences) == text
+    for sentence in document.sentences:
+        for token in sentence.tokens:
+            begin, end = map(int, re.search(r"TokenRange=(\d+):(\d+)", token.misc).groups())
+            assert text[begin:end] == token.form
+            assert "_" not in (token.upos, token.lemma)
+            assert token.head is not None
+
+
 def test_a_finished_training_is_not_made_again(run, pipeline, bank):
     before = pipeline.stat().st_mtime_ns
     assert "nothing to resume" in run("train", "pipeline", bank, "--out", pipeline, "--resume").stderr
@@ -166,7 +202,13 @@ def test_two_trainings_of_one_model_are_refused(run, bank, tmp_path):
     assert "another training" in error
 
 
-def test_text_for_a_model_without_a_tokenizer_is_warned_of():
+def test_text_for_a_model_without_a_tokenizer_is_warned_of(run, pipeline, tmp_path):
+    tagger = next(c for c in load(pipeline).components if c.task == "morphology").save(tmp_path / "tags.tw")
+    with pytest.warns(UserWarning, match="not tokenized"):
+        run("parse", tagger, "-", input="Mr. Smith, who left, came back.\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run("parse", tagger, "-", "--input", "tokens", input="Mr. Smith, who left, came back.\n")
     assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
     assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
     assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])

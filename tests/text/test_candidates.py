@@ -41,3 +41,15 @@ def test_the_table_survives_a_model_file():
     for word in ("the", "king", "bring", "xyz"):
         assert again.of(word, suffixes(word)) == learned().of(word, suffixes(word))
     assert again.times("sing") == 3
+
+
+def test_labels_that_words_often_have_together_are_offered_together():
+    both = [(word, label) for word in ("walk", "talk", "visit") for label in (0, 1) for _ in range(4)]
+    one = [("arrive", 0)] * 12 + [("be", 0)] * 120 + [("table", 2)] * 12
+    seen = [(word, suffixes(word), label) for word, label in [*both, *one]]
+    table = Candidates.learn(seen, together=0.5)
+    assert table.of("arrive", suffixes("arrive")) == [0, 1]  # three of five words with the label 0 have 1
+    assert table.of("be", suffixes("be")) == [0]  # so frequent that its labels are known
+    assert table.of("table", suffixes("table")) == [2]
+    assert Candidates.learn(seen, together=0.7).of("arrive", suffixes("arrive")) == [0]
+    assert Candidates.from_arrays(table.to_arrays("x"), "x").of("arrive", suffixes("arrive")) == [0, 1]

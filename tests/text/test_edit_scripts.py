@@ -19,7 +19,10 @@ def test_words_that_inflect_alike_share_a_script():
     assert edit_script("Running", "run") == edit_script("sitting", "sit") != edit_script("talking", "talk")
     assert edit_script("London", "London") == edit_script("Paris", "Paris")
     assert edit_script("NATO", "NATO").casing == "upper"
-    assert edit_script("McDonald", "McDonald").absolute
+    assert edit_script("McDonald", "McDonald") == edit_script("iPhone", "iPhone") == EditScript(0, "", 0, "", "same")
+    assert edit_script("MacBooks", "MacBook") == edit_script("iPods", "iPod")
+    assert apply_script(edit_script("MacBooks", "MacBook"), "YouTubers") == "YouTuber"
+    assert edit_script("Mcdonalds", "McDonald").absolute is False
 
 
 def test_a_form_that_is_too_short_has_no_lemma_by_a_script():

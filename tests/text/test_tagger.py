@@ -8,6 +8,7 @@ from tests.text.bank import treebank
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.text import Lemmatizer, MorphTagger
+from treewright.text.morphology import Morphology
 
 LEARNER = {"name": "exploration", "passes": 3}
 
@@ -50,3 +51,16 @@ def test_the_lexicon_comes_before_the_policy():
     lemmatizer = Lemmatizer(learner=LEARNER, bits=12).fit(treebank())
     assert lemmatizer.lemmas_.lexicon["children\tNOUN\tNNS\tNumber=Plur"] == "child"
     assert lemmatizer.predict(treebank()[-2:])[0].column("lemma") == treebank()[-2].column("lemma")
+
+
+def test_some_of_the_rare_words_look_new_while_learning():
+    bank = treebank()
+    rare = Sentence(tuple(t._replace(form=f"{t.form}{n}") for n, t in enumerate(bank[0])))
+    morphology = Morphology.learn([*bank, rare], ("upos",), min_count=1, sharing=True)
+    forms = [*bank[0].forms, *rare.forms * 10]
+    rows = morphology.pack(forms, [len(forms)], learning=True).arrays.rows
+    known, doubled = rows[: len(bank[0])], rows[len(bank[0]) :].reshape(10, -1).T
+    assert len(set(known)) == len(set(bank[0].forms))
+    assert all(len(set(row)) == 2 for row in doubled)  # as what it is, and as a new word
+    rows = morphology.pack(forms, [len(forms)]).arrays.rows
+    assert len(set(rows)) == len(set(forms))

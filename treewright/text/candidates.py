@@ -8,7 +8,8 @@ the labels that are usual there. A rare or new key is offered the labels of its 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ __all__ = ["Candidates"]
 _SMOOTHING, _OWN_SMOOTHING = 10.0, 3.0
 _LEAST_CHANCE = 0.0005
 _MOST_PROBABLE = 20
+# labels that words often have together, likewise
+_LEAST_TIMES, _LEAST_WORDS = 5, 3
+_ALL_SEEN = 100  # a word that was seen as often as this has shown all its labels
 
 
 class _Lists:
@@ -62,7 +66,8 @@ class Candidates:
     ``own`` has for each key that training saw its labels and, in ``counts``, how often it was seen with each of them.
     ``classes`` has the usual labels of classes of keys. Keys that were seen at least ``sure`` times have their own
     labels only. ``always`` are offered where nothing else is. With ``class_counts``, how often each class was seen with
-    its labels, a rare key is offered its probable labels only.
+    its labels, a rare key is offered its probable labels only. ``related`` has the labels that keys with a label often
+    have besides: *visit* was seen as an infinitive, and may be a present tense as well.
     """
 
     def __init__(
@@ -73,9 +78,10 @@ class Candidates:
         sure: int,
         always: Sequence[int],
         class_counts: _Lists | None = None,
+        related: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         self.own, self.counts, self.classes, self.sure, self.always = own, counts, classes, sure, list(always)
-        self.class_counts = class_counts
+        self.class_counts, self.related = class_counts, related or {}
 
     @classmethod
     def learn(
@@ -87,13 +93,15 @@ class Candidates:
         usual: int = 20,
         share: float = 0.0,
         probable: bool = False,
+        together: float = 0.0,
     ) -> Candidates:
         """Learn from what was seen: keys, each with its classes and its label.
 
         The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
         rare ones. Of each class the ``usual`` most frequent labels are kept, and of each key the labels that it has in
         at least this ``share`` of cases: the others are often errors. With ``probable``, a rare key is offered only
-        the labels that are probable by the counts of its classes.
+        the labels that are probable by the counts of its classes. With ``together``, a key that is not very frequent is
+        also offered the labels that at least this share of the keys with one of its labels have.
         """
         seen = list(seen)
         by_key: dict[str, Counter[int]] = defaultdict(Counter)
@@ -118,6 +126,9 @@ class Candidates:
             _Lists.of({name: [by_class[name][label] for label in order] for name, order in usual_labels.items()})
             if probable
             else None,
+            _related((ranked[key] for key, counter in by_key.items() if counter.total() >= _LEAST_TIMES), together)
+            if together
+            else None,
         )
 
     def times(self, key: str) -> int:
@@ -130,6 +141,8 @@ class Candidates:
         """The candidates of a key with these classes, the narrowest first; ``more`` come before those of classes."""
         own = self.own.get(key)
         found = dict.fromkeys(label for label in [*own, *more] if allowed is None or allowed(label))
+        if self.related and self.times(key) < _ALL_SEEN:
+            found.update(dict.fromkeys(other for label in own for other in self.related.get(label, ())))
         if self.class_counts is not None:
             if self.times(key) < self.sure:
                 found.update(dict.fromkeys(self._probable(key, classes)))
@@ -176,7 +189,11 @@ class Candidates:
             **self.classes.to_arrays(f"{prefix}_classes"),
             f"{prefix}_always": np.array([self.sure, *self.always], np.int32),
             **({} if self.class_counts is None else {f"{prefix}_class_counts": _narrow(self.class_counts.values)}),
+            **({f"{prefix}_related": np.array(list(self._pairs()), np.int32)} if self.related else {}),
         }
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        return ((label, other) for label, others in self.related.items() for other in others)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Candidates:
@@ -187,7 +204,24 @@ class Candidates:
         classes = _Lists.from_arrays(arrays, f"{prefix}_classes")
         of_classes = arrays.get(f"{prefix}_class_counts")
         class_counts = None if of_classes is None else _Lists(classes.number, classes.at, of_classes)
-        return cls(own, counts, classes, sure, always, class_counts)
+        related: dict[int, list[int]] = {}
+        for label, other in arrays.get(f"{prefix}_related", np.empty((0, 2))).tolist():
+            related.setdefault(label, []).append(other)
+        return cls(own, counts, classes, sure, always, class_counts, related)
+
+
+def _related(lists: Iterable[Sequence[int]], share: float) -> dict[int, list[int]]:
+    """For each label the labels that at least this share of the keys with it have, too."""
+    alone: Counter[int] = Counter()
+    pairs: Counter[tuple[int, int]] = Counter()
+    for labels in lists:
+        alone.update(labels)
+        pairs.update(permutations(labels, 2))
+    related: dict[int, list[int]] = {}
+    for (label, other), count in sorted(pairs.items()):
+        if count >= max(_LEAST_WORDS, share * alone[label]):
+            related.setdefault(label, []).append(other)
+    return related
 
 
 def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:

@@ -1,8 +1,9 @@
 """Edit scripts: rules that derive a lemma from a word, and that words can share.
 
 A script keeps the longest part that form and lemma have in common, in lower case, and defines what is removed and added
-at both ends, and the casing of the result. ``walked → walk`` and ``talked → talk`` have the same script; a lemma that
-has next to nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
+at both ends, and the casing of the result. ``walked → walk`` and ``talked → talk`` have the same script. If the lemma
+has capitals inside (``McDonald``), the script keeps the common part with its capitals. A lemma that has next to
+nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
 
 >>> edit_script("Walked", "walk") == edit_script("talked", "talk")
 True
@@ -24,7 +25,8 @@ __all__ = ["EditScript", "apply_script", "edit_script"]
 class EditScript(NamedTuple):
     """How many characters go at both ends of the form, what comes in their place, and the casing of the result.
 
-    ``casing`` is ``lower``, ``title``, ``upper``, or ``as-is`` for a lemma that is written out in ``suffix``.
+    ``casing`` is ``lower``, ``title``, ``upper``, ``same`` for that of the form, or ``as-is`` for a lemma that is
+    written out in ``suffix``.
     """
 
     cut_before: int
@@ -56,9 +58,11 @@ class EditScript(NamedTuple):
 def edit_script(form: str, lemma: str) -> EditScript:
     """The script that makes the lemma of the form."""
     low, target = form.lower(), lemma.lower()
-    casing = next((name for name, cased in _CASINGS.items() if cased(target) == lemma), None)
+    casing = next((name for name, cased in _CASINGS.items() if cased(target) == lemma), "same")
+    if casing == "same":
+        low, target = form, lemma
     match = SequenceMatcher(None, low, target, autojunk=False).find_longest_match()
-    if casing is None or match.size == 0 or (match.size < 2 and len(target) > 2):
+    if match.size == 0 or (match.size < 2 and len(target) > 2):
         return EditScript(0, "", 0, lemma, "as-is")
     return EditScript(
         match.a, target[: match.b], len(low) - match.a - match.size, target[match.b + match.size :], casing
@@ -69,11 +73,11 @@ def apply_script(script: EditScript, form: str) -> str | None:
     """The lemma of a form by a script; None where the form is too short for it."""
     if script.absolute:
         return script.suffix
-    low = form.lower()
+    low = form if script.casing == "same" else form.lower()
     if script.cut_before + script.cut_after > len(low):
         return None
     lemma = script.prefix + low[script.cut_before : len(low) - script.cut_after] + script.suffix
-    return _CASINGS[script.casing](lemma) or None
+    return (lemma if script.casing == "same" else _CASINGS[script.casing](lemma)) or None
 
 
 _CASINGS: dict[str, Callable[[str], str]] = {

@@ -73,7 +73,7 @@ class Lemmas:
         self._parts = part_array([_parts_of(script) for script in scripts], 1)
         self._unchanged = [
             self.numbers[script]
-            for casing in ("lower", "title", "upper")
+            for casing in ("lower", "title", "upper", "same")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
         make: Callable[[Any], TaggedWord] = TaggedWord._make  # words come as plain tuples, too

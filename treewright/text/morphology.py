@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from treewright.corpora import Sentence
 from treewright.models import pack_strings, unpack_strings
-from treewright.search import Packed
+from treewright.search import Packed, mix
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import LABEL_PART, Template, part_array
 from treewright.text.words import (
@@ -25,6 +25,7 @@ from treewright.text.words import (
     label_numbers,
     numbered,
     pack_choices,
+    rare_ending,
     remembered_rows,
     suffix_classes,
 )
@@ -34,7 +35,10 @@ __all__ = ["COLUMNS", "Morphology"]
 #: the columns that a label may consist of, in the order of its parts
 COLUMNS = ("upos", "xpos", "feats")
 
+# chosen on development data:
 _LEAST_SHARE = 0.01  # of the cases of a word, for a label to be a candidate
+_TOGETHER = 0.15  # of the words with a label, for another label to be a candidate of each of them
+_HIDDEN, _HIDDEN_SHARE = 2, 70  # words that were seen at most as often look new in this percentage of cases
 
 # attributes of a word
 (FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY) = range(12)
@@ -79,6 +83,9 @@ class Morphology:
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
         self._row = remembered_rows(self.describe, self.offered)
+        self._new_row = remembered_rows(
+            lambda form: self.describe(form, new=True), lambda form: self.offered(form, new=True)
+        )
 
     @classmethod
     def learn(
@@ -95,6 +102,7 @@ class Morphology:
             ((form.lower(), suffix_classes(form), numbers[label]) for form, label, _ in words),
             share=_LEAST_SHARE,
             probable=True,
+            together=_TOGETHER,
         )
         names = Counter(numbers[label] for form, label, place in words if place > 0 and kind_of(form) == "X")
         capitalised = [label for label, _ in names.most_common(3)]
@@ -107,35 +115,52 @@ class Morphology:
         features = [f"{upos}|{feature}" for feature in feats.split("|") if feats not in ("", "_")]
         return [upos, tag, feats, *features]
 
-    def describe(self, form: str) -> list[str]:
-        """The attributes of a word; words that training saw less than ``min_count`` times have none of their own."""
+    def describe(self, form: str, *, new: bool = False) -> list[str]:
+        """The attributes of a word; a ``new`` one, or one that training saw rarely, is told by its letters only."""
         low = form.lower()
-        known = self.candidates.times(low) >= self.min_count
+        known = not new and self.candidates.times(low) >= self.min_count
         return [
             form if known else "",
             low if known else "",
             *affixes(form),
-            ambiguity(self.candidates, low, self._short),
+            rare_ending(low) if new else ambiguity(self.candidates, low, self._short),
         ]
 
-    def offered(self, form: str) -> list[int]:
-        """The candidates of a word."""
+    def offered(self, form: str, *, new: bool = False) -> list[int]:
+        """The candidates of a word, or those that it would have if it were ``new``."""
         more = self.capitalised if kind_of(form) == "X" else ()
-        return self.candidates.of(form.lower(), suffix_classes(form), more)
+        return self.candidates.of("" if new else form.lower(), suffix_classes(form), more)
 
-    def pack(self, forms: Sequence[str], lengths: Sequence[int], gold: Iterable[str] | None = None) -> Packed:
-        """The words of sentences of some lengths for the task, with their labels if they are known."""
+    def pack(
+        self,
+        forms: Sequence[str],
+        lengths: Sequence[int],
+        gold: Iterable[str] | None = None,
+        *,
+        learning: bool = False,
+    ) -> Packed:
+        """The words of sentences of some lengths for the task, with their labels if they are known.
+
+        While ``learning``, some of the rare words look as if they were new, so that the policy learns what to do then.
+        """
         return pack_choices(
-            forms,
+            [(form, self._is_hidden(form, place)) for place, form in enumerate(forms)] if learning else forms,
             lengths,
             None if gold is None else label_numbers(gold, self.numbers),
-            row=self._row,
+            row=self._learning_row if learning else self._row,
             attributes=12,
             parts=self._parts,
             counted=3,
             templates=TEMPLATES,
             shared_by=SHARED_BY if self.sharing else ((),),
         )
+
+    def _learning_row(self, key: tuple[str, bool]) -> Any:
+        form, is_hidden = key
+        return self._new_row(form) if is_hidden else self._row(form)
+
+    def _is_hidden(self, form: str, place: int) -> bool:
+        return self.candidates.times(form.lower()) <= _HIDDEN and mix(place, 1) % 100 < _HIDDEN_SHARE
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Labels and candidates as arrays of a model file."""

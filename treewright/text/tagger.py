@@ -113,7 +113,8 @@ class MorphTagger(CandidateEstimator):
 
     def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
         labels = [label for sentence in sentences for label in labels_of(sentence, self.columns_)] if gold else None
-        return self.morphology_.pack([t.form for s in sentences for t in s.tokens], list(map(len, sentences)), labels)
+        forms = [token.form for sentence in sentences for token in sentence.tokens]
+        return self.morphology_.pack(forms, list(map(len, sentences)), labels, learning=learning)
 
     def _filled(self, columns: Columns, jobs: int) -> Columns:
         labels = self._labels(self.morphology_.pack(columns["form"], columns.lengths), jobs)

@@ -115,11 +115,16 @@ def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
     counts = candidates.counts.get(key)
     total = sum(counts)
     if total < 4:
-        return f"rare {key[-2:]}"
+        return rare_ending(key)
     usual = {
         names[label] for label, count in zip(candidates.own.get(key), counts, strict=True) if count >= 0.03 * total
     }
     return " ".join(sorted(usual))
+
+
+def rare_ending(key: str) -> str:
+    """What stands for the ambiguity of a rare word: its ending."""
+    return f"rare {key[-2:]}"
 
 
 def numbered(labels: Iterable[str]) -> tuple[list[str], dict[str, int]]:
