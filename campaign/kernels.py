@@ -409,6 +409,7 @@ class Own(Task):
     n_actions = {actions}
     max_steps = "n"
     max_features = 6
+    oracle = "optimal"
 
     def is_final(x, state):
         return state.position[0] >= x.n
