@@ -19,7 +19,7 @@ python := $(bin)/python
 pip    := $(python) -m pip --disable-pip-version-check install --quiet
 logs   := build/logs
 
-.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations campaign-quick docs serve bench papers-quick clean distclean
+.PHONY: help demo models check test lint style types imports format quick compiled interpreted durations campaign-quick dist lock audit docs serve bench papers-quick clean distclean
 
 help: ## this list
 	@echo "Treewright: taggers and parsers by imitation learning, inverse RL and RL."
@@ -140,6 +140,15 @@ serve: $(VENV)/.installed-tools ## the documentation in a browser, following eve
 
 campaign-quick: $(VENV)/.installed-tools ## a few minutes of the reliability campaign: the first cases of every check
 	@$(python) -m campaign --quick --jobs $(WORKERS) $(ARGS)
+
+dist: $(VENV)/.installed-tools ## wheel and sdist into dist/: built three times, installed in an empty environment, tried
+	@$(python) -m campaign.supply dist
+
+lock: $(VENV)/.installed-tools ## the lock file of the test environment, with hashes
+	@$(python) -m campaign.supply lock
+
+audit: $(VENV)/.installed-tools ## known weaknesses of the locked packages (needs a network)
+	@$(python) -m campaign.supply audit
 
 # ---- tidying up
 

@@ -156,7 +156,7 @@ class Large(Check):
 
     name, what, limit = "large", "files of 10 MB: time and memory", 120.0
     goal = len(READERS) * len(PATTERNS)
-    quick = 24
+    quick = 8
 
     def prepare(self, folder: Path) -> None:
         self._file = folder / "large"
@@ -197,7 +197,7 @@ def _measure(reader: str, path: str) -> dict[str, Any]:
     try:
         READERS[reader](path)
     except TreewrightError as error:
-        if len(str(error)) > 1000:
+        if len(str(error)) > 2000:
             raise Finding(f"a message of {len(str(error)):,} characters") from None
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"seconds": time.process_time() - begun, "bytes": (after - before) * 1024}

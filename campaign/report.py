@@ -9,14 +9,13 @@ from campaign.frame import FOLDER, PARTS, Store, all_checks
 
 RESULTS = FOLDER / "results.json"
 PAGE = FOLDER.parent / "docs" / "reliability.md"
-BEGIN, END = "<!-- begin: python -m campaign report -->", "<!-- end -->"
 
 
 def write(store: Store) -> None:
     """Update the counts of the checks that the store knows, keep the others, and write the table of the page."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, cases, seconds, day, findings in store.counts():
-        results[name] = {"cases": cases, "findings": findings, "cpu_minutes": round(seconds / 60, 1), "day": day}
+        results[name] = {"cases": cases, "findings": findings, "minutes": round(seconds / 60, 1), "day": day}
     checks = all_checks([])
     results = {name: results[name] for part in PARTS for name in sorted(results) if name.startswith(part + ".")}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")
@@ -26,11 +25,14 @@ def write(store: Store) -> None:
         rows.append(
             f"| `{name}` | {check.what} | {result['cases']:,} | {check.goal:,} | {result['findings']} | {result['day']} |"
         )
-    _replace(PAGE, "\n".join(rows))
+    replace(PAGE, "counts", "\n".join(rows))
 
 
-def _replace(page: Path, table: str) -> None:
-    text = page.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+def replace(page: Path, name: str, table: str) -> None:
+    """Put a table between the marks of its name."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page} has no marks for {name}")
+    page.write_text(f"{before}{begin}\n{table}\n{end}{after}")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import re
 import stat
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from contextlib import suppress
@@ -19,7 +22,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import treewright
-from treewright.errors import ModelError, TreewrightError
+from treewright.dependency.templates import Templates
+from treewright.errors import ConfigError, ModelError, TreewrightError
 from treewright.models import library_versions, pack_strings, read_model, unpack_strings, write_model
 
 safetensors = pytest.importorskip("safetensors")
@@ -520,3 +524,129 @@ def test_inconsistent_strings(utf8: bytes, offsets: list[Any]) -> None:
         unpack_strings(arrays, "w")
     with pytest.raises(ModelError, match=r"lacks the array 'v\.utf8'"):
         unpack_strings(arrays, "v")
+
+
+# ---- found by `python -m campaign models`
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": {"a": float("inf")}},
+        {"card": {"a": 10**4000}},
+        {"config": json.loads('{"a":' * 150 + "1" + "}" * 150)},
+        {"task": ""},
+        {"format_version": 10**4000},
+    ],
+    ids=["infinity", "long", "deep", "nameless", "version"],
+)
+def test_what_could_not_be_written_is_not_read(tmp_path: Path, change: dict[str, Any]) -> None:
+    document = {"format": "treewright-model", "format_version": 1, "treewright": "0.1.0", "task": "t"}
+    document |= {"config": {}, "card": {}, "arrays_sha256": hashlib.sha256(b"").hexdigest()}
+    path = tmp_path / "model.tw"
+    path.write_bytes(signed({}, b"", document))
+    read_model(path)
+    path.write_bytes(signed({}, b"", {**document, **change}))
+    assert len(refused(path, "damaged")) < 1000
+
+
+def test_duplicate_keys(tmp_path: Path) -> None:
+    path = tmp_path / "model.tw"
+    entry = '{"dtype":"U8","shape":[1],"data_offsets":[0,1]}'
+    raw = signed({"a": json.loads(entry)}, b"x")
+    path.write_bytes(raw)
+    assert read_model(path).arrays["a"].tolist() == [ord("x")]
+    header = raw[8 : 8 + int.from_bytes(raw[:8], "little")].decode()
+    unsigned = re.sub('"sha256":"[0-9a-f]{64}"', f'"sha256":"{"0" * 64}"', header, count=1)
+    path.write_bytes(signed(unsigned[:-1] + f',"a":{entry}}}', b"x"))
+    refused(path, "damaged")
+
+
+# ---- nothing in a file is executed
+
+#: every use of what can run code, in the modules that `load` imports; each was looked at
+LOOKED_AT = {
+    ("treewright.dependency.task", "exec"): "features of known names (Templates checks each atom), written as code",
+    ("treewright.search.task", "exec"): "the names of fields in the task's class",
+    ("treewright.search.entries", "exec"): "types of arguments",
+    ("treewright.lazy", "import_module"): "names in the package's own table",
+    ("treewright.estimators.registry", "import_module"): "names in the package's own table",
+    ("treewright.dependency.systems", "import_module"): "names in the package's own table",
+    ("treewright.models", "import_module"): "the package itself, for its version",
+    ("treewright.search.native", "import_module"): "the record that a compiled kernel returns",
+}
+RUNS_CODE = {
+    "pickle",
+    "marshal",
+    "shelve",
+    "dill",
+    "eval",
+    "exec",
+    "__import__",
+    "import_module",
+    "runpy",
+    "allow_pickle",
+}
+
+
+def test_nothing_that_load_imports_can_run_a_file() -> None:
+    program = (
+        "import sys, treewright; treewright.load('english'); print(*(n for n in sys.modules if n[:10] == 'treewright'))"
+    )
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert len(modules) > 50
+    root = Path(treewright.__file__).parent.parent
+    found = set()
+    for module in modules:
+        path = root.joinpath(*module.split("."))
+        source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        for node in ast.walk(ast.parse(source.read_text())):
+            names: list[str | None] = []
+            if isinstance(node, ast.Import):
+                names = [part for alias in node.names for part in alias.name.split(".")]
+            elif isinstance(node, ast.ImportFrom):
+                names = (node.module or "").split(".")
+            elif isinstance(node, ast.Name):
+                names = [node.id]
+            elif isinstance(node, ast.Attribute):
+                names = [node.attr]
+            elif isinstance(node, ast.keyword) and not (
+                isinstance(node.value, ast.Constant) and node.value.value is False
+            ):
+                names = [node.arg]
+            found |= {(module, name) for name in names if name in RUNS_CODE}
+    assert found <= LOOKED_AT.keys()
+
+
+AUDIT = """
+import sys, treewright
+treewright.load(sys.argv[1])
+seen = []
+watched = ("exec", "compile", "import", "pickle.find_class", "marshal.loads", "os.system", "subprocess.Popen")
+sys.addaudithook(lambda event, arguments: seen.append((event, str(arguments)[:200])) if event in watched else None)
+treewright.load(sys.argv[1])
+print(seen)
+"""
+
+
+def test_loading_runs_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", AUDIT, "english"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("task", ["os:system", "subprocess:Popen", "antigravity:fly", "os.path:join", "builtins:exec"])
+def test_a_task_cannot_name_code(tmp_path: Path, task: str) -> None:
+    path = tmp_path / "model.tw"
+    write_model(path, task=task, config={"params": {}, "learned": {}}, arrays={}, card={})
+    with pytest.raises(TreewrightError, match=task.partition(":")[0]):
+        treewright.load(path)
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "template", ["s0.w'); import antigravity #", "s0.w\nimport antigravity", "__import__('antigravity')"]
+)
+def test_a_template_cannot_have_code(template: str) -> None:
+    with pytest.raises(ConfigError):
+        Templates([template])
+    assert "antigravity" not in sys.modules

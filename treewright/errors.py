@@ -8,6 +8,13 @@ from typing import Any
 __all__ = ["ConfigError", "CorpusError", "ModelError", "TaskError", "TraceError", "TreewrightError"]
 
 
+_LONGEST = 1_500  # characters of a message: what it quotes from a file may be of any length
+
+
+def _readable(message: str) -> str:
+    return message if len(message) <= _LONGEST else f"{message[:1000]} … {message[-300:]}"
+
+
 class TreewrightError(Exception):
     """Base class: catch this to catch every error that Treewright raises on purpose.
 
@@ -24,7 +31,7 @@ class CorpusError(TreewrightError):
 
     def __init__(self, message: str, *, path: str | Path | None = None, line: int | None = None) -> None:
         where = "" if path is None else str(path) + ("" if line is None else f":{line}") + ": "
-        super().__init__(where + message)
+        super().__init__(where + _readable(message))
         self.path, self.line = path, line
 
 
@@ -54,5 +61,6 @@ class ConfigError(TreewrightError):
     """
 
     def __init__(self, problem: str, *, setting: str | None = None, value: Any = None) -> None:
+        problem = _readable(problem)
         super().__init__(problem if setting is None else f"{setting} {problem}")
         self.problem, self.setting, self.value = problem, setting, value

@@ -1,5 +1,6 @@
 import io
 import warnings
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -147,3 +148,33 @@ def test_a_constant_that_looks_like_a_variable_is_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         list(read_amr(io.StringIO('(w / want-01 :polarity - :ARG1 (n / name :op1 "b") :mode imperative :quant 3)\n')))
+
+
+# ---- found by `python -m campaign readers`
+
+
+@pytest.mark.parametrize("nodes", ["(a / a :x ", "(a / a~e.1 :x "])
+def test_brackets_without_end(nodes):
+    with pytest.raises(CorpusError, match="more than 200 deep") as caught:
+        list(read_amr(io.StringIO("# ::id 1\n\n(t / t\n:x " + nodes * 2000)))
+    assert caught.value.line == 4
+
+
+def test_a_graph_of_half_a_megabyte():
+    with pytest.raises(CorpusError, match="500,000 characters") as caught:
+        list(read_amr(io.StringIO("(t / t\n" + " :x y\n" * 100_001)))
+    assert caught.value.line > 80_000
+
+
+def test_a_long_role_does_not_make_a_long_message():
+    with pytest.raises(CorpusError) as caught:
+        list(read_amr(io.StringIO(f"(t / t :{'9' * 5000})")))
+    assert len(str(caught.value)) < 2000
+
+
+def test_a_chain_that_is_too_long_to_be_written():
+    names = [f"v{k}" for k in range(2000)]
+    edges = tuple((a, ":x", b) for a, b in pairwise(names))
+    graph = Graph("v0", tuple((name, "c") for name in names), edges)
+    with pytest.raises(CorpusError, match="2,000 nodes"):
+        graph.to_penman()

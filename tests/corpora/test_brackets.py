@@ -329,3 +329,11 @@ def test_words_are_shared_and_forgotten(monkeypatch):
     monkeypatch.setattr(brackets, "_WORDS_TO_REMEMBER", 2)
     text = "".join(f"(S (A a) (N w{k}))\n" for k in range(20))
     assert "".join(map(format_ptb, read(text))) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 500_001, "(a " * 500_001, "(S " + "(a b)" * 500_001 + ")", "(a" + " b" * 500_002]
+)
+def test_what_has_no_end_is_refused(text: str) -> None:  # found by `python -m campaign readers.large`
+    with pytest.raises(CorpusError, match="500,000 words"):
+        list(read_ptb(io.StringIO(text)))

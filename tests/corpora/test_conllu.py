@@ -270,3 +270,27 @@ def test_memory_does_not_grow_with_the_file():
 def test_a_zero_byte_in_a_form_is_named():
     with pytest.raises(CorpusError, match="2: a zero byte"):
         read(row(1) + "\n" + row(2, "a\0b") + "\n\n")
+
+
+# ---- found by `python -m campaign readers`
+
+
+@pytest.mark.parametrize("row", ["# a\rb", "1\ta\rb\t_\t_\t_\t_\t0\t_\t_\t_", "1\ta\t\r\t_\t_\t_\t0\t_\t_\t_"])
+def test_a_carriage_return_inside_a_line_could_not_be_written(row):
+    with pytest.raises(CorpusError, match="carriage return") as caught:
+        list(read_conllu(io.BytesIO(f"# first\n{row}\n".encode())))
+    assert caught.value.line == 2
+
+
+def test_rubbish_takes_little_memory():
+    for rubbish in (b"ab\n" * 600_000, b"1-2\t" * 300_000, b"ab " * 300_000):
+        tracemalloc.start()
+        with pytest.raises(CorpusError):
+            list(read_conllu(io.BytesIO(rubbish)))
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        tracemalloc.stop()
+
+
+def test_a_sentence_has_an_end():
+    with pytest.raises(CorpusError, match="500,000 words"):
+        list(read_conllu(io.BytesIO(b"a\n" * 500_001)))

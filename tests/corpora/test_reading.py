@@ -199,3 +199,9 @@ def test_graphs(tmp_path, name):
     assert sentence.forms == ("Why", "not", "?")
     assert sentence.graph.instances == (("x", "y"),)
     assert load_corpus(path, "text")[1].forms == ("(x", "/", "y)")
+
+
+def test_a_line_of_too_many_words():  # found by `python -m campaign readers.large`
+    with pytest.raises(CorpusError, match="500,000 words") as caught:
+        load_corpus(io.BytesIO(b"a\n" + b"a " * 500_001), "text")
+    assert caught.value.line == 2

@@ -108,3 +108,27 @@ def test_real_treebank(real_data, tmp_path):
     again = list(read_tabular(tmp_path / "dev.tsv"))
     assert [sentence.forms for sentence in again] == [sentence.forms for sentence in corpus]
     assert [sentence.column("upos") for sentence in again] == [sentence.column("upos") for sentence in corpus]
+
+
+# ---- found by `python -m campaign readers`
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\tX\nb\rc\tX\n", "carriage return"),
+        ("a\tX\nb\tX\rY\n", "carriage return"),
+        ("a\tX\nb\tX\0\n", "zero byte"),
+        ("a\tX\n" + "b\t" * 1000, "1001 columns"),
+    ],
+    ids=["word", "tag", "zero", "columns"],
+)
+def test_what_could_not_be_written_is_not_read(text, said):
+    with pytest.raises(CorpusError, match=said) as caught:
+        list(read_tabular(io.BytesIO(text.encode())))
+    assert caught.value.line == 2
+
+
+def test_a_sentence_has_an_end():
+    with pytest.raises(CorpusError, match="500,000 words"):
+        list(read_tabular(io.BytesIO(b"a\n" * 500_001)))

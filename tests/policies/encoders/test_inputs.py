@@ -109,3 +109,13 @@ def test_malformed_files_are_refused_with_the_line(tmp_path, text, facts):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(CorpusError, match=r"none.txt.*no such file"):
         read_vectors(tmp_path / "none.txt")
+
+
+def test_lines_that_are_no_vectors(tmp_path):  # found by `python -m campaign readers.large`
+    with pytest.raises(CorpusError, match="100,000 numbers"):
+        read_vectors(write(tmp_path, "a 1\nb" + " 1" * 100_001))
+    with pytest.raises(CorpusError) as caught:
+        read_vectors(write(tmp_path, "a 1\n" + "b" * 10_000))
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(CorpusError, match=r":2: "):
+        read_vectors(write(tmp_path, "3 " + "9" * 5000 + "\na 1 2 3\n"))

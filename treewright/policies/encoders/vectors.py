@@ -87,7 +87,8 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
             raise CorpusError(f"a line of more than {_WIDEST:,} numbers", path=os.fspath(path), line=number)
         parts = line.rstrip().split(" ")
         if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):
-            width = int(parts[1])
+            # int() refuses thousands of digits; a width beyond the limit fits no line, and is told there
+            width = int(parts[1]) if len(parts[1]) < 20 else _WIDEST + 1
             continue
         if not line.strip():
             continue
