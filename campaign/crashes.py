@@ -273,7 +273,9 @@ class KilledWriting(Check):
     limit = 120
 
     def __init__(self, name: str) -> None:
-        self.name, self.what = f"writing-{name}", f"processes killed while they write a {name}: the old one or the new"
+        what = {"output": "an output file", "cache": "an entry of the cache", "store": "the store of an experiment"}
+        self.name = f"writing-{name}"
+        self.what = f"processes killed while they write {what.get(name, f'a {name}')}: the old one or the new"
         self._writer = WRITERS[name]
 
     def prepare(self, folder: Path) -> None:
