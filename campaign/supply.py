@@ -244,7 +244,7 @@ def licences() -> None:
 
     every = requires("treewright") or []
     always = needed([_name(line) for line in every if "extra ==" not in line])
-    everything = needed([_name(line) for line in every if 'extra == "bench"' not in line])
+    everything = needed([_name(line) for line in every])
     rows = [(name not in always, name, about["Version"], _licence(about)) for name, about in everything.items()]
     table = ["| package | version | licence | needed for |", "|---|---|---|---|"]
     for more, name, version, licence in sorted(rows):

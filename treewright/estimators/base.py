@@ -451,7 +451,8 @@ class Estimator(Generic[ScoresT]):
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             with at_once(0):
                 estimator._restore(model.config["learned"], model.arrays)
-        except (KeyError, TypeError, ValueError) as error:  # its checksum was right: the file is as it was written
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            # Its checksum was right: the file is as it was written.
             advice = f"it was written by Treewright {model.treewright}; train it again, or use that version"
             if model.treewright == library_versions()["treewright"]:
                 advice = "this version wrote it, so this is a bug in Treewright: please report it"
