@@ -61,11 +61,11 @@ class KilledTraining(Check):
     """Training is killed at a random moment, resumed, perhaps killed again, and must end with the same model."""
 
     goal = 100
-    quick = 1
     limit = 600
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
+        self.quick = 2 if kind in ("tagging", "dependency", "viterbi", "lemmatization") else 0  # compiled in seconds
         self.name = f"training-{kind.replace(', ', '-')}"
         self.what = f"trainings ({kind}) killed by SIGKILL and resumed: the same model to the bit"
 
@@ -273,7 +273,9 @@ class KilledWriting(Check):
     limit = 120
 
     def __init__(self, name: str) -> None:
-        self.name, self.what = f"writing-{name}", f"processes killed while they write a {name}: the old one or the new"
+        what = {"output": "an output file", "cache": "an entry of the cache", "store": "the store of an experiment"}
+        self.name = f"writing-{name}"
+        self.what = f"processes killed while they write {what.get(name, f'a {name}')}: the old one or the new"
         self._writer = WRITERS[name]
 
     def prepare(self, folder: Path) -> None:

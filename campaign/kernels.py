@@ -188,7 +188,7 @@ class Bounds(Check):
     name = "bounds"
     what = "trainings with every task, learner, update, system and decoder, all indices checked"
     limit = 900
-    quick = 3
+    quick = 1
 
     @property
     def goal(self) -> int:  # type: ignore[override]
@@ -320,7 +320,7 @@ class Order(Check):
     name = "order"
     what = "processes that use two, three or all tasks, in every order, with code that other processes compiled"
     limit = 900
-    quick = 3
+    quick = 0  # tests/search/test_collisions.py is a slice of it
 
     kinds = tuple(kind for kind in commands() if "," not in kind and kind not in ("pipeline", "latent"))
 
@@ -409,6 +409,7 @@ class Own(Task):
     n_actions = {actions}
     max_steps = "n"
     max_features = 6
+    oracle = "optimal"
 
     def is_final(x, state):
         return state.position[0] >= x.n

@@ -156,7 +156,7 @@ class Large(Check):
 
     name, what, limit = "large", "files of 10 MB: time and memory", 120.0
     goal = len(READERS) * len(PATTERNS)
-    quick = 24
+    quick = 8
 
     def prepare(self, folder: Path) -> None:
         self._file = folder / "large"

@@ -77,7 +77,7 @@ class SmallFlips(_InMemory):
 class LargeFlips(_InMemory):
     """Random bytes of the bundled model."""
 
-    name, what, goal, quick = "large", "single bytes of the bundled English model changed, at random", 100_000, 100
+    name, what, goal, quick = "large", "single bytes of the bundled English model changed, at random", 100_000, 50
 
     def prepare(self, folder: Path) -> None:
         from treewright.bundled import found_model

@@ -113,7 +113,7 @@ def _graph(sentence: Sentence) -> Any:
 class RawText(Reader):
     """Mutated texts, tokenized by the bundled model; the tokens must give the text back."""
 
-    goal, quick = 1_000_000, 2_000
+    quick = 400
 
     def prepare(self, folder: Path) -> None:
         import treewright
@@ -142,6 +142,8 @@ class RawText(Reader):
 class Configurations(Reader):
     """Mutated files for --config: an estimator and its settings, which are written and read again, or an error."""
 
+    quick = 500
+
     def run(self, case: bytes) -> None:
         from treewright.cli.config import resolve
         from treewright.cli.tasks import TASKS
@@ -161,7 +163,7 @@ class Configurations(Reader):
 class Experiments(Reader):
     """Mutated files of experiments: a plan, or an error."""
 
-    goal, quick = 1_000_000, 1_000
+    quick = 300
 
     def prepare(self, folder: Path) -> None:
         super().prepare(folder)

@@ -15,7 +15,7 @@ def write(store: Store) -> None:
     """Update the counts of the checks that the store knows, keep the others, and write the table of the page."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, cases, seconds, day, findings in store.counts():
-        results[name] = {"cases": cases, "findings": findings, "cpu_minutes": round(seconds / 60, 1), "day": day}
+        results[name] = {"cases": cases, "findings": findings, "minutes": round(seconds / 60, 1), "day": day}
     checks = all_checks([])
     results = {name: results[name] for part in PARTS for name in sorted(results) if name.startswith(part + ".")}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")

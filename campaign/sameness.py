@@ -89,21 +89,27 @@ VARIANTS = {
         variables={"NUMBA_DISABLE_JIT": "1"},
         quick=1,
     ),
-    "python-3.11": Variant("trainings on Python 3.11", python=interpreter("3.11"), quick=0),
-    "python-3.12": Variant("trainings on Python 3.12", python=interpreter("3.12"), quick=0),
-    "python-3.13": Variant("trainings on Python 3.13", python=interpreter("3.13"), quick=0),
+    "python-3.11": Variant(
+        "trainings on Python 3.11: the same model to the bit as on this one", python=interpreter("3.11"), quick=0
+    ),
+    "python-3.12": Variant(
+        "trainings on Python 3.12: the same model to the bit as on this one", python=interpreter("3.12"), quick=0
+    ),
+    "python-3.13": Variant(
+        "trainings on Python 3.13: the same model to the bit as on this one", python=interpreter("3.13"), quick=0
+    ),
     "oldest-libraries": Variant(
-        "trainings with NumPy 2.0.2 and Numba 0.68.0",
+        "trainings with NumPy 2.0.2 and Numba 0.68.0: the same model to the bit",
         python=interpreter("3.12", "numpy==2.0.2", "numba==0.68.0"),
         quick=0,
     ),
     "newest-libraries": Variant(
-        "trainings with the newest NumPy and Numba that are allowed",
+        "trainings with the newest NumPy and Numba that are allowed: the same model to the bit",
         python=interpreter("3.13", "numba==0.68.1"),
         quick=0,
     ),
-    "plain-processor": Variant(
-        "trainings compiled without AVX-512: the same model to the bit",
+    "older-processor": Variant(
+        "trainings with NumPy and OpenBLAS as on a processor without AVX-512: the same model to the bit",
         python=lambda: sys.executable,
         variables={"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX"},
         quick=0,

@@ -19,6 +19,7 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -229,21 +230,22 @@ def licences() -> None:
     """Write the licences of everything that is installed with Treewright, its extras and its tests."""
     from importlib.metadata import PackageNotFoundError, metadata, requires
 
-    rows, seen, waiting = [], set(), ["treewright"]
-    direct = {canonical(_name(line)) for line in requires("treewright") or [] if "extra ==" not in line}
-    while waiting:
-        name = canonical(waiting.pop())
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            about = metadata(name)
-        except PackageNotFoundError:  # for another platform or Python
-            continue
-        extra = name == "treewright"
-        waiting += [_name(line) for line in requires(name) or [] if extra or "extra ==" not in line]
-        if name != "treewright":
-            rows.append((name not in direct, name, about["Version"], _licence(about)))
+    def needed(waiting: list[str]) -> dict[str, Any]:
+        """The metadata of packages and of all that they need, as far as they are installed here."""
+        found: dict[str, Any] = {}
+        while waiting:
+            name = canonical(waiting.pop())
+            if name in found or name == "treewright":
+                continue
+            with suppress(PackageNotFoundError):  # one for another platform or Python
+                found[name] = metadata(name)
+                waiting += [_name(line) for line in requires(name) or [] if "extra ==" not in line]
+        return found
+
+    every = requires("treewright") or []
+    always = needed([_name(line) for line in every if "extra ==" not in line])
+    everything = needed([_name(line) for line in every])
+    rows = [(name not in always, name, about["Version"], _licence(about)) for name, about in everything.items()]
     table = ["| package | version | licence | needed for |", "|---|---|---|---|"]
     for more, name, version, licence in sorted(rows):
         table.append(f"| {name} | {version} | {licence} | {'extras, tests, documentation' if more else 'every use'} |")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from treewright.corpora import Sentence, generate, load_corpus
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import ConfigError, CorpusError, ModelError
+from treewright.models import read_model, write_model
 from treewright.tagging import Tagger, majority_baseline, score_tagging
 
 QUICK = {"name": "exploration", "passes": 3}
@@ -134,3 +135,14 @@ def test_real_english_treebank(real_data):
     folder = real_data("ud-english-ewt/train.conllu").parent
     tagger = Tagger(learner={"name": "exploration", "passes": 2, "update": "arow"}).fit(folder / "train.conllu")
     assert tagger.evaluate(folder / "dev.conllu").accuracy > 0.945
+
+
+@pytest.mark.parametrize(("name", "change"), [("shape", lambda a: a[:1]), ("gaps", lambda a: a * 0 + 254)])
+def test_arrays_that_contradict_each_other(tmp_path, name, change):
+    path = tmp_path / "model.tw"
+    Tagger(learner={"name": "exploration", "passes": 1}, bits=6).fit(generate(3, seed=1)).save(path)
+    model = read_model(path)
+    arrays = {**model.arrays, name: change(model.arrays[name])}
+    write_model(path, task=model.task, config=model.config, arrays=arrays, card=model.card)
+    with pytest.raises(ModelError, match="Tagger"):
+        Tagger.load(path)

@@ -451,7 +451,8 @@ class Estimator(Generic[ScoresT]):
             estimator = cls(**current_names(model.config["params"], cls._param_names(), cls.task))
             with at_once(0):
                 estimator._restore(model.config["learned"], model.arrays)
-        except (KeyError, TypeError, ValueError) as error:  # the checksum was correct, so the file is not damaged
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            # The checksum was correct, so the file is not damaged.
             advice = f"it was written by Treewright {model.treewright}; train it again, or use that version"
             if model.treewright == library_versions()["treewright"]:
                 advice = "this version wrote it, so this is a bug in Treewright: please report it"

@@ -263,7 +263,7 @@ class Pipeline:
                 made = estimator_class(own["task"])
                 if made.annotates not in left_out:
                     components.append(made.from_model(part))
-        except (KeyError, TypeError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"this is a model file, but not one of a pipeline ({error!r})") from error
         pipeline = cls(components)
         pipeline.card = {name: value for name, value in card.items() if name != "components"}
