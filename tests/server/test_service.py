@@ -98,7 +98,14 @@ def test_trace_with_gold_has_costs_and_the_first_error(served):
 
 
 @pytest.mark.parametrize(
-    ("layer", "name"), [("dependency", "s0.w"), ("amr", "lemma of σ"), ("upos", "lower"), ("words", "feature")]
+    ("layer", "name"),
+    [
+        ("dependency", "s0.w"),
+        ("amr", "lemma of σ"),
+        ("upos", "lower"),
+        ("upos", " with xpos"),
+        ("words", "characters +0 to +1 = "),
+    ],
 )
 def test_features_say_why(served, layer, name):
     body = {"text": "The man saw the dog with the telescope.", "layer": layer, "explain": True}

@@ -44,6 +44,7 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing depends on who asks
         timeout_keep_alive=max(int(limits.idle), 1),
         timeout_graceful_shutdown=int(limits.seconds) + 5,
         h11_max_incomplete_event_size=limits.body + _HEAD,

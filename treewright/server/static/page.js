@@ -127,7 +127,7 @@ function sentenceView(sentence, k) {
     h("h3", {}, titles[layer] ?? layer, saveButtons(`${layer}-${k + 1}`, drawing, "svg", "SVG"), formats[layer] ? saveButtons(`${layer}-${k + 1}`, sentence.formats[formats[layer][0]], formats[layer][0], formats[layer][1]) : null,
       h("button", { type: "button", "data-steps": layer, onclick: guarded(() => openSteps(layer, k)) }, "step through")),
     h("figure", {}, cleanDrawing(drawing))));
-  const section = h("section", { class: "sentence", id: `s${k + 1}` }, h("h2", {}, `${k + 1}. `, sentence.text), tokens, layers);
+  const section = h("section", { class: "sentence", id: `s${k + 1}` }, h("h2", {}, `${k + 1}. `, sentence.text), tokens, h("div", { class: "layers" }, layers));
   const light = (event) => {
     const element = event.target.closest?.("[data-words]");
     const numbers = new Set((element?.getAttribute("data-words") ?? "").split(" ").filter(Boolean));
