@@ -20,9 +20,11 @@ is the mean over its seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from treewright.errors import ConfigError
 from treewright.metrics.significance import Floats, Interval, Score, f1, ratio
@@ -117,18 +119,29 @@ def _mean(counts: Floats) -> float:
 
 
 def _samples(systems: Sequence[Floats], seed: int, samples: int) -> list[Floats]:
-    """The scores of each system in each sample; seeds are drawn separately if their numbers differ."""
-    rng = np.random.default_rng(seed)
-    sentences = systems[0].shape[1]
+    """The scores of each system in each sample. Systems with different numbers of seeds draw seeds separately."""
+    seeds, sentences = systems[0].shape[:2]
+    others = np.random.default_rng([seed, 1])
     found: list[list[Floats]] = [[] for _ in systems]
-    rows = max(1, _CELLS_PER_BATCH // sentences)
-    for start in range(0, samples, rows):
-        n = min(rows, samples - start)
-        times = rng.multinomial(sentences, np.full(sentences, 1.0 / sentences), size=n).astype(np.float64)
-        same = rng.integers(0, len(systems[0]), size=(n, len(systems[0])))
+    for times, same in _draws(sentences, seeds, seed, samples):
+        weights = times.astype(np.float64)
         for counts, scores in zip(systems, found, strict=True):
-            sums = np.einsum("ns,ksc->nkc", times, counts, optimize=True)
-            drawn = same if len(counts) == len(systems[0]) else rng.integers(0, len(counts), size=(n, len(counts)))
+            sums = np.einsum("ns,ksc->nkc", weights, counts, optimize=True)
+            n, drawn = len(times), same
+            if len(counts) != seeds:
+                drawn = others.integers(0, len(counts), size=(n, len(counts)))
             by_seed = score_of(counts)(sums)
             scores.append(np.take_along_axis(by_seed, drawn, axis=1).mean(axis=1))
     return [np.concatenate(scores) for scores in found]
+
+
+@lru_cache(maxsize=2)  # a table makes many comparisons on the same sentences, and draws take most of their time
+def _draws(sentences: int, seeds: int, seed: int, samples: int) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """How many times each sentence is in each sample, and which seeds are, batch by batch."""
+    rng, batches = np.random.default_rng(seed), []
+    rows, kind = max(1, _CELLS_PER_BATCH // sentences), np.min_scalar_type(sentences)
+    for start in range(0, samples, rows):
+        n = min(rows, samples - start)
+        times = rng.multinomial(sentences, np.full(sentences, 1.0 / sentences), size=n).astype(kind)
+        batches.append((times, rng.integers(0, seeds, size=(n, seeds))))
+    return batches
