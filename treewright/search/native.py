@@ -7,8 +7,7 @@ to a digest of all code that the kernel runs, the processor, and the versions of
 would write to wrong addresses.
 
 A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
-into memory. The compiler is not needed for this. The line has ``statics``, the number of arguments without values;
-``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
+into memory. The compiler is not needed for this. The line has ``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
 ``parts``, and by the module and the name of its class if it is a named one); and the ``digest`` of the object file.
 Numbers of 32 bits travel as 64 bits, and the entry converts them.
 """
@@ -36,7 +35,7 @@ __all__ = ["SYMBOL", "NativeCode", "Static", "describe", "fill_table", "find", "
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
-_FORMAT = 2  # counts changes of the table and of the file
+_FORMAT = 3  # counts changes of the table and of the file
 _BESIDE = Path(__file__).parent
 _COMPILER = tuple(_BESIDE / name for name in ("entries.py", "intrinsics.py", "numba_internals.py", "numba_types.py"))
 _SCALARS = {"b", "i", "u", "f"}  # kinds of NumPy's types that have a place in the table
@@ -132,17 +131,15 @@ class NativeCode:
         self._result = about["result"]
         self._size = _places(self._result)
         self._engine, address = _load(body)
-        statics = about["statics"]
         # Numba's conventions: where a result goes, where an exception goes, and then the arguments
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + statics))(address)
-        self._statics = (None,) * statics
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; raises :class:`Stopped` if it raised an exception."""
         numbers = fill_table(arguments)
         table = (ctypes.c_int64 * (len(numbers) + self._size))(*numbers)
         result, exception = ctypes.c_void_p(), ctypes.c_void_p()
-        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
+        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), table)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
         return _read(self._result, iter(table[len(numbers) :]))
