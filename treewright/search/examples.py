@@ -129,10 +129,9 @@ class Log(NamedTuple):
     def larger(self) -> Log:
         """The same with twice as many cells in the arrays that are half full; if none is, in all of them."""
         e, (n, n_actions) = self.examples, self.counts.tolist()
-        ends = Examples(
-            e.observed_at[n], n, n_actions, n, n, e.unusual_at[n], e.unusual_at[n], n, e.extra_at[n_actions], n_actions
-        )
-        full = [2 * int(end) >= len(array) for array, end in zip(e, ends, strict=True)]
+        unusual, extra = e.unusual_at[n], e.extra_at[n_actions]
+        ends = (e.observed_at[n], n, n_actions, n, n, unusual, unusual, n, extra, n_actions)
+        full = [2 * end >= len(array) for array, end in zip(e, ends, strict=True)]
         grown = [
             np.concatenate([array, np.zeros_like(array)]) if is_full or not any(full) else array
             for array, is_full in zip(e, full, strict=True)

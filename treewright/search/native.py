@@ -7,8 +7,9 @@ to a digest of all code that the kernel runs, the processor, and the versions of
 would write to wrong addresses.
 
 A file has one line that says what it is, in JSON, and then an object file as a linker takes it. LLVM's loader puts it
-into memory. The compiler is not needed for this. The line has ``result``, what comes back (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its
-``parts``, and by the module and the name of its class if it is a named one); and the ``digest`` of the object file.
+into memory. The compiler is not needed for this. The line has ``result``, what comes back (``int``, ``bool``,
+``float``, the type and the dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its
+class if it is a named one); and the ``digest`` of the object file.
 Numbers of 32 bits travel as 64 bits, and the entry converts them.
 """
 

@@ -12,7 +12,8 @@ a part and of all that it calls, optimised once. For this we use
 * the registries of ``target_extension``: Numba's own functions, if a kernel calls them, are compiled as parts too;
 * ``Environment``: the kernel sets the environments of all its parts;
 * ``Flags``: compared fast, because Numba compares them at every call of an overloaded function;
-* ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between.
+* ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between;
+* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, and records are not copied.
 
 **Names.** Numba exports each function that a kernel calls, under a name that contains a counter of the process. Two
 processes can keep different functions of one name on disk. A process that loads both links one of them into both
@@ -41,24 +42,24 @@ from typing import Any, ClassVar
 
 import llvmlite.binding
 import numpy as np
+from llvmlite.ir import IRBuilder
+from llvmlite.ir.instructions import InsertValue
 from numba import typeof, types
 from numba.core import compiler
+from numba.core.cgutils import gep_inbounds
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, RuntimeLinker
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.imputils import lower_getattr_generic
-from numba.core.cgutils import gep_inbounds
 from numba.core.ir import Arg, Assign, Expr, Var
-from numba.core.lowering import Lower
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering
-from numba.core.compiler_machinery import register_pass
-from llvmlite.ir import IRBuilder
-from llvmlite.ir.instructions import InsertValue
 from numba.core.itanium_mangler import mangle
+from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
 from treewright.search import native
@@ -84,11 +85,19 @@ _USED = {
     compiler.CompileResult: "_replace library entry_point metadata fndesc environment call_helper target_context",
     _FunctionCompiler: "_compile_core",
     RuntimeLinker: "PREFIX",
+    Lower: (
+        "setup_function _find_singly_assigned_variable lower_assign lower_expr storevar delvar getvar incref typeof"
+    ),
+    PassManager: "finalize",
 }
 _ARGUMENTS = {
     compiler.compile_extra: "typingctx targetctx func args return_type flags locals library pipeline_class",
     _FunctionCompiler: "py_func targetdescr targetoptions locals pipeline_class",
     JITCPUCodegen._function_pass_manager: "self kwargs",
+    Lower.lower_assign: "self ty inst",
+    Lower.lower_expr: "self resty expr",
+    Lower.storevar: "self value name argidx",
+    Lower.delvar: "self name",
 }
 
 
@@ -526,6 +535,7 @@ class _Lowering(Lower):  # type: ignore[misc]
     def _find_singly_assigned_variable(self) -> None:
         super()._find_singly_assigned_variable()
         self._borrowed: set[str] = set()
+        self._counts = True
         if self.func_ir.func_id.is_generator:
             return
         assignments = [(k, inst) for k, block in sorted(self.blocks.items()) for inst in block.find_insts(Assign)]
@@ -553,13 +563,16 @@ class _Lowering(Lower):  # type: ignore[misc]
 
     def lower_assign(self, ty: Any, inst: Any) -> Any:
         """The value of an assignment."""
-        if inst.target.name not in self._borrowed:
-            return super().lower_assign(ty, inst)
-        nrt, self.context.enable_nrt = self.context.enable_nrt, False
+        self._counts = inst.target.name not in self._borrowed
         try:
             return super().lower_assign(ty, inst)
         finally:
-            self.context.enable_nrt = nrt
+            self._counts = True
+
+    def incref(self, typ: Any, val: Any) -> None:
+        """Count a reference, unless it is borrowed."""
+        if self._counts:
+            super().incref(typ, val)
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """The value of an expression."""
@@ -603,7 +616,9 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
         """Numba's passes, with our way to LLVM's code."""
         managers = super().define_pipelines()
         for manager in managers:
-            manager.passes = [(_LoweringPass if step is NativeLowering else step, about) for step, about in manager.passes]
+            manager.passes = [
+                (_LoweringPass if step is NativeLowering else step, about) for step, about in manager.passes
+            ]
             manager._finalized = False
             manager.finalize()
         return managers

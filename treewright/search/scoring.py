@@ -132,8 +132,8 @@ def score_actions(
     """Write w·φ(s, a) to ``out`` for each of the ``n`` actions (Goodman's eq. 2.4 takes the largest).
 
     ``features`` are those of the state; the further features of action k are ``extra[extra_at[k]:extra_at[k + 1]]``.
-    ``sums`` is scratch space for a row of the weights, and ``labels`` for the scores of all labels; it is None where the
-    task has decisions of one kind, and then nothing of labels is compiled. A state's actions are all of one kind.
+    ``sums`` is scratch space for a row of the weights, and ``labels`` for the scores of all labels; it is None where
+    the task has decisions of one kind, and then nothing of labels is compiled. A state's actions are all of one kind.
     """
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)

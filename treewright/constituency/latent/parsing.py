@@ -147,7 +147,11 @@ class CoarseToFine(_Search):
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
         """The derivations of sentences that are given as rows of the lexicon; sentence i begins at ``at[i]``."""
         found, sentences = _new_found(at), Sentences(rows, at)
-        masks, decoding, viterbi = self._masks(sentences, jobs), self._decoding, True if self.decoder == "viterbi" else None
+        masks, decoding, viterbi = (
+            self._masks(sentences, jobs),
+            self._decoding,
+            True if self.decoder == "viterbi" else None,
+        )
 
         def work(first: int, last: int, control: Longs, slot: int) -> None:
             shard = Shard(np.arange(first, last), control, slot)

@@ -146,7 +146,7 @@ def latent_pass(
     memory: Memory,
     found: Found,
 ) -> None:
-    """The tree of each sentence, as a derivation of the base. Where ``viterbi`` is None, max-rule decoding chooses it."""
+    """The tree of each sentence, as a derivation of the base; by max-rule decoding where ``viterbi`` is None."""
     fine, cells = grammars.fine, memory.cells
     for i in shard.which:
         if shard.control[0] != 0:
@@ -175,9 +175,9 @@ def product_pass(
     keeping: bool,
     found: Found,
 ) -> Posteriors:
-    """Max-rule decoding with the posteriors of several grammars: those of this one are multiplied by those of ``others``.
+    """Max-rule decoding with several grammars: the posteriors of this one are multiplied by those of ``others``.
 
-    Where ``others`` are empty, nothing is multiplied; where products leave no tree, the tree that was found before stays.
+    Where ``others`` are empty, nothing is multiplied; where products leave no tree, what was found before stays.
     Returns the products where ``keeping`` asks for them, for yet another grammar.
     """
     fine, cells = grammars.fine, memory.cells
@@ -238,9 +238,7 @@ def _fill_chart(
 
 
 @compiled
-def _descend(
-    grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, viterbi: Any, relaxed: float
-) -> bool:
+def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, viterbi: Any, relaxed: float) -> bool:
     """From a mask of base symbols to a chart of the last level, with a second threshold through the coarse one.
 
     Returns whether it has a tree.
