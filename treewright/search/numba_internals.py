@@ -13,7 +13,7 @@ a part and of all that it calls, optimised once. For this we use
 * ``Environment``: the kernel sets the environments of all its parts;
 * ``Flags``: compared fast, because Numba compares them at every call of an overloaded function;
 * ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between;
-* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, and records are not copied.
+* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, records are not copied.
 
 **Names.** Numba exports each function that a kernel calls, under a name that contains a counter of the process. Two
 processes can keep different functions of one name on disk. A process that loads both links one of them into both
@@ -521,10 +521,10 @@ class _Builder(IRBuilder):  # type: ignore[misc]
 class _Lowering(Lower):  # type: ignore[misc]
     """Numba's way from typed code to LLVM's, which is short for records.
 
-    A record of arrays has hundreds of numbers. Numba keeps it in memory, reads all of it for each field that is used, and
-    counts references to all its arrays. Here arguments are *borrowed*, with their fields: the caller holds references to
-    them for the time of the call, so they are not counted, and they are values rather than variables. Of other records
-    only the field that is used is read.
+    A record of arrays has hundreds of numbers. Numba keeps it in memory, reads all of it for each field that is used,
+    and counts references to all its arrays. Here arguments are *borrowed*, with their fields: the caller holds
+    references to them for the time of the call, so they are not counted, and they are values rather than variables. Of
+    other records only the field that is used is read.
     """
 
     def setup_function(self, fndesc: Any) -> None:
@@ -600,7 +600,7 @@ class _Lowering(Lower):  # type: ignore[misc]
             super().delvar(name)
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[untyped-decorator]
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _LoweringPass(BaseNativeLowering):  # type: ignore[misc]
     _name = "treewright_lowering"
 

@@ -138,12 +138,11 @@ def score_actions(
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
     if width > 1:
-        if labels is not None:
-            if n > 0 and actions[0] >= width:
-                _sum_blocks(weights, features, n_features, labels)
-                for k in range(n):
-                    out[k] = labels[actions[k] - width]
-                return
+        if labels is not None and n > 0 and actions[0] >= width:
+            _sum_blocks(weights, features, n_features, labels)
+            for k in range(n):
+                out[k] = labels[actions[k] - width]
+            return
         _sum_rows(weights, features, n_features, sums)
         for k in range(n):
             out[k] = sums[actions[k]]
