@@ -45,6 +45,9 @@ elif scenario == "dependency":
 elif scenario == "constituency":
     made = treewright.ConstituencyParser(learner={"name": "max-margin", "passes": 2})
     train, test = ptb("train", 400), ptb("dev", 100)
+elif scenario == "latent":
+    made = treewright.LatentParser(learner={"name": "split-merge", "cycles": 2})
+    train, test = ptb("train", 200), ptb("dev", 300)
 else:
     made, train, test = treewright.AMRParser(learner=learner, bits=18), amr("train")[:400], amr("dev")
 test = [s for s in test if len(s)]
@@ -58,13 +61,13 @@ list(parse(test[:20]))
 training = timed(lambda: made.fit(train))[0]
 parsing = [timed(lambda: list(parse(test))) for _ in range(times)]
 from treewright.corpora import format_amr, format_conllu, format_ptb
-write = {"constituency": format_ptb, "amr": format_amr}.get(scenario, format_conllu)
+write = {"constituency": format_ptb, "latent": format_ptb, "amr": format_amr}.get(scenario, format_conllu)
 if scenario == "tagging":  # an older version gives labels
     write = lambda s: " ".join(s if isinstance(s, list) else s.column("xpos"))
 text = "".join(write(s) for s in parsing[-1][1])
 print(json.dumps([training, sorted(p for p, _ in parsing)[times // 2], hashlib.sha256(text.encode()).hexdigest()]))
 """
-SCENARIOS = {"tagging": 5, "dependency": 5, "constituency": 3, "amr": 3}
+SCENARIOS = {"tagging": 5, "dependency": 5, "constituency": 3, "latent": 3, "amr": 3}
 
 
 def run(checkout: Path, scenario: str) -> list[Any]:

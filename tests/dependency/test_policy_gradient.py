@@ -60,9 +60,9 @@ def test_gradients_lie_where_scores_look_for_weights():
 
     def scores(weights, episode):
         actions, found = np.array(episode.actions(), np.int32), np.array(episode.features(), np.int32)
-        nothing, sums, out = np.zeros(0, np.int32), np.zeros(task.n_actions + 1, np.float32), np.zeros(len(actions))
-        table = weights.reshape(environment.rows, environment.width)
-        interpreted(score_actions)(table, found, len(found), actions, len(actions), nothing, nothing, sums, out)
+        nothing, out, table = np.zeros(0, np.int32), np.zeros(len(actions)), weights.reshape(environment.rows, -1)
+        sums, labels = np.zeros(task.width, np.float32), np.zeros(task.n_actions - task.width, np.float32)
+        interpreted(score_actions)(table, found, len(found), actions, len(actions), nothing, nothing, sums, labels, out)
         return out
 
     expected = 0.0

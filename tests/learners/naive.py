@@ -90,13 +90,16 @@ def imitate(
     """The same by the kernel."""
     n, task = len(packed), packed.task
     outcome = Outcome(np.zeros(n), np.zeros(n), np.zeros(n, np.int64))
-    shard = Shard(0, n, np.zeros(2, np.int64), 1)
     scorer = prepare(as_policy(weights), packed, np.arange(n), mixture)
     choices = Choices(roll_in, cost, False, 0.1, False, seed, iteration)
     rolling = None if roll_out is None else RollOut(roll_out, samples, cut)
     space = new_space(scorer, task, int(np.diff(packed.state_at).max()))
     run, sentences = kernel_for(packed, imitate_pass), sentences_of(packed)
-    log = run(task, sentences, np.arange(n), shard, scorer, choices, rolling, None, space, new_log(8), outcome)
+    log, done = new_log(8), 0
+    while done < n:
+        shard = Shard(done, n, np.zeros(2, np.int64), 1)
+        done = run(task, sentences, np.arange(n), shard, scorer, choices, rolling, None, space, log, outcome)
+        log = log if done == n else log.larger()
     check_steps(packed, outcome.trouble)
     return unpack(log.written(task.structured), task.n_actions)
 

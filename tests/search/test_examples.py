@@ -67,6 +67,20 @@ def written(some, structured, size=2):
     return log.written(structured)
 
 
+@given(st.lists(states(True), max_size=9))
+@examples(30)
+def test_a_log_grows_until_an_example_fits_and_keeps_what_it_has(some):
+    log, scratch = new_log(2), new_scratch(True)
+    for state in some:
+        observed, n = put(scratch, *state)
+        while not fits(log, observed, n, scratch.extra_at[n]):
+            before, log = log, log.larger()
+            assert sum(map(len, log.examples)) > sum(map(len, before.examples))
+        add_example(log, scratch, observed, n)
+    for one, two in zip(log.written(True), written(some, True), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def read(examples, structured):
     found, scratch = [], new_scratch(structured)
     for e in range(examples.size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from numba.core.codegen import JITCodeLibrary
 
 from treewright.search import compiled, kernel, mix, numba_internals
-from treewright.search.compiling import inlined, lean
+from treewright.search.compiling import inlined, interpreted, lean
 from treewright.search.digest import code_digest
 from treewright.search.numba_internals import Flags, KernelLibrary, PartLibrary
 
@@ -148,6 +149,75 @@ def test_errors_of_helpers_reach_python():
     assert checking(3, 4) == 3
     with pytest.raises(ValueError, match="too large"):
         checking(5, 4)
+
+
+class Inner(NamedTuple):
+    one: Any
+    two: Any
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    least: int
+
+
+@compiled
+def longer(values, by):
+    """New arrays, and arguments handed back: references to both are counted."""
+    if values.shape[0] >= by:
+        return values
+    grown = np.zeros(by, values.dtype)
+    for k in range(values.shape[0]):
+        grown[k] = values[k]
+    return grown
+
+
+@kernel
+def walks(outer, turns, spare):
+    inner = outer.inner
+    for turn in range(turns):
+        one, two = inner.one, inner.two
+        if turn % 2:
+            inner = Inner(two, longer(one, outer.least + turn))
+        else:
+            spare = longer(spare, outer.least + turn)
+        spare[0] += inner.one[0] + inner.two[turn % inner.two.shape[0]]
+    kept = outer.inner
+    return kept.one, inner.two, spare
+
+
+@pytest.mark.parametrize("through_numba", [False, True])
+def test_fields_of_arguments_are_borrowed_and_what_is_returned_is_kept(through_numba):
+    """Values and counts of references are the interpreter's, also where arrays come from Python's memory."""
+
+    def given():
+        arrays = [np.arange(3.0), np.arange(5.0, 9.0), np.ones(1)]
+        return arrays, (Outer(Inner(*arrays[:2]), 2), 6, arrays[2])
+
+    run = walks.dispatcher if through_numba else walks
+    wanted = interpreted(walks)(*given()[1])
+    arrays, arguments = given()
+    counts = [sys.getrefcount(array) for array in arrays]
+    for _ in range(3):  # memory that is given back too early would be used again
+        arrays[2][0] = 1.0
+        found = run(*arguments)
+        for one, two in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, two)
+        del found, one
+    assert [sys.getrefcount(array) for array in arrays] == counts
+
+
+@kernel
+def first_of(outer):
+    return outer.inner.one[0] + outer.inner.two[0]
+
+
+def test_arrays_that_cannot_be_written_do_not_make_a_second_variant():
+    frozen = np.arange(3.0)
+    frozen.flags.writeable = False
+    assert first_of(Outer(Inner(frozen, np.ones(2)), 2)) == 1.0
+    numba_internals.object_code(first_of.dispatcher, (Outer(Inner(frozen, np.ones(2)), 2),))
+    assert len(first_of.dispatcher.part.overloads) == 1
 
 
 def test_flags_are_compared_by_their_values():

@@ -15,7 +15,8 @@ FEATURES = st.lists(st.integers(0, 2**31 - 1), max_size=6)
 def kernel_scores(weights, features, actions, extra, n_actions=0):
     own = [feature for of_action in extra for feature in of_action]
     extra_at = np.cumsum([0, *(len(of_action) for of_action in extra)], dtype=np.int64)
-    sums, out = np.full((n_actions or weights.shape[1]) + 1, 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
+    sums, out = np.full(weights.shape[1], 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
+    labels = np.full(n_actions - weights.shape[1], 9.0, np.float32) if n_actions else None
     score_actions(
         weights,
         np.array([*features, 0], np.int32),
@@ -25,6 +26,7 @@ def kernel_scores(weights, features, actions, extra, n_actions=0):
         np.array([*own, 0], np.int32),
         extra_at,
         sums,
+        labels,
         out,
     )
     return out.tolist()

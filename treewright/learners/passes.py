@@ -23,7 +23,7 @@ from treewright.search.engine import (
     draw_actor,
     look,
 )
-from treewright.search.examples import Log, add_example, fits, with_room
+from treewright.search.examples import Log, add_example, fits
 from treewright.search.hashing import random_below, seed_random, uniform
 from treewright.search.policy import Scorer, Scratch
 from treewright.search.scoring import argmax, argmin
@@ -98,13 +98,15 @@ def imitate_pass(
     space: Space,
     log: Log,
     outcome: Outcome,
-) -> Log:
+) -> int:
     """Visit the sentences ``order[first:last]``: one iteration of Goodman's Algorithm 6, without Train(C, E).
 
     In each state of a roll-in every action gets a cost (:func:`cost_actions`), and the policy or the expert chooses
     where the roll-in goes next (:func:`predict`, :func:`follow`). Where ``online`` is given, the policy learns from
-    each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``, which is
-    returned. Without ``rolling`` the oracle gives the costs, and roll-outs are not compiled.
+    each state at once (Algorithm 3, and the lecture's Algorithm 3); otherwise examples are added to ``log``. Returns
+    the place in the order where it ended: before the last sentence, if the examples of the next one do not fit into
+    the log.
+    Without ``rolling`` the oracle gives the costs, and roll-outs are not compiled.
     """
     kept, random = space.kept, space.scratch.random
     for position in range(shard.first, shard.last):
@@ -120,6 +122,7 @@ def imitate_pass(
         x, state = episode.x, episode.state
         actor = draw_actor(scorer, choices.roll_in, random)
         decisions, costs, trouble = 0, 0.0, NOT_FINAL
+        examples, actions = log.counts[0], log.counts[1]
         for t in range(episode.bound + 1):
             if task.is_final(x, state):
                 trouble = 0
@@ -150,12 +153,13 @@ def imitate_pass(
                     costs += kept.costs[chosen]
                     further = kept.extra_at[n]
                     if not fits(log, size, n, further):
-                        log = with_room(log, size, n, further)
+                        log.counts[0], log.counts[1] = examples, actions  # without this sentence
+                        return position
                     add_example(log, kept, size, n)
             task.step(x, state, kept.actions[chosen])
         outcome.decisions[i], outcome.costs[i], outcome.trouble[i] = decisions, costs, trouble
         shard.control[shard.slot] += 1
-    return log
+    return shard.last
 
 
 @lean

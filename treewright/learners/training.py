@@ -323,10 +323,13 @@ class _Imitating(Training):
 
             def work(first: int, last: int, control: Longs, slot: int) -> Examples:
                 space, log = new_space(scorer, task, cells), new_log(1024 if online is None else 1)
-                shard = Shard(start + first, start + last, control, slot)
-                log = run(task, self.sentences, order, shard, scorer, choices, rolling, online, space, log, outcome)
-                examples: Examples = log.written(task.structured)
-                return examples
+                done, end = start + first, start + last
+                while True:
+                    given = task, self.sentences, order, Shard(done, end, control, slot), scorer, choices, rolling
+                    done = run(*given, online, space, log, outcome)
+                    if done == end:
+                        return log.written(task.structured)
+                    log = log.larger()
 
             progress = None if tell is None else lambda count: tell(start + count)
             jobs = self.jobs if online is None else 1

@@ -421,7 +421,8 @@ def replay_pass(
     state = task.state_view(buffer, np.int64(corpus.n[i]))
     task.initial(x, state)
     for t in range(path.shape[0] + 1):
-        states[t, :] = buffer
+        for j in range(buffer.shape[0]):
+            states[t, j] = buffer[j]
         if task.is_final(x, state):
             counts[t, 0] = -1
             return task.loss(x, state)

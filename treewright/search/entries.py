@@ -1,19 +1,20 @@
 """Entries: functions that rebuild the arguments of a kernel from the numbers in a table, and call it.
 
-The Python source of an entry is generated for one layout, and compiled together with the kernel. See
-:mod:`treewright.search.native` for the table.
+The Python source of an entry is generated for one layout, and compiled together with the kernel. An intrinsic reads
+each argument from the table. See :mod:`treewright.search.native` for the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray, from_dtype, typeof, types
+from llvmlite import ir
+from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype
-
-from treewright.search.native import Static
 
 __all__ = ["Entry", "NoPlace", "write_entry"]
 
@@ -31,34 +32,31 @@ class Entry(NamedTuple):
 
 
 def write_entry(function: Any, returned: Any, arguments: tuple[Any, ...]) -> Entry:
-    """The entry of a compiled function, for arguments like these; ``returned`` is the type of its result."""
+    """The entry of a compiled function, for arguments of these types; ``returned`` is the type of its result."""
     return _Writer(function).write(returned, arguments)
 
 
 class _Writer:
     def __init__(self, function: Any) -> None:
         self.names: dict[str, Any] = {
-            "carray": carray,
-            "as_float": _as_float,
             "as_bits": _as_bits,
             "give_away": _give_away,
             "np": np,
             "kernel": function,
             "__name__": __name__,
         }
-        self.statics: list[Any] = []
         self.lines: list[str] = []
-        self.size = 0
+        self.places = count()
 
     def write(self, returned: Any, arguments: tuple[Any, ...]) -> Entry:
-        call = f"kernel({', '.join(self._expression(value) for value in arguments)})"
+        for k, kind in enumerate(arguments):
+            self.names[f"read_{k}"] = _reader(kind, self.places)
+        call = f"kernel({', '.join(f'read_{k}(t)' for k in range(len(arguments)))})"
         nothing = returned == types.none
         self.lines.append(call if nothing else f"r = {call}")
         result = None if nothing else self._result("r", returned)
-        parameters = "".join(f"s{k}, " for k in range(len(self.statics)))
-        exec(f"def entry({parameters}t):\n" + "".join(f"    {line}\n" for line in self.lines), self.names)
-        kinds = (*(typeof(value) for value in self.statics), types.CPointer(types.int64))
-        return Entry(self.names["entry"], kinds, {"statics": len(self.statics), "result": result})
+        exec("def entry(t):\n" + "".join(f"    {line}\n" for line in self.lines), self.names)
+        return Entry(self.names["entry"], (types.CPointer(types.int64),), {"result": result})
 
     def _result(self, value: str, kind: Any) -> Any:
         """Write a result to the table, and return its description."""
@@ -80,55 +78,77 @@ class _Writer:
         raise NoPlace(str(kind))
 
     def _next(self) -> str:
-        self.size += 1
-        return f"t[{self.size - 1}]"
-
-    def _expression(self, value: Any) -> str:
-        """The expression that makes an argument like this one."""
-        if isinstance(value, np.ndarray):
-            pointer = f"pointer_{value.dtype.str[1:]}"
-            self.names.setdefault(pointer, _pointer_to(from_dtype(value.dtype)))
-            name, address = f"a{self.size}", self._next()
-            sizes = "".join(f"{self._next()}, " for _ in range(value.ndim))
-            self.lines.append(f"{name} = carray({pointer}({address}), ({sizes}))")
-            return name
-        if isinstance(value, tuple):
-            inner = "".join(f"{self._expression(part)}, " for part in value)
-            if type(value) is tuple:
-                return f"({inner})"
-            name = f"Tuple_{len(self.names)}"
-            self.names[name] = type(value)
-            return f"{name}({inner})"
-        if isinstance(value, (bool, np.bool_)):
-            return f"({self._next()} != 0)"
-        if isinstance(value, (float, np.floating)):
-            number = f"as_float({self._next()})"
-            return number if isinstance(value, float) else f"np.{value.dtype.name}({number})"
-        if isinstance(value, (int, np.integer)):
-            return self._next() if isinstance(value, int) else f"np.{value.dtype.name}({self._next()})"
-        if isinstance(value, Static):
-            self.statics.append(value)
-            return f"s{len(self.statics) - 1}"
-        return "None"
+        return f"t[{next(self.places)}]"
 
 
-def _pointer_to(element: Any) -> Any:
+def _reader(kind: Any, places: Iterator[int]) -> Any:
+    """What makes an argument of a type, from the next places of a table."""
+    taken = [next(places) for _ in range(_size(kind))]
+
     @intrinsic  # type: ignore[untyped-decorator]
-    def pointer(typing_context: Any, address: Any) -> Any:
+    def read(typing_context: Any, table: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
+            cells = [builder.load(builder.gep(values[0], [ir.Constant(_CELL, place)])) for place in taken]
+            return _build(context, builder, kind, iter(cells))
 
-        return types.CPointer(element)(types.int64), generate
+        return kind(table), generate
 
-    return pointer
+    return read
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _as_float(typing_context: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.bitcast(values[0], context.get_value_type(types.float64))
+_CELL = ir.IntType(64)
 
-    return types.float64(types.int64), generate
+
+def _size(kind: Any) -> int:
+    """The number of places that an argument of a type takes."""
+    if isinstance(kind, types.Array):
+        return 1 + int(kind.ndim)
+    if isinstance(kind, types.BaseTuple):
+        return sum(map(_size, kind))
+    return int(isinstance(kind, (types.Boolean, types.Number)))
+
+
+def _build(context: Any, builder: Any, kind: Any, cells: Iterator[Any]) -> Any:
+    """A value of a type, from the cells of a table."""
+    wanted = context.get_value_type(kind)
+    if isinstance(kind, types.Array):
+        return _array(context, builder, kind, next(cells), [next(cells) for _ in range(kind.ndim)])
+    if isinstance(kind, types.BaseTuple):
+        return context.make_tuple(builder, kind, [_build(context, builder, part, cells) for part in kind])
+    if isinstance(kind, types.Boolean):
+        return builder.icmp_unsigned("!=", next(cells), ir.Constant(_CELL, 0))
+    if isinstance(kind, types.Float):
+        number = builder.bitcast(next(cells), ir.DoubleType())
+        return builder.fptrunc(number, wanted) if wanted != number.type else number
+    if isinstance(kind, types.Integer):
+        number = next(cells)
+        return builder.trunc(number, wanted) if wanted != number.type else number
+    return context.get_dummy_value()
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
+    """An array without gaps, whose memory belongs to the caller."""
+    model = context.data_model_manager[kind]
+    size = ir.Constant(_CELL, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    items = shape[0] if shape else ir.Constant(_CELL, 1)
+    for length in shape[1:]:
+        items = builder.mul(items, length)
+    fields = {
+        "data": builder.inttoptr(address, context.get_value_type(model.get_type("data"))),
+        "itemsize": size,
+        "meminfo": ir.Constant(context.get_value_type(model.get_type("meminfo")), None),
+        "nitems": items,
+        "parent": ir.Constant(context.get_value_type(model.get_type("parent")), None),
+        "shape": context.make_tuple(builder, model.get_type("shape"), shape),
+        "strides": context.make_tuple(builder, model.get_type("strides"), strides[: len(shape)]),
+    }
+    array = ir.Constant(model.get_value_type(), ir.Undefined)
+    for name, value in fields.items():
+        array = model.set(builder, array, value, name)
+    return array
 
 
 @intrinsic  # type: ignore[untyped-decorator]

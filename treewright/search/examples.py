@@ -127,6 +127,18 @@ class Log(NamedTuple):
             e.extra_at[: n_actions + 1 if structured else 1].copy(),
         )
 
+    def larger(self) -> Log:
+        """The same with twice as many cells in the arrays that are half full; if none is, in all of them."""
+        e, (n, n_actions) = self.examples, self.counts.tolist()
+        unusual, extra = e.unusual_at[n], e.extra_at[n_actions]
+        ends = (e.observed_at[n], n, n_actions, n, n, unusual, unusual, n, extra, n_actions)
+        full = [2 * end >= len(array) for array, end in zip(e, ends, strict=True)]
+        grown = [
+            np.concatenate([array, np.zeros_like(array)]) if is_full or not any(full) else array
+            for array, is_full in zip(e, full, strict=True)
+        ]
+        return Log(Examples(*grown), self.counts)
+
 
 def new_log(size: int = 1024) -> Log:
     """An empty log with ``size`` free cells in each array."""

@@ -7,9 +7,9 @@ the file, with a digest of all code that the kernel runs, the processor, and the
 another layout would write to wrong addresses.
 
 A file has a line with the digest of its name and of everything after it, a line with a description in JSON, and an
-object file. LLVM's loader puts it into memory, which does not need the compiler. The description has ``statics``, the
-number of arguments without values, and ``result``, the type of the result (``int``, ``bool``, ``float``, the type and
-the dimensions of an array, or a tuple by its ``parts``, and by the module and the name of its class if it is named).
+object file. LLVM's loader puts it into memory, which does not need the compiler. The description has ``result``, the
+type of the result (``int``, ``bool``, ``float``, the type and the dimensions of an array, or a tuple by its ``parts``,
+and by the module and the name of its class if it is named).
 Numbers of 32 bits are passed as 64 bits, and the entry converts them.
 
 Only files that are complete, have their own name, and belong to this user, or to an owner of the library itself, are
@@ -152,17 +152,15 @@ class NativeCode:
         self._result = about["result"]
         self._size = _places(self._result)
         self._engine, address = _load(body)
-        statics = about["statics"]
         # Numba's calling convention: a pointer for the result, a pointer for an exception, then the arguments
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + statics))(address)
-        self._statics = (None,) * statics
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel; raises :class:`Stopped` if it raised an exception."""
         numbers = fill_table(arguments)
         table = (ctypes.c_int64 * (len(numbers) + self._size))(*numbers)
         result, exception = ctypes.c_void_p(), ctypes.c_void_p()
-        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), *self._statics, table)
+        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), table)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
         return _read(self._result, iter(table[len(numbers) :]))

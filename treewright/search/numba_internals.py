@@ -12,7 +12,8 @@ calls, optimised once. For this we use
 * the registries of ``target_extension``: Numba's own functions, if a kernel calls them, are compiled as parts too;
 * ``Environment``: the kernel sets the environments of all its parts;
 * ``Flags``: compared fast, because Numba compares them at every call of an overloaded function;
-* ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between.
+* ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between;
+* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, records are not copied.
 
 **Names.** Numba exports each function that a kernel calls, under a name that contains a counter of the process. Two
 processes can store different functions under the same name on disk. A process that loads both links one of them into
@@ -33,23 +34,32 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import inspect
+from collections import Counter
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
 from types import FunctionType
 from typing import Any, ClassVar
 
 import llvmlite.binding
+import numpy as np
+from llvmlite.ir import IRBuilder
+from llvmlite.ir.instructions import InsertValue
 from numba import typeof, types
 from numba.core import compiler
+from numba.core.cgutils import gep_inbounds
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, RuntimeLinker
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.imputils import lower_getattr_generic
+from numba.core.ir import Arg, Assign, Expr, Var
 from numba.core.itanium_mangler import mangle
+from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
 from treewright.search import native
@@ -75,11 +85,19 @@ _USED = {
     compiler.CompileResult: "_replace library entry_point metadata fndesc environment call_helper target_context",
     _FunctionCompiler: "_compile_core",
     RuntimeLinker: "PREFIX",
+    Lower: (
+        "setup_function _find_singly_assigned_variable lower_assign lower_expr storevar delvar getvar incref typeof"
+    ),
+    PassManager: "finalize",
 }
 _ARGUMENTS = {
     compiler.compile_extra: "typingctx targetctx func args return_type flags locals library pipeline_class",
     _FunctionCompiler: "py_func targetdescr targetoptions locals pipeline_class",
     JITCPUCodegen._function_pass_manager: "self kwargs",
+    Lower.lower_assign: "self ty inst",
+    Lower.lower_expr: "self resty expr",
+    Lower.storevar: "self value name argidx",
+    Lower.delvar: "self name",
 }
 
 
@@ -377,12 +395,11 @@ def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes |
 
     None if a result cannot be represented in the table, or if the code needs functions of Numba.
     """
-    kinds = tuple(typeof(value) for value in arguments)
-    kinds = tuple(kind.copy(readonly=False) if isinstance(kind, types.Array) else kind for kind in kinds)
+    kinds = tuple(typeof(_in_table(value)) for value in arguments)
     kernel.part.compile(kinds)
     returned = kernel.part.overloads[kinds].signature.return_type
     try:
-        entry = write_entry(kernel.part, returned, arguments)
+        entry = write_entry(kernel.part, returned, kinds)
     except NoPlace:
         return None
     part = Part(entry.function, targetoptions=kernel.targetoptions)
@@ -393,6 +410,16 @@ def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes |
         library.finalize()
         code = library.object_code()
     return None if code is None else native.whole(entry.about, code)
+
+
+def _in_table(value: Any) -> Any:
+    """An argument of the type that it has when it comes out of a table: all arrays can be written."""
+    if isinstance(value, np.ndarray):
+        return np.empty((1,) * value.ndim, value.dtype)
+    if isinstance(value, tuple):
+        parts = [_in_table(part) for part in value]
+        return tuple(parts) if type(value) is tuple else type(value)(*parts)
+    return value
 
 
 def _defined(module: Any) -> set[str]:
@@ -475,8 +502,127 @@ class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
         return part._replace(library=library, entry_point=entry, metadata={})
 
 
+class _Builder(IRBuilder):  # type: ignore[misc]
+    """Writes code; what was put into a record is taken out again without looking at the record."""
+
+    def extract_value(self, agg: Any, idx: Any, name: str = "") -> Any:
+        """The part of a record that an index, or a path of them, names."""
+        path = tuple(idx) if isinstance(idx, (tuple, list)) else (idx,)
+        while isinstance(agg, InsertValue) and path:
+            put = tuple(agg.indices)
+            if path[: len(put)] == put:
+                agg, path = agg.value, path[len(put) :]
+            elif put[: len(path)] == path:
+                break
+            else:
+                agg = agg.aggregate
+        return super().extract_value(agg, path, name) if path else agg
+
+
+class _Lowering(Lower):  # type: ignore[misc]
+    """Numba's way from typed code to LLVM's, which is short for records.
+
+    A record of arrays has hundreds of numbers. Numba keeps it in memory, reads all of it for each field that is used,
+    and counts references to all its arrays. Here arguments are *borrowed*, with their fields: the caller holds
+    references to them for the time of the call, so they are not counted, and they are values rather than variables. Of
+    other records only the field that is used is read.
+    """
+
+    def setup_function(self, fndesc: Any) -> None:
+        """Begin a function."""
+        super().setup_function(fndesc)
+        self.builder.__class__ = _Builder
+
+    def _find_singly_assigned_variable(self) -> None:
+        super()._find_singly_assigned_variable()
+        self._borrowed: set[str] = set()
+        self._counts = True
+        if self.func_ir.func_id.is_generator:
+            return
+        assignments = [(k, inst) for k, block in sorted(self.blocks.items()) for inst in block.find_insts(Assign)]
+        times = Counter(inst.target.name for _, inst in assignments)
+        for k, inst in assignments:
+            name = inst.target.name
+            if times[name] == 1 and self._borrows(name, inst.value):
+                self._borrowed.add(name)
+                if k == self.firstblk:
+                    self._singly_assigned_vars.add(name)
+
+    def _borrows(self, name: str, value: Any) -> bool:
+        """Is a variable an argument, or a field of one, by another name?"""
+        if isinstance(value, Arg):
+            return True
+        if isinstance(value, Var):
+            return value.name in self._borrowed and self.typeof(value.name) == self.typeof(name)
+        return self._is_field(value) and value.value.name in self._borrowed
+
+    def _is_field(self, value: Any) -> bool:
+        if not isinstance(value, Expr) or value.op != "getattr":
+            return False
+        record = self.typeof(value.value.name)
+        return isinstance(record, types.BaseNamedTuple) and value.attr in record.fields
+
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        """The value of an assignment."""
+        self._counts = inst.target.name not in self._borrowed
+        try:
+            return super().lower_assign(ty, inst)
+        finally:
+            self._counts = True
+
+    def incref(self, typ: Any, val: Any) -> None:
+        """Count a reference, unless it is borrowed."""
+        if self._counts:
+            super().incref(typ, val)
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """The value of an expression."""
+        if not self._is_field(expr):
+            return super().lower_expr(resty, expr)
+        name, record = expr.value.name, self.typeof(expr.value.name)
+        k = record.fields.index(expr.attr)
+        if name in self._blk_local_varmap:
+            value = self.builder.extract_value(self._blk_local_varmap[name], k)
+        else:
+            value = self.builder.load(gep_inbounds(self.builder, self.getvar(name), 0, k))
+        self.incref(record[k], value)
+        return self.context.cast(self.builder, value, record[k], resty)
+
+    def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
+        """Give a variable its value."""
+        if name in self._borrowed and name not in self._singly_assigned_vars:
+            self.builder.store(value, self.getvar(name))
+        else:
+            super().storevar(value, name, argidx)
+
+    def delvar(self, name: str) -> None:
+        """Forget a variable."""
+        if self.context.enable_nrt and name not in self._borrowed:
+            super().delvar(name)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LoweringPass(BaseNativeLowering):  # type: ignore[misc]
+    _name = "treewright_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _Lowering
+
+
 class _Pipeline(compiler.Compiler):  # type: ignore[misc]
     """Numba's pipeline; the name of what is compiled contains the digest of its code."""
+
+    def define_pipelines(self) -> Any:
+        """Numba's passes, with our way to LLVM's code."""
+        managers = super().define_pipelines()
+        for manager in managers:
+            manager.passes = [
+                (_LoweringPass if step is NativeLowering else step, about) for step, about in manager.passes
+            ]
+            manager._finalized = False
+            manager.finalize()
+        return managers
 
     def _compile_bytecode(self) -> Any:
         identity = self.state.func_id

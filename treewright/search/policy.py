@@ -37,6 +37,7 @@ class Scratch(NamedTuple):
     extra_at: npt.NDArray[np.int64]
     one: npt.NDArray[np.int32]  # the further features of one action
     random: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.float32] | None = None  # for the scores of all labels, if decisions are of two kinds
 
 
 class Sizes(NamedTuple):
@@ -106,6 +107,7 @@ class Scoring(Kind):
             np.zeros(n + 1, np.int64),
             np.zeros(sizes.one, np.int32),
             np.zeros(2, np.int64),
+            np.zeros(n - task.width, np.float32) if task.width and not task.structured else None,
         )
 
     def plain(self) -> Any:

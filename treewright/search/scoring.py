@@ -89,9 +89,10 @@ def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
 
 
 @inlined
-def _sum_blocks(weights: Any, features: Any, n_features: int, n_labels: int, sums: Any) -> None:
+def _sum_blocks(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     """Add up the blocks of the features, in order; the table is a ring, so that the last block wraps around."""
     rows, width = weights.shape
+    n_labels = sums.shape[0]
     cells = weights.reshape(rows * width)
     for j in range(n_labels):
         sums[j] = np.float32(0.0)
@@ -117,20 +118,30 @@ def _sum_blocks(weights: Any, features: Any, n_features: int, n_labels: int, sum
 
 @inlined
 def score_actions(
-    weights: Any, features: Any, n_features: int, actions: Any, n: int, extra: Any, extra_at: Any, sums: Any, out: Any
+    weights: Any,
+    features: Any,
+    n_features: int,
+    actions: Any,
+    n: int,
+    extra: Any,
+    extra_at: Any,
+    sums: Any,
+    labels: Any,
+    out: Any,
 ) -> None:
     """Write w·φ(s, a) to ``out`` for each of the ``n`` actions (Goodman's eq. 2.4 takes the largest).
 
     ``features`` are those of the state; the further features of action k are ``extra[extra_at[k]:extra_at[k + 1]]``.
-    ``sums`` is scratch space, one cell longer than the number of actions. The actions of a state are all of one kind.
+    ``sums`` is scratch space for a row of the weights, and ``labels`` for the scores of all labels; it is None if
+    the task has decisions of one kind, and then no code for labels is compiled. A state's actions are all of one kind.
     """
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
     if width > 1:
-        if n > 0 and actions[0] >= width:
-            _sum_blocks(weights, features, n_features, sums.shape[0] - 1 - width, sums)
+        if labels is not None and n > 0 and actions[0] >= width:
+            _sum_blocks(weights, features, n_features, labels)
             for k in range(n):
-                out[k] = sums[actions[k] - width]
+                out[k] = labels[actions[k] - width]
             return
         _sum_rows(weights, features, n_features, sums)
         for k in range(n):
@@ -176,6 +187,7 @@ def score_features(weights: Any, size: int, n: int, scratch: Scratch) -> None:
         scratch.extra,
         scratch.extra_at,
         scratch.sums,
+        scratch.labels,
         scratch.scores,
     )
 

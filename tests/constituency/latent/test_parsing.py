@@ -112,9 +112,8 @@ def latents(draw, most_words=5):
 
 
 @kernel
-def parse_kernel(grammar, words, allowed, mask, decoder, anchored, nodes):
+def parse_kernel(grammar, words, allowed, mask, viterbi, decoder, anchored, cells, nodes):
     n = words.shape[0]
-    cells = new_cells(grammar, grammar, n + 1)
     cells.values[:] = 7.0  # nothing of an earlier sentence is seen
     cells.above[:] = 7.0
     cells.best[:] = 7.0
@@ -123,13 +122,13 @@ def parse_kernel(grammar, words, allowed, mask, decoder, anchored, nodes):
         cells.allowed[: allowed.shape[0]] = allowed
         cells.mask[: mask.shape[0]] = mask
     count, filled = 0, 0
-    if inside(grammar, words, cells, 0.0, decoder != VITERBI):
-        if decoder == VITERBI:
+    if inside(grammar, words, cells, 0.0, viterbi):
+        if viterbi is not None:
             filled = viterbi_tree(grammar, n, cells, nodes)
         else:
             count = outside_of(grammar, n, cells, anchored, 0.0)
             filled = max_rule_tree(grammar, n, cells, anchored, count, decoder, nodes)
-    return cells, count, filled
+    return count, filled
 
 
 @kernel
@@ -158,8 +157,10 @@ class Parsed:
             mask[span_of(start, end), symbol] |= np.uint64(1 << int(substate - latent.grammar.first[symbol]))
         self.anchored = new_anchored(3000)
         nodes = np.zeros((2 * n - 1, 5), np.int32)
-        given = latent.blocks, latent.words.astype(np.int32), sets, mask, decoder, self.anchored, nodes
-        self.cells, self.count, filled = parse_kernel(*given)
+        self.cells = new_cells(latent.blocks, latent.blocks, n + 1)
+        viterbi = True if decoder == VITERBI else None
+        given = latent.blocks, latent.words.astype(np.int32), sets, mask, viterbi, decoder
+        self.count, filled = parse_kernel(*given, self.anchored, self.cells, nodes)
         self.nodes = as_tuples(nodes[:filled])
         root, top = latent.problem.root, span_of(0, n)
         place = top * latent.blocks.at[-1] + latent.blocks.at[latent.base.number["TOP"]]

@@ -160,7 +160,7 @@ class Trajectory(NamedTuple):
 def inside_pass(grammar: Weighted, words: Any) -> Any:
     """The values of a sentence's Viterbi chart, and the offsets of its rows."""
     space = new_space(VITERBI_64, grammar.rules.is_top.shape[0], words.shape[0])
-    chart = fill(VITERBI_64, grammar, words, np.zeros(0), np.inf, space)
+    chart = fill(VITERBI_64, grammar, words, None, np.inf, space)
     return space.values, chart.offsets
 
 

@@ -33,7 +33,7 @@ def outside(chart: Chart, above: Any, counts: Any, least: float = 0.0) -> float:
     """The outside values of a chart of sums, into ``above``, and the expected number of each rule, added to ``counts``.
 
     Values are scaled so that inside × outside is the probability that the constituent is in the tree, given the words.
-    ``counts`` has the binary rules first and then the unary ones; it may be empty if they are not needed. Returns log
+    ``counts`` has the binary rules first and then the unary ones; it is None if they are not needed. Returns log
     Z; −∞ if there is no tree. Constituents that were dropped from the chart, by a beam or by an anchored reward of
     ``NEVER``, are in no tree; other rewards are not taken into account. Constituents that are not more probable than
     ``least`` pass nothing down.
@@ -81,7 +81,7 @@ def _down_unary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
         for j in range(first * LANES, last * LANES, LANES):
             here, below = top * chart.cells + row.at + j, bottom * chart.cells + row.at + j
             add_scaled(above, below, above, here, chart.unary[rule])
-            if counts.shape[0] > 0:
+            if counts is not None:
                 product = dot(above, here, space.values, below)
                 counts[rules.binary.shape[0] + rule] += chart.unary[rule] * product
 
@@ -91,7 +91,6 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
     """From the parents of binary rules to their children: first the sum over the rules of a pair, then all splits."""
     rules, space, above = chart.rules, chart.space, down.above
     values, starts, weighted = space.values, space.starts, down.weighted
-    counting = counts.shape[0] > 0
     for g in range(rules.left.shape[0]):
         left = rules.left[g]
         if space.widths[left] == np.uint64(0):
@@ -106,7 +105,7 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
                 some |= down.wanted[rules.parent[rule]]
             if some == np.uint64(0):
                 continue
-            if counting:
+            if counts is not None:
                 some &= over_splits(INSIDE, chart, left, right, row)
                 if some == np.uint64(0):
                     continue
@@ -119,7 +118,7 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
                 at = rules.parent[rule] * chart.cells + row.at
                 for j in range(first * LANES, last * LANES, LANES):
                     add_scaled(weighted, j, above, at + j, chart.binary[rule])
-                    if counting:
+                    if counts is not None:
                         counts[rule] += chart.binary[rule] * dot(above, at + j, space.block, j)
             while splits != np.uint64(0):
                 residue = lowest(splits)

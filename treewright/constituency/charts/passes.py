@@ -141,12 +141,12 @@ def parse_pass(
         anchors = no_anchors
         if prunes:
             chart = fill(INSIDE, coarse.grammar, words, no_anchors, np.inf, coarse_sums)
-            if outside(chart, above, np.zeros(0)) > -np.inf:
+            if outside(chart, above, None) > -np.inf:
                 _keep_probable(chart, above, decoding.threshold, coarse.of, anchored)
                 anchors = anchored
         if max_rule:
             chart = fill(INSIDE, factors, words, anchors, decoding.beam, sums)
-            if outside(chart, above, np.zeros(0)) > -np.inf:
+            if outside(chart, above, None) > -np.inf:
                 _log_posteriors(chart, above, anchored)
                 anchors = anchored
         best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
@@ -316,13 +316,13 @@ def _anchor(expert: Any, n: int, anchored: Any, amount: float) -> None:
 def expected_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard, counts: Any) -> float:
     """The expected rules of all trees, by inside and outside values, added to ``counts``; returns Σ log Z."""
     space = new_space(INSIDE, grammar.rules.is_top.shape[0], longest(sentences, shard.which))
-    above, no_anchors = np.zeros(space.values.shape[0]), np.zeros(0)
+    above = np.zeros(space.values.shape[0])
     factors = _exponentials(grammar, True)
     total = 0.0
     for i in shard.which:
         if shard.control[0] != 0:
             break
-        chart = fill(INSIDE, factors, words_of(sentences, i), no_anchors, np.inf, space)
+        chart = fill(INSIDE, factors, words_of(sentences, i), None, np.inf, space)
         log_z = outside(chart, above, counts)
         if log_z > -np.inf:
             total += log_z
@@ -337,14 +337,14 @@ def n_best_pass(grammar: Weighted, sentences: Sentences, gold: Any, shard: Shard
     """Algorithm 6: the expected rules of the k best trees, added to ``counts``; returns Σ log Σ exp of their values."""
     rules, most = grammar.rules, longest(sentences, shard.which)
     space = new_space(VITERBI_64, rules.is_top.shape[0], most)
-    no_anchors, scores, trees = np.zeros(0), np.zeros(k), np.zeros((k, 2 * most, NODE), np.int32)
+    scores, trees = np.zeros(k), np.zeros((k, 2 * most, NODE), np.int32)
     nodes = 1000
     forest = new_forest(rules, most, space.values.shape[0], nodes, k)
     total = 0.0
     for i in shard.which:
         if shard.control[0] != 0:
             break
-        chart = fill(VITERBI_64, grammar, words_of(sentences, i), no_anchors, np.inf, space)
+        chart = fill(VITERBI_64, grammar, words_of(sentences, i), None, np.inf, space)
         found = k_best_trees(chart, forest, scores, trees)
         while found < 0:
             nodes *= 2
@@ -371,12 +371,11 @@ def policy_pass(
     rules, most = grammar.rules, longest(sentences, shard.which)
     space = new_space(VITERBI, rules.is_top.shape[0], most)
     pull, actions = Pull(np.zeros(space.values.shape[0]), gradient), new_actions(rules, most)
-    no_anchors = np.zeros(0, np.float32)
     total = 0.0
     for i in shard.which:
         if shard.control[0] != 0:
             break
-        chart = fill(VITERBI, grammar, words_of(sentences, i), no_anchors, np.inf, space)
+        chart = fill(VITERBI, grammar, words_of(sentences, i), None, np.inf, space)
         total += policy_gradient(chart, nodes_of(sentences, gold, i), temperature, actions, pull)
         shard.control[shard.slot] += 1
     return total

@@ -39,7 +39,8 @@ def fill(semiring: Any, grammar: Weighted, words: Any, anchored: Any, beam: floa
 
     The weights of the grammar are logarithms for Viterbi and plain factors for sums. ``anchored``, unless empty, is
     a reward for every constituent: a logarithm, in the layout of the chart. With ``beam`` below infinity, constituents
-    whose score is more than ``beam`` below the best of their span are dropped.
+    whose score is more than ``beam`` below the best of their span are dropped. Neither applies
+    if ``anchored`` is None.
     """
     n = words.shape[0]
     offsets = row_offsets(n)
@@ -62,9 +63,11 @@ def _fill(semiring: Any, chart: Chart, lexical: Lexical, words: Any, anchored: A
                 fill_dense_row(chart, row, dense)
             else:
                 _apply_binary(semiring, chart, row)
-        _settle(semiring, chart, row, False, anchored, beam)
+        if anchored is not None:
+            _settle(semiring, chart, row, False, anchored, beam)
         _apply_unary(semiring, chart, row)
-        _settle(semiring, chart, row, True, anchored, beam)
+        if anchored is not None:
+            _settle(semiring, chart, row, True, anchored, beam)
         rescale(semiring, chart, row)
 
 

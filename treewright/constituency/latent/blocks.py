@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.spans import span_of
 from treewright.constituency.grammar.rules import Rules
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.search.bits import bit, lowest
-from treewright.search.compiling import compiled, inlined, lean
+from treewright.search.compiling import inlined, lean
 from treewright.search.lanes import LANES
 
 __all__ = ["Blocks", "Cells", "blocks_of", "is_in", "meet", "members", "new_cells"]
@@ -76,42 +75,34 @@ class Cells(NamedTuple):
     choice: Longs  # and how
 
 
-@lean
 def _sizes(grammar: Blocks) -> tuple[int, int, int, int]:
     """The substates of a cell, the numbers of all products X, the largest of these, and the most blocks of a rule."""
-    products, largest, blocks = np.int64(0), np.int64(LANES), np.int64(1)
-    for pair in range(grammar.parents.shape[0]):
-        left, right = grammar.rules.binary[grammar.rules.rule_at[pair], 1], grammar.rules.right[pair]
-        size = grammar.substates[left] * (grammar.at[right + 1] - grammar.at[right])
-        products, largest = products + size, max(largest, size)
-    for rule in range(grammar.block_at.shape[0] - 1):
-        blocks = max(blocks, grammar.block_at[rule + 1] - grammar.block_at[rule])
-    return grammar.at[grammar.at.shape[0] - 1], products, largest, blocks
+    rules, right = grammar.rules, grammar.rules.right
+    left = rules.binary[rules.rule_at[:-1], 1]
+    products = grammar.substates[left] * (grammar.at[right + 1] - grammar.at[right])
+    blocks = np.diff(grammar.block_at)
+    return int(grammar.at[-1]), int(products.sum()), int(products.max(initial=LANES)), int(blocks.max(initial=1))
 
 
-@compiled
 def new_cells(coarse: Blocks, fine: Blocks, n: int) -> Cells:
     """Cells for sentences of up to n words at both levels."""
-    spans = span_of(0, n) + n
-    one, two = _sizes(coarse), _sizes(fine)
-    substates, products = max(one[0], two[0]), max(one[1], two[1])
-    largest, blocks = max(one[2], two[2]), max(one[3], two[3])
-    n_symbols, n_pairs = fine.substates.shape[0], fine.parents.shape[0]
-    words = fine.partners.shape[1]
-    zero = fine.weight[:1] * 0
+    spans = n * (n + 1) // 2
+    substates, products, largest, blocks = (max(sizes) for sizes in zip(_sizes(coarse), _sizes(fine), strict=True))
+    n_symbols, n_pairs, words = len(fine.substates), len(fine.parents), fine.partners.shape[1]
+    dtype = fine.weight.dtype
     return Cells(
         np.zeros((spans, words), np.uint64),
         np.zeros((spans, n_symbols), np.uint64),
         np.zeros((spans, words), np.uint64),
-        np.empty(spans * substates, zero.dtype),
-        np.empty(spans * substates, zero.dtype),
+        np.empty(spans * substates, dtype),
+        np.empty(spans * substates, dtype),
         np.zeros(spans),
         np.zeros(n + 1),
-        np.full(n_pairs, np.int64(-1)),
-        np.empty(products, zero.dtype),
+        np.full(n_pairs, -1, np.int64),
+        np.empty(products, dtype),
         np.zeros(n_pairs, np.int64),
-        np.empty(blocks, zero.dtype),
-        np.empty(largest, zero.dtype),
+        np.empty(blocks, dtype),
+        np.empty(largest, dtype),
         np.zeros(n_symbols, np.int64),
         np.zeros(1, np.int64),
         np.empty((spans, n_symbols)),

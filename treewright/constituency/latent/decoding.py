@@ -14,26 +14,13 @@ import numpy as np
 from treewright.constituency.charts.derivations import write_node
 from treewright.constituency.charts.spans import span_of
 from treewright.constituency.latent.blocks import Blocks, Cells, is_in, members
-from treewright.constituency.latent.inside import inside
-from treewright.constituency.latent.outside import Anchored, posteriors
+from treewright.constituency.latent.outside import Anchored
 from treewright.search.compiling import compiled, lean
 from treewright.search.lanes import LANES
 
-__all__ = ["BEST_DERIVATION", "MAX_RULE_PRODUCT", "MAX_RULE_SUM", "decode", "max_rule_tree", "viterbi_tree"]
+__all__ = ["BEST_DERIVATION", "MAX_RULE_PRODUCT", "MAX_RULE_SUM", "max_rule_tree", "viterbi_tree"]
 
 BEST_DERIVATION, MAX_RULE_PRODUCT, MAX_RULE_SUM = 0, 1, 2
-
-
-@compiled
-def decode(grammar: Blocks, words: Any, cells: Cells, beam: float, decoder: int, nodes: Any) -> int:
-    """The tree of a sentence, built of what the mask allows; returns the number of its nodes, 0 if there is none."""
-    n = words.shape[0]
-    if not inside(grammar, words, cells, beam, decoder != BEST_DERIVATION):
-        return 0
-    if decoder == BEST_DERIVATION:
-        return viterbi_tree(grammar, n, cells, nodes)
-    anchored, count = posteriors(grammar, n, cells)
-    return max_rule_tree(grammar, n, cells, anchored, count, decoder, nodes)
 
 
 @compiled

@@ -25,12 +25,9 @@ __all__ = ["inside", "products"]
 
 
 @inlined
-def _plus(summing: bool, out: Any, o: int, values: Any, i: int, by: float) -> None:
-    """out ← out ⊕ values · a number, for a block of each: the one place where sums and maxima differ.
-
-    Which of the two it is depends on the decoder, and is known when the program runs.
-    """
-    if summing:
+def _plus(viterbi: Any, out: Any, o: int, values: Any, i: int, by: float) -> None:
+    """out ← out ⊕ values · a number, for a block of each: the one place where sums and maxima differ."""
+    if viterbi is None:
         add_scaled(out, o, values, i, by)
     else:
         for k in range(LANES):
@@ -38,11 +35,11 @@ def _plus(summing: bool, out: Any, o: int, values: Any, i: int, by: float) -> No
 
 
 @lean
-def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, summing: bool) -> bool:
+def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, viterbi: Any) -> bool:
     """Fill the chart of a sentence, whose words are given as rows of the lexicon; returns whether it has a tree.
 
-    With ``summing`` values are inside probabilities, else those of the best derivations; the largest of each span is 1.
-    With ``beam`` above 0, substates below that part of the largest are dropped.
+    Values are inside probabilities where ``viterbi`` is None, else those of the best derivations; the largest of each
+    span is 1. With ``beam`` above 0, substates below that part of the largest are dropped.
     """
     n = words.shape[0]
     rules, values, present = grammar.rules, cells.values, cells.present
@@ -66,7 +63,7 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, summing: bool
                         values[cell + grammar.tag_place[entry]] = grammar.tag_weight[entry]
                 cells.scale[span] = grammar.word_scale[row]
             else:
-                for p in range(products(grammar, cells, start, end, summing, allowed)):
+                for p in range(products(grammar, cells, start, end, viterbi, allowed)):
                     pair = cells.pairs[p]
                     right = rules.right[pair]
                     width = at[right + 1] - at[right]
@@ -76,7 +73,7 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, summing: bool
                             _claim(grammar, cells, span, parent)
                             cells.work[0] += grammar.block_at[rule + 1] - grammar.block_at[rule]
                             product, at_parent = cells.product_at[pair], cell + at[parent]
-                            _apply(grammar, rule, cells.product, product, width, values, at_parent, summing)
+                            _apply(grammar, rule, cells.product, product, width, values, at_parent, viterbi)
                     cells.product_at[pair] = -1
             _settle(grammar, cells, span, beam, False)
             for k in range(members(allowed, span, some)):
@@ -86,7 +83,7 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, summing: bool
                     bottom = rules.unary[rule, 1]
                     if is_in(present, span, bottom):
                         _claim(grammar, cells, span, top)
-                        _apply(grammar, n_binary + rule, values, cell + at[bottom], 1, values, cell + at[top], summing)
+                        _apply(grammar, n_binary + rule, values, cell + at[bottom], 1, values, cell + at[top], viterbi)
             _settle(grammar, cells, span, beam, True)
             _rescale(grammar, cells, span)
     return is_in(present, span_of(0, n), rules.root)
@@ -103,7 +100,7 @@ def _claim(grammar: Blocks, cells: Cells, span: int, symbol: int) -> None:
 
 
 @lean
-def products(grammar: Blocks, cells: Cells, start: int, end: int, summing: bool, parents: Any) -> int:
+def products(grammar: Blocks, cells: Cells, start: int, end: int, viterbi: Any, parents: Any) -> int:
     """X of all pairs that lead to one of the parents of the span, whose scale they set; returns how many there are."""
     span, stride = span_of(start, end), grammar.at[grammar.at.shape[0] - 1]
     present, scale = cells.present, cells.scale
@@ -146,17 +143,17 @@ def products(grammar: Blocks, cells: Cells, start: int, end: int, summing: bool,
                             by = values[at_left + b] * cells.factor[split]
                             if by > 0.0:
                                 for k in range(0, width, LANES):
-                                    _plus(summing, product, at + b * width + k, values, at_right + k, by)
+                                    _plus(viterbi, product, at + b * width + k, values, at_right + k, by)
     scale[span] = largest
     return count
 
 
 @inlined
-def _apply(grammar: Blocks, rule: int, source: Any, first: int, width: int, out: Any, at: int, summing: bool) -> None:
+def _apply(grammar: Blocks, rule: int, source: Any, first: int, width: int, out: Any, at: int, viterbi: Any) -> None:
     """One rule: its blocks, each times the number that the source has for (b, c), ⊕ to the parent's substates."""
     for k in range(grammar.block_at[rule], grammar.block_at[rule + 1]):
         x = source[first + grammar.left[k] * width + grammar.right[k]]
-        _plus(summing, out, at + grammar.block[k], grammar.weight, k * LANES, x)
+        _plus(viterbi, out, at + grammar.block[k], grammar.weight, k * LANES, x)
 
 
 @lean

@@ -108,7 +108,7 @@ def outside_of(grammar: Blocks, n: int, cells: Cells, anchored: Anchored, least:
                         count = _anchor(anchored, count, n_rules + some[s], start, 0, end, probability)
                 continue
             whole = cells.scale[span]
-            pairs = products(grammar, cells, start, end, True, present)
+            pairs = products(grammar, cells, start, end, None, present)
             ratio = math.exp(cells.scale[span] - whole)
             cells.scale[span] = whole
             for p in range(pairs):

@@ -29,8 +29,11 @@ from treewright.constituency.latent.passes import (
     Decoding,
     Found,
     Hierarchy,
+    Memory,
     Posteriors,
     latent_pass,
+    new_memory,
+    product_pass,
     treebank_parse,
 )
 from treewright.corpora import Tree
@@ -146,31 +149,48 @@ class CoarseToFine(_Search):
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
         """The derivations of sentences that are given as rows of the lexicon; sentence i begins at ``at[i]``."""
         found, sentences = _new_found(at), Sentences(rows, at)
-        self.decode_into(found, sentences, jobs)
+        masks, decoding, viterbi = (
+            self._masks(sentences, jobs),
+            self._decoding,
+            True if self.decoder == "viterbi" else None,
+        )
+
+        def work(first: int, last: int, control: Longs, slot: int) -> None:
+            shard = Shard(np.arange(first, last), control, slot)
+            memory = self._memory(sentences, shard)
+            latent_pass(self.hierarchy, sentences, shard, masks, decoding, viterbi, memory, found)
+
+        if len(at) > 1:
+            run_shards(work, len(at) - 1, jobs=jobs)
         return _derivations(found, self.hierarchy.base, sentences)
 
-    def decode_into(
-        self,
-        found: Found,
-        sentences: Sentences,
-        jobs: int,
-        others: Posteriors = NO_POSTERIORS,
-        keeping: bool = False,
+    def decode_product(
+        self, found: Found, sentences: Sentences, jobs: int, others: Posteriors, keeping: bool
     ) -> Posteriors:
         """Find the derivations, with the posteriors of other grammars; returns the products, if they are to be kept."""
-        n = len(sentences.at) - 1
-        masks = Masks(np.zeros((0, self.hierarchy.fine.parents.shape[1]), np.uint64), np.zeros(0, np.int64))
-        if self.policy is not None:
-            masks = Masks(*self.policy.masks(*sentences, jobs))
-        decoding = Decoding(DECODERS[self.decoder], self.thresholds, self.least_share)
+        masks = self._masks(sentences, jobs)
 
         def work(first: int, last: int, control: Longs, slot: int) -> Posteriors:
             shard = Shard(np.arange(first, last), control, slot)
-            kept: Posteriors = latent_pass(self.hierarchy, sentences, shard, masks, decoding, others, keeping, found)
+            given = self.hierarchy, sentences, shard, masks, self._decoding, self._memory(sentences, shard)
+            kept: Posteriors = product_pass(*given, others, keeping, found)
             return kept
 
-        parts = run_shards(work, n, jobs=jobs) if n else []
+        parts = run_shards(work, len(sentences.at) - 1, jobs=jobs)
         return _in_order(parts) if keeping else NO_POSTERIORS
+
+    @property
+    def _decoding(self) -> Decoding:
+        return Decoding(DECODERS[self.decoder], self.thresholds, self.least_share)
+
+    def _memory(self, sentences: Sentences, shard: Shard) -> Memory:
+        return new_memory(self.hierarchy, int(np.diff(sentences.at)[shard.which].max(initial=1)))
+
+    def _masks(self, sentences: Sentences, jobs: int) -> Masks:
+        """What the policy for pruning lets be built; no masks without one."""
+        if self.policy is None:
+            return Masks(np.zeros((0, self.hierarchy.fine.parents.shape[1]), np.uint64), np.zeros(0, np.int64))
+        return Masks(*self.policy.masks(*sentences, jobs))
 
 
 class Product(_Search):
@@ -201,7 +221,7 @@ class Product(_Search):
             sentences = Sentences(rows[part[0] : part[-1]], part - part[0])
             found, product = _new_found(sentences.at), NO_POSTERIORS
             for k, search in enumerate(self.searches, 1):
-                product = search.decode_into(found, sentences, jobs, product, k < len(self.searches))
+                product = search.decode_product(found, sentences, jobs, product, k < len(self.searches))
             derivations += _derivations(found, self.searches[0].hierarchy.base, sentences)
         return derivations
 

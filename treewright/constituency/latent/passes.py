@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.chart import Space, has_tree, new_space
-from treewright.constituency.charts.corpus import Sentences, Shard, longest, nodes_of, words_of
+from treewright.constituency.charts.corpus import Sentences, Shard, nodes_of, words_of
 from treewright.constituency.charts.derivations import best_tree, covering_trees
 from treewright.constituency.charts.outside import outside
 from treewright.constituency.charts.recurrence import fill
 from treewright.constituency.charts.semirings import INSIDE, VITERBI
 from treewright.constituency.grammar.rules import Weighted
 from treewright.constituency.latent.blocks import Blocks, Cells, new_cells
-from treewright.constituency.latent.decoding import BEST_DERIVATION, max_rule_tree, viterbi_tree
+from treewright.constituency.latent.decoding import max_rule_tree, viterbi_tree
 from treewright.constituency.latent.inside import inside
 from treewright.constituency.latent.masks import (
     Masks,
@@ -27,9 +27,20 @@ from treewright.constituency.latent.masks import (
 )
 from treewright.constituency.latent.outside import Anchored, new_anchored, outside_of, posteriors
 from treewright.search.arrays import copy_cells
-from treewright.search.compiling import compiled, kernel, lean
+from treewright.search.compiling import compiled, interpreted, kernel, lean
 
-__all__ = ["Base", "Decoding", "Found", "Hierarchy", "Posteriors", "latent_pass", "treebank_parse"]
+__all__ = [
+    "Base",
+    "Decoding",
+    "Found",
+    "Hierarchy",
+    "Memory",
+    "Posteriors",
+    "latent_pass",
+    "new_memory",
+    "product_pass",
+    "treebank_parse",
+]
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -57,7 +68,7 @@ class Hierarchy(NamedTuple):
 class Decoding(NamedTuple):
     """How trees are chosen."""
 
-    decoder: int
+    decoder: int  # of max-rule decoding: which
     thresholds: Floats  # of coarse-to-fine pruning: for the base, and for the coarse level if there is one
     beam: float  # at the last level, substates below this part of the best one in their span are dropped
 
@@ -110,6 +121,20 @@ def multiply(anchored: Anchored, count: int, n: int, others: Posteriors, first: 
     return left
 
 
+class Memory(NamedTuple):
+    """What one thread works in, for one sentence after another."""
+
+    cells: Cells
+    sums: Space  # the chart of the base
+    above: Floats  # and its outside values
+
+
+def new_memory(grammars: Hierarchy, n: int) -> Memory:
+    """Memory for sentences of up to n words."""
+    sums: Space = interpreted(new_space)(INSIDE, len(grammars.fine.substates), n)
+    return Memory(new_cells(grammars.coarse, grammars.fine, n), sums, np.zeros_like(sums.values))
+
+
 @kernel
 def latent_pass(
     grammars: Hierarchy,
@@ -117,31 +142,54 @@ def latent_pass(
     shard: Shard,
     masks: Masks,
     decoding: Decoding,
+    viterbi: Any,
+    memory: Memory,
+    found: Found,
+) -> None:
+    """The tree of each sentence, as a derivation of the base; by max-rule decoding where ``viterbi`` is None."""
+    fine, cells = grammars.fine, memory.cells
+    for i in shard.which:
+        if shard.control[0] != 0:
+            break
+        words, out = words_of(sentences, i), nodes_of(sentences, found.nodes, i)
+        if _fill_chart(grammars, words, masks, i, decoding, viterbi, memory):
+            if viterbi is None:
+                anchored, count = posteriors(fine, words.shape[0], cells)
+                size = max_rule_tree(fine, words.shape[0], cells, anchored, count, decoding.decoder, out)
+            else:
+                size = viterbi_tree(fine, words.shape[0], cells, out)
+            if size > 0:
+                found.filled[i] = size
+        shard.control[shard.slot] += 1
+
+
+@kernel
+def product_pass(
+    grammars: Hierarchy,
+    sentences: Sentences,
+    shard: Shard,
+    masks: Masks,
+    decoding: Decoding,
+    memory: Memory,
     others: Posteriors,
     keeping: bool,
     found: Found,
 ) -> Posteriors:
-    """The tree of each sentence, as a derivation of the base.
+    """Max-rule decoding with several grammars: the posteriors of this one are multiplied by those of ``others``.
 
-    Posteriors are multiplied by those of ``others``, unless these are empty; where that leaves no tree, the tree that
-    was found before stays. Returns the products where ``keeping`` asks for them, for yet another grammar.
+    Where ``others`` are empty, nothing is multiplied; where products leave no tree, what was found before stays.
+    Returns the products where ``keeping`` asks for them, for yet another grammar.
     """
-    fine, most = grammars.fine, longest(sentences, shard.which)
-    cells = new_cells(grammars.coarse, fine, most)
-    sums = new_space(INSIDE, fine.substates.shape[0], most)
-    above = np.zeros(sums.values.shape[0])
+    fine, cells = grammars.fine, memory.cells
     kept_at, key, probability, used = np.zeros(len(shard.which) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0), 0
     for step, i in enumerate(shard.which):
         if shard.control[0] != 0:
             break
         words, out = words_of(sentences, i), nodes_of(sentences, found.nodes, i)
         n = words.shape[0]
-        has_chart = _fill_chart(grammars, words, masks, i, decoding, cells, sums, above)
         first, last = (others.at[i], others.at[i + 1]) if others.at.shape[0] > 0 else (0, 0)
         size = 0
-        if has_chart and decoding.decoder == BEST_DERIVATION:
-            size = viterbi_tree(fine, n, cells, out)
-        elif has_chart:
+        if _fill_chart(grammars, words, masks, i, decoding, None, memory):
             anchored, count = posteriors(fine, n, cells)
             if first < last:
                 count = multiply(anchored, count, n, others, first, last)
@@ -165,39 +213,32 @@ def latent_pass(
 
 @compiled
 def _fill_chart(
-    grammars: Hierarchy,
-    words: Any,
-    masks: Masks,
-    i: int,
-    decoding: Decoding,
-    cells: Cells,
-    sums: Space,
-    above: Any,
+    grammars: Hierarchy, words: Any, masks: Masks, i: int, decoding: Decoding, viterbi: Any, memory: Memory
 ) -> bool:
     """Fill the chart of the last level with the first mask that leaves a tree; returns whether there is one.
 
     The mask of sentence i comes first, unless there are no masks. Then the posteriors of the base decide, with the
     first of the thresholds, and with lower ones. A threshold of 0 there, or no tree even so, means the exact chart.
     """
-    n, summing, threshold = words.shape[0], decoding.decoder != BEST_DERIVATION, decoding.thresholds[0]
+    cells, above, threshold = memory.cells, memory.above, decoding.thresholds[0]
     if masks.sets.shape[0] > 0:
-        take_mask(masks.sets, masks.at[i], n, cells)
-        if _descend(grammars, words, cells, decoding, 1.0):
+        take_mask(masks.sets, masks.at[i], words.shape[0], cells)
+        if _descend(grammars, words, cells, decoding, viterbi, 1.0):
             return True
     if threshold > 0.0:
-        chart = fill(INSIDE, grammars.base.factors, words, np.zeros(0), np.inf, sums)
-        if outside(chart, above, np.zeros(0), SLIGHT * threshold * RELAXED[-1]) == -np.inf:
+        chart = fill(INSIDE, grammars.base.factors, words, None, np.inf, memory.sums)
+        if outside(chart, above, None, SLIGHT * threshold * RELAXED[-1]) == -np.inf:
             return False
         for relaxed in RELAXED:
             keep_probable_symbols(chart, above, cells, threshold * relaxed)
-            if _descend(grammars, words, cells, decoding, relaxed):
+            if _descend(grammars, words, cells, decoding, viterbi, relaxed):
                 return True
-    allow_all(n, cells)
-    return inside(grammars.fine, words, cells, decoding.beam, summing)
+    allow_all(words.shape[0], cells)
+    return inside(grammars.fine, words, cells, decoding.beam, viterbi)
 
 
 @compiled
-def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, relaxed: float) -> bool:
+def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, viterbi: Any, relaxed: float) -> bool:
     """From a mask of base symbols to a chart of the last level, with a second threshold through the coarse one.
 
     Returns whether it has a tree.
@@ -206,12 +247,12 @@ def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, 
     if thresholds.shape[0] > 1:
         coarse = grammars.coarse
         refine(coarse, n, cells)
-        if not inside(coarse, words, cells, 0.0, True):
+        if not inside(coarse, words, cells, 0.0, None):
             return False
         outside_of(coarse, n, cells, new_anchored(0), SLIGHT * thresholds[1] * relaxed)
         keep_probable(coarse, n, cells, thresholds[1] * relaxed)
     refine(grammars.fine, n, cells)
-    return inside(grammars.fine, words, cells, decoding.beam * relaxed, decoding.decoder != BEST_DERIVATION)
+    return inside(grammars.fine, words, cells, decoding.beam * relaxed, viterbi)
 
 
 @compiled
@@ -232,7 +273,7 @@ def treebank_parse(base: Base, words: Any, nodes: Any) -> tuple[int, bool]:
     """
     rules = base.scores.rules
     space = new_space(VITERBI, rules.is_top.shape[0], words.shape[0])
-    chart = fill(VITERBI, base.scores, words, np.zeros(0, np.float32), np.inf, space)
+    chart = fill(VITERBI, base.scores, words, None, np.inf, space)
     if has_tree(chart):
         return best_tree(chart, rules.root, 0, chart.n, nodes, 0), True
     filled, _ = covering_trees(chart, base.eligible, nodes)

@@ -39,7 +39,7 @@ from treewright.constituency.charts.corpus import Sentences, Shard
 from treewright.constituency.charts.spans import span_of
 from treewright.constituency.grammar.pcfg import Grammar, NotInGrammar
 from treewright.constituency.grammar.rules import Lexical
-from treewright.constituency.latent.blocks import Blocks, blocks_of
+from treewright.constituency.latent.blocks import Blocks, blocks_of, new_cells
 from treewright.constituency.latent.grammar import LatentGrammar
 from treewright.constituency.latent.masks import Masks, new_masks
 from treewright.constituency.latent.pruning_passes import Deviations, learn_pass, lols_pass
@@ -133,7 +133,8 @@ class PruningPolicy:
             fine = grammars[-1]
             level = blocks_of(fine, np.repeat(np.arange(len(tags)), fine.substates), grammars[0].substates)
             how = Deviations(deviations, _blocks_of_an_item(level), seed, passes)
-            lols_pass(table, level, sentences, rng.permutation(learned), gold, tradeoff, step_size, how)
+            cells = new_cells(level, level, int(np.diff(at)[learned].max(initial=1)))
+            lols_pass(table, level, sentences, rng.permutation(learned), gold, tradeoff, step_size, how, cells)
         spans = np.repeat(held_out, np.diff(gold.at))
         return min(
             (policy.with_threshold(each) for each in THRESHOLDS),

@@ -12,9 +12,11 @@ import numpy as np
 
 from treewright.constituency.charts.corpus import NODE, Sentences, longest, words_of
 from treewright.constituency.charts.spans import span_of
-from treewright.constituency.latent.blocks import Blocks, Cells, members, new_cells
-from treewright.constituency.latent.decoding import MAX_RULE_PRODUCT, decode
+from treewright.constituency.latent.blocks import Blocks, Cells, members
+from treewright.constituency.latent.decoding import MAX_RULE_PRODUCT, max_rule_tree
+from treewright.constituency.latent.inside import inside
 from treewright.constituency.latent.masks import Masks, refine, take_mask
+from treewright.constituency.latent.outside import posteriors
 from treewright.constituency.latent.pruning_scores import (
     PLACE,
     SPAN,
@@ -148,6 +150,7 @@ def lols_pass(
     tradeoff: float,
     rate: float,
     deviations: Deviations,
+    cells: Cells,
 ) -> float:
     """For some decisions of each sentence, parse with both actions; learn from the difference. Returns the mean reward.
 
@@ -155,7 +158,7 @@ def lols_pass(
     work done in units of ``deviations.of_an_item``. Deviations are drawn from decisions that are nearly even.
     """
     most = longest(sentences, order)
-    scratch, cells = new_scratch(table, most), new_cells(grammar, grammar, most)
+    scratch = new_scratch(table, most)
     spans, price = most * (most + 1) // 2, tradeoff / deviations.of_an_item
     sets, nodes = np.zeros((spans, gold.sets.shape[1]), np.uint64), np.zeros((2 * most, NODE), np.int32)
     near, random = np.zeros((spans * 4, 3), np.int64), np.zeros(2, np.int64)
@@ -202,7 +205,10 @@ def _reward_of(
     cells.work[0] = 0
     take_mask(sets, 0, n, cells)
     refine(grammar, n, cells)
-    filled = decode(grammar, words, cells, 0.0, MAX_RULE_PRODUCT, nodes)
+    filled = 0
+    if inside(grammar, words, cells, 0.0, None):
+        anchored, count = posteriors(grammar, n, cells)
+        filled = max_rule_tree(grammar, n, cells, anchored, count, MAX_RULE_PRODUCT, nodes)
     right = 0
     for k in range(filled):
         span, symbol = gold.at[i] + span_of(nodes[k, 3], nodes[k, 4]), nodes[k, 0]
