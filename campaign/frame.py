@@ -269,6 +269,7 @@ def _work(
 ) -> None:
     """The worker process."""
     os.setsid()  # whatever it starts ends with it
+    parent = os.getppid()
     until = time.monotonic() + seconds
     check = all_checks([name])[name]
     found = 0
@@ -278,18 +279,21 @@ def _work(
         pipe.send(("unavailable", str(reason)))
         return
     number = first
-    while number < upto and time.monotonic() < until and found < most:
-        current.value = number
-        case = check.case(random_of(check, seed, number), number)
-        try:
-            check.run(case)
-        except Exception as problem:
-            expected = isinstance(problem, Finding)
-            pipe.send(("finding", number, str(problem) if expected else traceback.format_exc(), check.shown(case)))
-            found += 1
-        number += 1
     with closing(pipe):
-        check.finish()
+        try:
+            while number < upto and time.monotonic() < until and found < most and os.getppid() == parent:
+                current.value = number
+                case = check.case(random_of(check, seed, number), number)
+                try:
+                    check.run(case)
+                except Exception as problem:
+                    expected = isinstance(problem, Finding)
+                    message = str(problem) if expected else traceback.format_exc()
+                    pipe.send(("finding", number, message, check.shown(case)))
+                    found += 1
+                number += 1
+        finally:
+            check.finish()
         pipe.send(("done", number))
 
 

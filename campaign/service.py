@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -49,7 +48,7 @@ class Load(Check):
         self._usual, self._cases = 0, 0
 
     def finish(self) -> None:
-        self._server.send_signal(signal.SIGINT)
+        self._server.terminate()  # and not SIGINT, which the processes of a background job ignore
         self._server.wait(60)
 
     def case(self, random: Random, number: int) -> int:
