@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,7 @@ class Morphology:
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
         self._row = remembered_rows(self.describe, self.offered)
-        self._new_row = remembered_rows(
-            lambda form: self.describe(form, new=True), lambda form: self.offered(form, new=True)
-        )
+        self._new_row = remembered_rows(partial(self.describe, new=True), partial(self.offered, new=True))
 
     @classmethod
     def learn(
@@ -143,8 +142,11 @@ class Morphology:
 
         While ``learning``, some of the rare words look as if they were new, so that the policy learns what to do then.
         """
+        keys: Sequence[Any] = forms
+        if learning:
+            keys = [(form, self._is_hidden(form, place)) for place, form in enumerate(forms)]
         return pack_choices(
-            [(form, self._is_hidden(form, place)) for place, form in enumerate(forms)] if learning else forms,
+            keys,
             lengths,
             None if gold is None else label_numbers(gold, self.numbers),
             row=self._learning_row if learning else self._row,
