@@ -320,7 +320,7 @@ FINDINGS = [
     "What holds of the thesis's findings, on this corpus: imitation without roll-outs is best, by two points and more; the penalty helps in the first pass (1.7 points over *absolute*, 1.4 over *naive*), and half a point or less after the",
     "third. What does not hold: that β must stay near 1. With DI-DLO, δ = .3 is the best of the decays in both seeds, by a point over the control β = 1, which never leaves the expert; δ = .02, the thesis's choice, cannot be told from the control.",
     "DI-DLO, V-DAgger, AggraVaTe and LOLS differ less than seeds do. Smatch itself as a loss, which the thesis ruled out for its speed, costs a quarter more time than naive Smatch and is no worse: the approximation is not",
-    "what roll-outs suffer from. Regressed costs (the update `regression`) do not help AggraVaTe and batch LOLS here; these rows have one seed.",
+    "what roll-outs suffer from. Regressed costs (the update `regression`) do not help AggraVaTe and batch LOLS here.",
     "",
     "What the mends changed: an action costs .2 of a mistake and not .43, a constant counts once, and a swapped edge stays swapped. The expert's own scores stay the same to the second digit.",
     "",

@@ -3,7 +3,7 @@
 ``tagging``, ``dependency``: taggers and dependency parsers of EWT on 1, 2, 3 and 4 shards, the same number of passes. Shards run one
 after the other in one process, so that their times do not disturb each other: the time of a pass on a cluster is that of its slowest
 shard, and the time that weights travel. ``shards``: sentences a second of ``treewright parse`` over files on local workers, one and two in
-turns. ``python -m benchmarks cluster --parts shards`` names some parts. The tables of ``docs/cluster.md`` are written from the results.
+turns. ``python -m benchmarks cluster --parts shards`` names some parts; rows of the first two that are there are not measured again. The tables of ``docs/cluster.md`` are written from the results.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say
 
-SHARDS = (1, 2, 3, 4)
+SHARDS = {"tagging": (1, 2, 3, 4), "dependency": (1, 4)}
 LEARNERS: dict[str, dict[str, Any]] = {
     "tagging": {"name": "exploration", "passes": 10},
-    "dependency": {"name": "exploration", "passes": 10},
+    "dependency": {"name": "exploration", "passes": 6},
 }
 COPIES = 32  # of test, for the files to parse
 TURNS = 3
 
 
-def mixing(task: str) -> list[dict[str, Any]]:
+def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Add a row for each number of shards that has none; yield the rows after each."""
     from treewright.cluster.training import packed_state
     from treewright.estimators import estimator_class
     from treewright.estimators.mixing import LocalShards, advance_shard, cut_file, fit_mixed
@@ -51,8 +53,10 @@ def mixing(task: str) -> list[dict[str, Any]]:
             self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
             return found
 
-    folder, rows = corpus_folder("ud-english-ewt"), []
-    for n in SHARDS:
+    folder = corpus_folder("ud-english-ewt")
+    for n in SHARDS[task]:
+        if any(row["shards"] == n for row in rows):
+            continue
         made, runner = estimator_class(task)(learner=LEARNERS[task]), Timed(cut_file(folder / "train.conllu", n))
         fit_mixed(made, runner, folder / "dev.conllu")
         rows.append(
@@ -64,7 +68,7 @@ def mixing(task: str) -> list[dict[str, Any]]:
             }
         )
         say(task, n, rows[-1])
-    return rows
+        yield rows
 
 
 def parsing() -> list[dict[str, Any]]:
@@ -83,7 +87,7 @@ def parsing() -> list[dict[str, Any]]:
         files = [Path(temporary, f"{k}.txt") for k in range(COPIES)]
         for file in files:
             file.write_text(text)
-        seconds: dict[int, list[float]] = {1: [], 2: []}
+        seconds, cpu, client_cpu = (dict[int, list[float]]({1: [], 2: []}) for _ in range(3))
         for turn in range(TURNS):
             for workers, taken in seconds.items():
                 with connect(f"local:{workers}") as client:
@@ -92,13 +96,24 @@ def parsing() -> list[dict[str, Any]]:
                         list(run_shards(shards_of(some, Path(temporary, name), "a"), parse_shard, value, client))
 
                     parse(files[:1] * workers, f"warm-{workers}-{turn}")
-                    started = time.perf_counter()
+                    before = sum(client.run(time.process_time).values())
+                    started, own = time.perf_counter(), time.process_time()
                     parse(files, f"out-{workers}-{turn}")
                     taken.append(time.perf_counter() - started)
-                say(workers, taken)
+                    cpu[workers].append(sum(client.run(time.process_time).values()) - before)
+                    client_cpu[workers].append(time.process_time() - own)
+                say(workers, taken, cpu[workers], client_cpu[workers])
         for workers, taken in seconds.items():
             speeds = [COPIES * len(sentences) / each for each in taken]
-            rows.append({"workers": workers, "sentences a second": statistics.median(speeds), "turns": speeds})
+            rows.append(
+                {
+                    "workers": workers,
+                    "sentences a second": statistics.median(speeds),
+                    "turns": speeds,
+                    "CPU seconds of the workers": statistics.median(cpu[workers]),
+                    "CPU seconds of the client": statistics.median(client_cpu[workers]),
+                }
+            )
     return rows
 
 
@@ -150,6 +165,7 @@ def main() -> None:
     results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     results = {part: results[part] for part in ("tagging", "dependency", "shards") if part in results}
     for part in named:
-        results[part] = parsing() if part == "shards" else mixing(part)
-        keep("cluster", {"learners": LEARNERS, **results})
+        for rows in [parsing()] if part == "shards" else mixing(part, results.get(part, [])):
+            results[part] = rows
+            keep("cluster", {"learners": LEARNERS, **results})
     write_page(results)

@@ -61,10 +61,8 @@ def test_tables_of_pages_are_those_of_the_reports(path):
 
 
 def test_tables_are_joined_by_their_rows():
-    report = (
-        "## A: F1\n\n|  | score | p |\n| --- | ---: | ---: |\n| x | 1 |  |\n| y | 2 | .5 |\n\n"
-        "## B: F1\n\n|  | 5 |\n|---|---|\n| y | 3 |\n"
-    )
+    one = "## A: F1\n\n|  | score | p |\n| --- | ---: | ---: |\n| x | 1 |  |\n| y | 2 | .5 |\n\n"
+    report = one + "## B: F1\n\n|  | 5 |\n|---|---|\n| y | 3 |\n"
     made = joined(report, [("A: F1", ["score", "p"]), ("B: F1", ["5"])])
     assert made == [
         "|  | A | A, p | B, 5 |",
