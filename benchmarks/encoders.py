@@ -4,18 +4,23 @@
 a model and a JSON file to FOLDER; it is for a machine with a GPU. ``python -m benchmarks encoders --runs FOLDER`` reads the JSON
 files and the models there, measures the speed of the models on this machine, in turns with the linear parser, compares the trees with
 those of PyTorch's forward pass, and keeps everything in ``benchmarks/results/encoders.json``. Settings were chosen on dev; test is
-scored once for each model.
+scored once for each model. ``--here training slice shares`` measures what one core can: the time of training, the
+stack-LSTM on a part of EWT, and where the time of parsing goes.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # BLAS reads them when NumPy loads it
@@ -23,11 +28,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from benchmarks.common import ROOT, corpus_folder, keep, say, timed
+from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
 from treewright.amr import AMRParser, join_trees
 from treewright.corpora import Sentence, load_corpus, read_amr
 from treewright.dependency import DependencyParser
 from treewright.reports.line_plot import Point, plot_svg
+from treewright.search.running import blocks, decode
 from treewright.tagging import Tagger
 
 EWT, AFRIKAANS = "ud-english-ewt", "ud-afrikaans-afribooms"
@@ -47,7 +53,7 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "af-medium": {"policy": "medium"},
     "tag-upos": {"column": "upos", "policy": "large", "vectors": True},
     "tag-xpos": {"column": "xpos", "policy": "large", "vectors": True},
-    "amr-small": {"policy": "small", "learner": {**EXPLORATION, "passes": 6}},
+    "amr-small": {"policy": "small", "learner": {**EXPLORATION, "passes": 40}},
 }
 LEARNERS: dict[str, dict[str, Any]] = {
     "static": {"learner": {"name": "supervised", "passes": 40}, "oracle": "static"},
@@ -102,7 +108,10 @@ def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
     train = train[: arguments.sentences]
     estimator = {"tag": Tagger, "amr": AMRParser}.get(name[:3], DependencyParser)(**settings)
     history: list[list[Any]] = []
-    estimator.fit(train, dev=dev, report=lambda row: history.append([row.iteration, row.loss, row.score, row.seconds]))
+    judged = None if name.startswith("amr-") else dev  # Smatch would take longer than learning; the last pass counts
+    estimator.fit(
+        train, dev=judged, report=lambda row: history.append([row.iteration, row.loss, row.score, row.seconds])
+    )
     row: dict[str, Any] = {
         "name": f"{name}-{seed}",
         "settings": {key: str(value) for key, value in settings.items()},
@@ -187,6 +196,150 @@ def speeds(parsers: dict[str, DependencyParser]) -> dict[str, Any]:
     }
 
 
+@cache
+def integer_product() -> Any:
+    """A product of matrices in 8 bits, summed in 32 bits, with a scale for each row of x and each column of w."""
+    from numba import njit
+
+    @njit(error_model="numpy")
+    def multiply(x: Any, w: Any, scales: Any, whole: Any, sums: Any, out: Any) -> None:
+        for r in range(x.shape[0]):
+            largest = np.float32(1e-20)
+            for k in range(x.shape[1]):
+                largest = max(largest, abs(x[r, k]))
+            for k in range(x.shape[1]):
+                whole[k] = np.int8(np.rint(x[r, k] * (np.float32(127.0) / largest)))
+            for n in range(sums.shape[0]):
+                sums[n] = 0
+            for k in range(0, x.shape[1], 4):
+                a, b, c, d = np.int32(whole[k]), np.int32(whole[k + 1]), np.int32(whole[k + 2]), np.int32(whole[k + 3])
+                wa, wb, wc, wd = w[k], w[k + 1], w[k + 2], w[k + 3]
+                for n in range(sums.shape[0]):
+                    sums[n] += (a * np.int32(wa[n]) + b * np.int32(wb[n])) + (c * np.int32(wc[n]) + d * np.int32(wd[n]))
+            for n in range(sums.shape[0]):
+                out[r, n] = np.float32(sums[n]) * (scales[n] * (largest / np.float32(127.0)))
+
+    return multiply
+
+
+def in_8_bits(x: Any, matrix: Any) -> Callable[[], Any]:
+    """The product of a matrix of activations and one of parameters by :func:`integer_product`, ready to be called."""
+    scales = np.abs(matrix).max(axis=0) / np.float32(127.0)
+    w, out = np.rint(matrix / scales).astype(np.int8), np.zeros((len(x), matrix.shape[1]), np.float32)
+    whole, sums = np.zeros(x.shape[1], np.int8), np.zeros(matrix.shape[1], np.int32)
+
+    def run() -> Any:
+        integer_product()(x, w, scales, whole, sums, out)
+        return out
+
+    exact = x @ matrix
+    assert np.abs(run() - exact).max() < 0.05 * np.abs(exact).max()
+    return run
+
+
+def shares_of_time(parser: DependencyParser) -> dict[str, float]:
+    """Where the time of parsing goes with convolutions: µs a word on one thread, medians of :data:`TURNS` turns.
+
+    ``products`` are the matrix products of the convolutions and of the table, with the same shapes, and nothing else:
+    what a kernel for whole numbers of 8 bits could make faster; ``products in 8 bits`` is such a kernel.
+    """
+    sentences = [sentence for sentence in load_corpus(corpus_folder(EWT) / "test.conllu") if len(sentence)]
+    tokens = [sentence.tokens for sentence in sentences]
+    parser.arcs(sentences)
+    packed, policy = parser._pack(tokens), parser.policy_
+    parts = [np.arange(*part) for part in blocks(policy, packed.lengths, 0, len(packed))]
+    scorers = [policy.prepare(packed, part) for part in parts]
+    p = policy._encoders[0].parameters
+    rows = [int(packed.lengths[part].sum()) + 2 * len(part) for part in parts]
+    names = [*(f"filters{layer}" for layer in range(policy.architecture.layers)), "slots"]
+    random = np.random.default_rng(0)
+    inputs = {name: [random.normal(size=(n, len(p[name]))).astype(np.float32) for n in rows] for name in names}
+    whole = [in_8_bits(each, p[name]) for name in names for each in inputs[name]]
+
+    def products() -> None:
+        for name in names:
+            for each in inputs[name]:
+                each @ p[name]
+
+    def products_in_8_bits() -> None:
+        for each in whole:
+            each()
+
+    def scoring() -> None:
+        ready = iter(scorers)
+        decode(packed, SimpleNamespace(block=policy.block, prepare=lambda packed, which: next(ready)))
+
+    work: dict[str, Callable[[], Any]] = {
+        "all": lambda: parser.arcs(sentences),
+        "reading": lambda: parser._pack(tokens),
+        "encoding": lambda: [policy.prepare(packed, part) for part in parts],
+        "products": products,
+        "products in 8 bits": products_in_8_bits,
+        "scoring": scoring,
+    }
+    found: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(TURNS):
+        for name, run in work.items():
+            found[name].append(timed(run)[1].cpu)
+    words = sum(map(len, sentences))
+    return {name: 1e6 * statistics.median(each) / words for name, each in found.items()}
+
+
+def clock_training(policy: str, passes: int = 3) -> dict[str, float]:
+    """The CPU seconds of a pass over EWT with its score on dev, and of a training of 40 passes at this rate."""
+    train, dev = (load_corpus(corpus_folder(EWT) / f"{part}.conllu") for part in ("train", "dev"))
+    settings = {"policy": policy, "device": "cpu"}
+    DependencyParser(**settings, learner={**EXPLORATION, "passes": 1}).fit(train[:50], dev=dev[:10])  # compiles
+    clocks = [time.process_time()]
+    parser = DependencyParser(**settings, learner={**EXPLORATION, "passes": passes})
+    parser.fit(train, dev=dev, report=lambda row: clocks.append(time.process_time()))
+    rest = statistics.median(np.diff(clocks)[1:])
+    return {"pass": rest, "40 passes": clocks[1] - clocks[0] + 39 * rest}
+
+
+SLICE = 1000  # sentences of EWT, for what is compared on one core
+
+
+def compare_on_a_slice() -> dict[str, Any]:
+    """Encoders without fixed vectors, trained on the first :data:`SLICE` sentences of EWT: scores on dev, speed."""
+    train, dev = (load_corpus(corpus_folder(EWT) / f"{part}.conllu") for part in ("train", "dev"))
+    rows, parsers = {}, {"linear": DependencyParser().fit(train[:SLICE])}
+    for policy, passes in (("small", 20), ("stack-lstm", 10)):
+        learner = {**EXPLORATION, "passes": passes}
+        made = DependencyParser(policy=policy, device="cpu", learner=learner)
+        parsers[policy], clock = timed(lambda made=made: made.fit(train[:SLICE]))
+        rows[policy] = {"passes": passes, "training": clock.cpu}
+    for name, parser in parsers.items():
+        scores = parser.evaluate(dev)
+        rows[name] = {**rows.get(name, {}), "las": scores.las, "uas": scores.uas}
+    for name, speed in speeds(parsers).items():
+        rows[name] |= speed
+    return rows
+
+
+def measure_here(parts: list[str], folder: Path) -> None:
+    """Measure on this machine what needs no GPU, and keep it beside the rest of the results."""
+    path = RESULTS / "encoders.json"
+    kept = json.loads(path.read_text())
+    here = kept.setdefault("here", {})
+    if "training" in parts:
+        here["training"] = {"small": clock_training("small")}
+    if "slice" in parts:
+        here["slice"] = compare_on_a_slice()
+    if "shares" in parts:
+        models = {size: folder / f"slice-{size}.tw" for size in ("small", "medium")}
+        for size, model in models.items():
+            if not model.exists():
+                train = load_corpus(corpus_folder(EWT) / "train.conllu")[:SLICE]
+                learner = {**EXPLORATION, "passes": 10}
+                DependencyParser(policy=size, device="cpu", learner=learner).fit(train).save(model)
+        here["shares"] = {size: shares_of_time(DependencyParser.load(model)) for size, model in models.items()}
+    for part in parts:
+        say(part, here[part])
+    here["date"] = datetime.date.today().isoformat()
+    path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
 def different_arcs(parser: DependencyParser) -> dict[str, Any]:
     """On EWT dev: heads and labels that differ between NumPy's and PyTorch's forward pass."""
     from treewright.policies.encoders import UntrainedEncoder
@@ -251,7 +404,49 @@ def report(kept: dict[str, Any]) -> list[str]:
             "",
         ]
     learners = {name: runs[f"learner-{name}"] for name in LEARNERS if f"learner-{name}" in runs}
-    return text + (learner_rows(learners) if learners else [])
+    return text + here_rows(kept.get("here", {})) + (learner_rows(learners) if learners else [])
+
+
+def here_rows(here: dict[str, Any]) -> list[str]:
+    """What was measured on one core of the machine on which this page was made."""
+    text = ["### On one core", ""] if here else []
+    if "training" in here:
+        row = here["training"]["small"]
+        text += [
+            f"Training `small` on EWT without fixed vectors takes {row['pass']:.1f} CPU seconds a pass with the score on dev, "
+            f"{row['40 passes'] / 60:.1f} minutes for",
+            "the usual 40 passes (`python -m benchmarks encoders --here training`).",
+            "",
+        ]
+    if "slice" in here:
+        text += [
+            f"The stack-LSTM beside others, all trained on the first {SLICE:,} sentences of EWT without fixed vectors (`--here slice`):",
+            "",
+            "| | passes | dev LAS | dev UAS | training, CPU s | words/s | × linear |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+        ]
+        for name in ("linear", "small", "stack-lstm"):
+            row = here["slice"][name]
+            trained = [f"{row[key]:.0f}" if key in row else "" for key in ("passes", "training")]
+            scores = [f"{100 * row[key]:.2f}" for key in ("las", "uas")]
+            speed = [f"{row['words a second']:,.0f}", f"{row['against linear']:.2f}"]
+            text.append("| " + " | ".join([f"`{name}`", trained[0], *scores, trained[1], *speed]) + " |")
+        text.append("")
+    if "shares" in here:
+        text += [
+            "Where the time of parsing goes, µs a word (`--here shares`). Products are the matrix products of the encoder alone, by BLAS in 32",
+            "bits, and by a compiled kernel in 8 bits with sums in 32 bits, which is slower. Hence there are no kernels in 8 bits.",
+            "",
+            "| | all | reading | encoding | products | products in 8 bits | scoring |",
+            "|---|---:|---:|---:|---:|---:|---:|",
+        ]
+        for size, row in here["shares"].items():
+            cells = [
+                f"{row[key]:.1f}" for key in ("all", "reading", "encoding", "products", "products in 8 bits", "scoring")
+            ]
+            text.append("| " + " | ".join([f"`{size}`", *cells]) + " |")
+        text.append("")
+    return text
 
 
 def learner_rows(learners: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -326,6 +521,9 @@ def main() -> None:
     parser.add_argument(
         "--linear", type=Path, default=ROOT / "build" / "linear-ewt.tw", help="the linear parser; trained if not there"
     )
+    parser.add_argument(
+        "--here", nargs="+", choices=["training", "slice", "shares"], help="measure this and nothing else"
+    )
     parser.add_argument("--train", choices=[*TRAININGS], help="make this training and nothing else")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
@@ -334,12 +532,18 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, help="train on the first ones only")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "device-results")
     arguments = parser.parse_args()
+    if arguments.here:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        measure_here(arguments.here, arguments.out)
+        return
     if arguments.train:
         arguments.out.mkdir(parents=True, exist_ok=True)
         train_one(arguments.train, arguments.seed, arguments)
         return
     runs = read_runs(arguments.runs)
     results: dict[str, Any] = {"notes": arguments.notes, "runs": runs}
+    if (RESULTS / "encoders.json").exists():
+        results["here"] = json.loads((RESULTS / "encoders.json").read_text()).get("here", {})
     paths = {path.stem.rpartition("-")[0]: path for path in sorted(arguments.runs.rglob("*.tw"), reverse=True)}
     wanted = [
         name

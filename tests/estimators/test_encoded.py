@@ -132,6 +132,8 @@ def test_an_amr_parser_has_positions(corpus):
     made._collect(examples)
     made._learn_inputs([_tokens(example) for example in examples])
     packed, own = made._pack(examples)
+    [relations] = [column.values for column in made.inputs_.columns if column.name == "deprel"]
+    assert {"root", "nsubj"} <= set(relations)
     packed = packed.plain()
     trained = train({"name": "supervised", "passes": 1}, packed, policy=made._untrained())
     decoded = trained.policy.decode(packed)
@@ -196,6 +198,7 @@ def test_a_teacher_must_have_the_same_actions(parsing, corpus, tmp_path):
         ({"policy": "huge"}, "policy.*'huge'.*small, medium, large"),
         ({"policy": 3}, "policy"),
         ({"policy": "small", "input_columns": "upos form"}, "input_columns.*'form'.*lemma, upos, xpos, feats"),
+        ({"policy": "small", "input_columns": "deprel"}, "input_columns.*'deprel'.*lemma, upos, xpos, feats"),
         ({"policy": "small", "device": "tpu"}, "device.*'tpu'.*auto, cpu, cuda"),
         ({"policy": "small", "learner": "policy-gradient"}, "policy.*'linear'.*reinforcement"),
         ({"policy": {"encoder": "transformer"}}, "transformer"),

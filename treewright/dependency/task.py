@@ -369,9 +369,7 @@ def _protocol(
             + weight * np.float64(state.registers[WRONG_LABELS])
         )
 
-    functions = [initial, is_final, actions, step, expert_costs, partial_loss]
-    if recording:
-        functions.append(structure)
+    functions = (initial, is_final, actions, step, expert_costs, partial_loss, *((structure,) if recording else ()))
     return {function.__name__: function for function in functions}
 
 

@@ -55,6 +55,16 @@ def test_a_sentence_is_encoded_alike_alone_and_among_others(encoder):
         np.testing.assert_allclose(alone, whole[at[i] : at[i + 1]], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("encoder", ["convolution", "lstm", "stack-lstm"])
+def test_a_sentence_of_5000_words(encoder):
+    inputs = learned()
+    architecture, parameters = tiny(encoder, inputs)
+    corpus = [[("dog", "NOUN"), ("see", "VERB")] * 2500, [("dog", "NOUN")]]
+    table, at = Encoder(architecture, inputs, parameters).table(inputs.read(corpus), np.array([0, 1]))
+    assert at.tolist() == [0, 5001, 5003]
+    assert np.isfinite(table).all()
+
+
 def test_what_is_remembered_of_forms_is_bounded(monkeypatch):
     monkeypatch.setattr(inference, "_REMEMBERED", 8)
     inputs = learned()

@@ -12,7 +12,15 @@ from tests.policies.encoders import naive
 from tests.toys import CUE, OPEN, Token, Track
 from treewright.errors import ConfigError, ModelError, TaskError
 from treewright.models import pack_strings
-from treewright.policies.encoders import Architecture, EncodedPolicy, Inputs, UntrainedEncoder, find_architecture
+from treewright.policies.encoders import (
+    SIZES,
+    Architecture,
+    EncodedPolicy,
+    Inputs,
+    UntrainedEncoder,
+    find_architecture,
+)
+from treewright.policies.encoders.parameters import parameter_shapes
 from treewright.search import decode, trajectory
 from treewright.search.running import blocks
 
@@ -89,6 +97,17 @@ def test_a_policy_survives_a_model_file_in_16_bits(packed):
         for name in one:
             np.testing.assert_array_equal(one[name], other[name])
     np.testing.assert_array_equal(again.decode(packed).states, policy.decode(packed).states)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_model_file_is_below_10_mb_without_fixed_vectors(size):
+    """With the vocabulary of a treebank: 9,000 words that occur twice, and the actions of 57 relations."""
+    tokens = [(f"w{k}", f"tag{k % 17}", f"tag{k % 50}") for k in range(9000)]
+    inputs = Inputs.learn([tokens, tokens], columns={"upos": 1, "xpos": 2}, min_count=2)
+    shapes = parameter_shapes(find_architecture(size), inputs, 8, 2 + 2 * 57, n_relations=2 * 57)
+    member = {name: np.zeros(shape.shape, np.float32) for name, shape in shapes.items()}
+    stored = EncodedPolicy(find_architecture(size), inputs, (member,)).stored()
+    assert sum(array.nbytes for array in stored.values()) < 10e6
 
 
 def test_blocks_have_a_number_of_words():

@@ -42,8 +42,8 @@ def _read(p: Tensors, which: int, vectors: torch.Tensor, chains: Chains) -> torc
     edges = chains.at.tolist()
     outputs = vectors
     for layer in range(layers):
-        matrix, bias = p["lstm"][which, layer], p["lstm_bias"][which, layer]
-        sums = outputs @ matrix[:units] + bias
+        reading, recurrent = p["lstm"][which, layer].split(units)
+        sums = outputs @ reading + p["lstm_bias"][which, layer]
         if layer == 0:
             sums = functional.embedding(number, sums)
         levels: list[torch.Tensor] = []
@@ -52,7 +52,7 @@ def _read(p: Tensors, which: int, vectors: torch.Tensor, chains: Chains) -> torc
             gates = sums[start:end]
             if k:
                 shorter = parent[start:end]
-                gates = gates + functional.embedding(shorter, output) @ matrix[units:]
+                gates = gates + functional.embedding(shorter, output) @ recurrent
             put, forget, new, give = gates.chunk(4, 1)
             put, forget, give = torch.sigmoid(put), torch.sigmoid(forget), torch.sigmoid(give)
             kept = put * torch.tanh(new)

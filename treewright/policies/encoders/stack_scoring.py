@@ -91,7 +91,7 @@ def _copy(values: Any, out: Any) -> None:
 
 
 @lean
-def _in_common(ids: Any, count: int, before: Any, n_before: int, below: int) -> int:
+def _in_common(ids: Any, count: Any, before: Any, n_before: Any, below: Any) -> Any:
     """How many vectors at the beginning of a list are those of before: the numbers are the same, and ``below``."""
     k = np.int64(0)
     while k < count and k < n_before and ids[k] == before[k] and ids[k] < below:
@@ -101,7 +101,7 @@ def _in_common(ids: Any, count: int, before: Any, n_before: int, below: int) -> 
 
 @lean
 def _read_on(
-    matrices: Any, bias: Any, vectors: Any, ids: Any, common: int, count: int, states: Any, gates: Any
+    matrices: Any, bias: Any, vectors: Any, ids: Any, common: int, count: Any, states: Any, gates: Any
 ) -> None:
     """Let an LSTM read the vectors of a list from ``common`` on; ``states`` has a row for each beginning of the list.
 
@@ -133,7 +133,7 @@ class StackScoring(Scoring):
         """Write the number of the sentence and the structure of the state; return how many numbers these are."""
         scratch.observed[0] = i
         count = task.structure(x, state, scratch.observed[1:])
-        return 1 + count if count < scratch.observed.shape[0] else np.int64(TOO_MUCH_STRUCTURE)
+        return 1 + count if count < scratch.observed.shape[0] else TOO_MUCH_STRUCTURE
 
     @staticmethod
     def score(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
