@@ -89,6 +89,8 @@ class LatentLexicon:
         """The same words with other counts of substates."""
         other = self._same_words(replace(self, substates=substates, counts=counts))
         other.__dict__["_is_rare"] = self._is_rare  # words stay as frequent as they are
+        if np.array_equal(substates, self.substates):
+            other.__dict__.update(at=self.at, _cells=self._cells)
         return other
 
     def _same_words(self, other: LatentLexicon) -> LatentLexicon:
@@ -159,11 +161,13 @@ class LatentLexicon:
         ``in_training`` all probability is that of the words that were seen.
         """
         joint = np.add.reduceat(self.counts, self.at[:-1]) if in_training else self.entries.joint
-        shares = _shares(
-            self.entries, self.at, self.counts, self._is_rare, self.occurrences, self.coarser, self.substates
+        return _emission(
+            self._cells, joint, _shares(self._cells, self.counts, self.occurrences, self.coarser), smoothing
         )
-        emission: Floats = _emission(self.entries, self.at, joint, shares, smoothing, self.substates)
-        return emission
+
+    @cached_property
+    def _cells(self) -> _Cells:
+        return _Cells(self.entries, self.at, self.substates, self._is_rare)
 
     def passed_on(self, into: Sequence[Floats]) -> LatentLexicon:
         """Counts passed on: ``into`` has for each tag a matrix, what share of each substate goes to which new one."""
@@ -250,16 +254,55 @@ def _coarser_class(name: str, known: Mapping[str, int]) -> str:
             return name
 
 
-class _Cells(NamedTuple):
-    """The substates of all entries: what each belongs to. Sums over them add in this order, on every machine."""
+class _Class(NamedTuple):
+    """Where some entries take the shares of their classes from: cells, and what they back off to."""
 
+    cells: Any  # places, or a slice
     entry: Longs
-    substate: Longs
-    tag: Longs  # its place in a table of tags and substates
+    has_class: npt.NDArray[np.bool_]
+    place: Longs  # of the same substate in the class, if there is one
+    tag: Longs  # in a table of tags and substates
 
-    def by_tag(self, values: Floats, which: Any, shape: tuple[int, int]) -> Floats:
+    def mix(self, seen: Floats, weight: float, shares: Floats, rare: Floats, n: int) -> Floats:
+        """The counts of the entries, interpolated with the shares of their classes."""
+        general = np.where(self.has_class, shares[self.place], rare[self.tag])
+        totals = np.bincount(self.entry, seen, n)[self.entry] + weight
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(totals > 0.0, (seen + weight * general) / totals, general)
+
+
+class _Cells:
+    """The substates of all entries, and what each belongs to. Sums over them add in this order, on every machine.
+
+    It depends on the words and on the numbers of substates, not on counts, and serves all steps of EM.
+    """
+
+    def __init__(self, entries: Entries, at: Longs, substates: Ints, is_rare: npt.NDArray[np.bool_]) -> None:
+        self.n = len(entries.tag)
+        self.shape = len(substates), int(substates.max())
+        self.entry = np.repeat(np.arange(self.n), np.diff(at))
+        substate = np.arange(at[-1]) - at[self.entry]
+        self.tag = entries.tag[self.entry].astype(np.int64) * self.shape[1] + substate
+        backoff = entries.backoff[self.entry]
+        coarse = at[np.maximum(backoff, 0)] + substate
+
+        def of(cells: Any) -> _Class:
+            return _Class(cells, self.entry[cells], backoff[cells] >= 0, coarse[cells], self.tag[cells])
+
+        words = slice(0, int(at[entries.classes]))
+        self.words = of(words)
+        self.levels = [of(level) for level in _levels(self.entry, at, entries.backoff, entries.classes)]
+        rare = is_rare[self.words.entry]
+        self.rare = np.flatnonzero(rare & self.words.has_class)
+        self.rare_alone = np.flatnonzero(rare & ~self.words.has_class)
+        twin = entries.sibling[self.words.entry]
+        self.twins = np.flatnonzero(twin >= 0)
+        self.siblings = at[twin[self.twins]] + substate[words][self.twins]
+        self.sizes = np.diff(at)[self.entry]
+
+    def by_tag(self, values: Floats, which: Any) -> Floats:
         """Sums of some of the values by tag and substate."""
-        return _sums(self.tag[which], values[which], shape[0] * shape[1]).reshape(shape)
+        return _sums(self.tag[which], values[which], self.shape[0] * self.shape[1])
 
 
 def _sums(places: Longs, values: Floats, n: int) -> Floats:
@@ -267,59 +310,28 @@ def _sums(places: Longs, values: Floats, n: int) -> Floats:
     return np.bincount(places, values, n).astype(np.float64)  # of no values, NumPy makes integers
 
 
-def _cells(entries: Entries, at: Longs, substates: Ints) -> _Cells:
-    entry = np.repeat(np.arange(len(entries.tag)), np.diff(at))
-    substate = np.arange(at[-1]) - at[entry]
-    return _Cells(entry, substate, entries.tag[entry].astype(np.int64) * int(substates.max()) + substate)
-
-
-def _shares(
-    entries: Entries,
-    at: Longs,
-    counts: Floats,
-    is_rare: npt.NDArray[np.bool_],
-    occurrences: float,
-    coarser: float,
-    substates: Ints,
-) -> Floats:
+def _shares(cells: _Cells, counts: Floats, occurrences: float, coarser: float) -> Floats:
     """P(substate | tag, row): see the beginning of this module."""
-    tag, sibling, backoff, classes = entries.tag, entries.sibling, entries.backoff, entries.classes
-    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
-    words = slice(0, int(at[classes]))
-    entry, substate = cells.entry[words], cells.substate[words]
-    everything = cells.by_tag(counts, words, shape)
-    rare_cells, coarse = is_rare[entry], backoff[entry]
-    into = np.flatnonzero(rare_cells & (coarse >= 0))
-    shares = _sums(at[coarse[into]] + substate[into], counts[into], len(counts))
-    rare = cells.by_tag(counts, np.flatnonzero(rare_cells & (coarse < 0)), shape)
-    levels = _levels(cells.entry, at, backoff, classes)
-    for level in reversed(levels):  # so far of the finest class; now also those of finer ones
-        own = level[::-1]
-        coarser_one = backoff[cells.entry[own]]
-        if coarser_one[0] >= 0:
-            np.add.at(shares, at[coarser_one] + cells.substate[own], shares[own])
+    words = cells.words
+    everything = cells.by_tag(counts, words.cells)
+    shares = _sums(words.place[cells.rare], counts[cells.rare], len(counts))
+    rare = cells.by_tag(counts, cells.rare_alone)
+    for level in reversed(cells.levels):  # so far of the finest class; now also those of finer ones
+        own = shares[level.cells[::-1]]
+        if level.has_class[0]:
+            np.add.at(shares, level.place[::-1], own)
         else:
-            np.add.at(rare.reshape(-1), cells.tag[own], shares[own])
+            np.add.at(rare, level.tag[::-1], own)
+    everything, rare = everything.reshape(cells.shape), rare.reshape(cells.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         everything /= np.add.accumulate(everything, axis=1)[:, -1:]
         totals = np.add.accumulate(rare, axis=1)[:, -1:]
-        rare = (rare + coarser * everything) / (totals + coarser)
-
-    def mix(which: Any, seen: Floats, weight: float) -> Floats:
-        """The counts of some entries, interpolated with the shares of their classes."""
-        entry, b = cells.entry[which], backoff[cells.entry[which]]
-        of_class = shares[at[np.maximum(b, 0)] + cells.substate[which]]
-        general = np.where(b >= 0, of_class, rare.reshape(-1)[cells.tag[which]])
-        totals = np.bincount(entry, seen, len(tag))[entry] + weight
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(totals > 0.0, (seen + weight * general) / totals, general)
-
-    for level in levels:  # from coarse to fine
-        shares[level] = mix(level, shares[level], coarser)
-    seen = counts[words].copy()
-    twin = np.flatnonzero(sibling[entry] >= 0)
-    seen[twin] += counts[at[sibling[entry[twin]]] + substate[twin]]
-    shares[words] = mix(words, seen, occurrences)
+        rare = ((rare + coarser * everything) / (totals + coarser)).reshape(-1)
+    for level in cells.levels:  # from coarse to fine
+        shares[level.cells] = level.mix(shares[level.cells], coarser, shares, rare, cells.n)
+    seen = counts[words.cells].copy()
+    seen[cells.twins] += counts[cells.siblings]
+    shares[words.cells] = words.mix(seen, occurrences, shares, rare, cells.n)
     return shares
 
 
@@ -333,12 +345,11 @@ def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]
     return [np.flatnonzero(of_cells == d) + at[classes] for d in range(int(of_cells.max(initial=-1)) + 1)]
 
 
-def _emission(entries: Entries, at: Longs, joint: Floats, shares: Floats, smoothing: float, substates: Ints) -> Floats:
+def _emission(cells: _Cells, joint: Floats, shares: Floats, smoothing: float) -> Floats:
     """P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
-    cells, shape = _cells(entries, at, substates), (len(substates), int(substates.max()))
     both = joint[cells.entry] * shares
-    totals = cells.by_tag(both, slice(None), shape).reshape(-1)[cells.tag]
+    totals = cells.by_tag(both, slice(None))[cells.tag]
     emission = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0.0)
-    mean = np.bincount(cells.entry, emission / np.diff(at)[cells.entry], len(entries.tag))[cells.entry]
+    mean = np.bincount(cells.entry, emission / cells.sizes, cells.n)[cells.entry]
     smoothed: Floats = emission + smoothing * (mean - emission)
     return smoothed
