@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -115,7 +116,7 @@ class KilledTraining(Check):
 # ---- writing
 
 
-class Writer:
+class Writer(ABC):
     """Something that writes the same place again and again, version by version."""
 
     def __init__(self, folder: Path) -> None:
@@ -128,13 +129,13 @@ class Writer:
         """Write version 0."""
         self.write(0)
 
+    @abstractmethod
     def write(self, version: int) -> None:
         """Write a version."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self, told: int) -> None:
         """See whether a whole version is there, not older than the last one that was finished."""
-        raise NotImplementedError
 
 
 class ModelWriter(Writer):

@@ -151,7 +151,7 @@ class Model:
         pipeline: Pipeline = self.wait()
         if layers is None:
             return pipeline
-        given = layers & set(self.layers)  # a request may name anything: there are only so many parts
+        given = layers & set(self.layers)  # unknown names must not fill the cache
         if given not in self._parts:
             self._parts[given] = _part(pipeline, given)
         return self._parts[given]

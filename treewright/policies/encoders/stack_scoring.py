@@ -65,7 +65,7 @@ def _add_product(x: Any, matrix: Any, first: int, out: Any) -> None:
 
 @lean
 def _open_gates(gates: Any, cell: Any, is_first: bool, out: Any) -> None:
-    """Write the output and the cell of an LSTM, one behind the other, from its gates: input, forget, cell, output."""
+    """Write the output of an LSTM, followed by its cell, from its gates: input, forget, cell, output."""
     units, half = gates.shape[0] // 4, np.float32(0.5)
     for j in range(units):
         put = half * np.tanh(half * gates[j]) + half
