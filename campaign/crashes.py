@@ -122,7 +122,7 @@ class Writer(ABC):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def ready(self) -> None:
+    def ready(self) -> None:  # noqa: B027 (optional)
         """Called once."""
 
     def begin(self) -> None:
