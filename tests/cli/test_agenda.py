@@ -167,4 +167,4 @@ def test_settings_that_do_not_fit(run, trees):
     assert re.search(r"tradeoff .*at most 1, not 3", said)
     config = trees / "config.toml"
     config.write_text("tradeoff = 1e-5\n")
-    assert "config.toml: tradeoff" in run(*train, "-c", config, code=2).stderr
+    assert "config.toml:1: tradeoff" in run(*train, "-c", config, code=2).stderr

@@ -195,24 +195,24 @@ class TestConfiguration:
         assert (config["max_length"], config["max_gap"], config["grammar"]) == (8, 0, "v2h1")
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "line", "said"),
         [
-            ("[learner]\nepochs = 3", ["learner.epochs", "passes", "step_size"]),
-            ("[learner.update]\nname = 'arow'", ["learner.update", "passes"]),
-            ("[learner]\niterations = 3\npasses = 3", ["iterations", "old name of passes"]),
-            ("[learner]\nloss = 'rules'", [": learner.margin must be a number", "'rules'"]),
-            ("loss = 0.5", [": loss cannot be 0.5", "rules, constituents"]),
-            ("grammar = 3", [": grammar cannot be 3"]),
-            ("grammar = 'v2'", ["grammar cannot be 'v2'"]),
-            ("[learner]\nname = 'dagger'", ["learns from single actions"]),
-            ("[learner]\nstep_size = 0", [": learner.step_size must", "above 0"]),
+            ("[learner]\nepochs = 3", 2, ["learner.epochs", "passes", "step_size"]),
+            ("[learner.update]\nname = 'arow'", 1, ["learner.update", "passes"]),
+            ("[learner]\niterations = 3\npasses = 3", 1, ["iterations", "old name of passes"]),
+            ("[learner]\nloss = 'rules'", 1, [": learner.margin must be a number", "'rules'"]),
+            ("loss = 0.5", 1, [": loss cannot be 0.5", "rules, constituents"]),
+            ("grammar = 3", 1, [": grammar cannot be 3"]),
+            ("grammar = 'v2'", 1, ["grammar cannot be 'v2'"]),
+            ("[learner]\nname = 'dagger'", 1, ["learns from single actions"]),
+            ("[learner]\nstep_size = 0", 2, [": learner.step_size must", "above 0"]),
         ],
     )
-    def test_mistakes_in_the_file(self, run, tmp_path, text, said):
+    def test_mistakes_in_the_file(self, run, tmp_path, text, line, said):
         file = tmp_path / "c.toml"
         file.write_text(text)
         message = run("train", "constituency", "--config", file, "--print-config", code=2).stderr
-        assert message.startswith(f"error: {file}: ")
+        assert message.startswith(f"error: {file}:{line}: ")
         assert all(word in message for word in said)
         assert message.count("\n") == 1
 
@@ -220,7 +220,7 @@ class TestConfiguration:
         file = tmp_path / "c.toml"
         file.write_text('loss = "gain"')
         command = ("train", "constituency", data / "train.ptb", "--config", file, "-o", tmp_path / "m.tw")
-        assert run(*command, code=2).stderr.startswith(f"error: {file}: loss cannot be 'gain'")
+        assert run(*command, code=2).stderr.startswith(f"error: {file}:1: loss cannot be 'gain'")
         assert run(*command, "--loss", "x", code=2).stderr.startswith("error: --loss cannot be 'x'")
 
     @pytest.mark.parametrize(

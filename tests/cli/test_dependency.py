@@ -123,7 +123,7 @@ class TestSettings:
         file = tmp_path / "c.toml"
         file.write_text(text)
         message = run("train", "dependency", "--config", file, "--print-config", code=2).stderr
-        assert message.startswith(f"error: {file}: features must be the name of a set")
+        assert message.startswith(f"error: {file}:1: features must be the name of a set")
 
     @pytest.mark.parametrize(
         ("args", "said"),
@@ -132,7 +132,7 @@ class TestSettings:
             (("--mode", "slow"), "--mode cannot be 'slow'"),
             (("--oracle", "delphi"), "--oracle cannot be 'delphi'"),
             (("--features", "poor"), "--features cannot be 'poor'; it is one of: basic, rich"),
-            (("--features", "s0.x"), "in the template 's0.x': there is no 'x'"),
+            (("--features", "s0.x"), "in the template 's0.x': a word has no attribute 'x'"),
             (("--features", ";"), "at least one template"),
             (("--label-weight", "2"), "--label-weight must be a number that is at least 0 and at most 1"),
             (("--beam", "0"), "--beam must be"),
