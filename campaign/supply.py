@@ -33,8 +33,10 @@ LOCK = ROOT / "requirements" / "test.txt"
 LOCK_HEADER = """\
 # The test environment with the hashes of every file, for Python 3.11 to 3.13. Made by `make lock`.
 # pip install --require-hashes -r requirements/test.txt
-# PyTorch is not in it, because its builds differ from platform to platform: pip install torch
+# PyTorch is not in it, because its builds differ from platform to platform, nor Stanza, which needs it:
+# pip install torch stanza
 """
+UNLOCKED = ("torch", "stanza")
 TEXT = "Time flies like an arrow."
 
 
@@ -169,7 +171,7 @@ class Locked(Check):
         for requirement in requires("treewright") or []:
             name = canonical(_name(requirement))
             wanted = "extra ==" not in requirement or "test" in requirement or "docs" in requirement
-            if wanted and name not in locked and name not in ("torch", "treewright"):
+            if wanted and name not in locked and name not in (*UNLOCKED, "treewright"):
                 raise Finding(f"{name} is needed, and is not in {case}: run make lock")
 
 
@@ -194,7 +196,7 @@ def checks() -> Iterator[Check]:
 
 
 def lock() -> None:
-    """Write the lock file: everything but PyTorch, whose builds differ from platform to platform."""
+    """Write the lock file: everything except PyTorch, whose builds differ between platforms, and what needs it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["docs"]]
@@ -203,7 +205,7 @@ def lock() -> None:
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         python = environment(Path(folder, "tools"), "uv")
         source, out = Path(folder, "test.in"), Path(folder, "test.txt")
-        source.write_text("".join(f"{line}\n" for line in wanted if not line.startswith(("torch=", "treewright["))))
+        source.write_text("".join(f"{line}\n" for line in wanted if _name(line) not in (*UNLOCKED, "treewright")))
         run(
             *(python.parent / "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"),
             *("--generate-hashes", "--no-annotate", "--no-header", "--no-emit-index-url", "--no-emit-find-links"),
