@@ -32,7 +32,7 @@ def main() -> int:
     command = arguments.names[0] if arguments.names else ""
     if command == "list":
         for name, check in all_checks([]).items():
-            print(f"{name:28} {check.goal:>10,} {check.what}")
+            print(f"{name:40} {check.goal:>10,} {check.what}")
         return 0
     if command == "report":
         report.write(Store(STORE))

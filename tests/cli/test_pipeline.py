@@ -212,3 +212,14 @@ def test_text_for_a_model_without_a_tokenizer_is_warned_of(run, pipeline, tmp_pa
     assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
     assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
     assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])
+
+
+def test_trees_of_the_input_are_kept_and_it_is_said(run, pipeline, bank, tmp_path):
+    with pytest.warns(UserWarning, match=r"train\.conllu has dependency trees.*keeps.*--input tokens"):
+        copied = run("parse", pipeline, bank).stdout
+    assert copied == bank.read_text(encoding="utf-8")
+    words = tmp_path / "words.conllu"
+    write_conllu([Sentence.from_words(sentence.forms) for sentence in treebank()], words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run("parse", pipeline, words)

@@ -192,7 +192,7 @@ def test_a_teacher_must_have_the_same_actions(parsing, corpus, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "facts"),
     [
-        ({"vectors": "v.txt"}, "vectors.*policy small, medium or large"),
+        ({"vectors": "v.txt"}, "vectors.*policy other than linear"),
         ({"teacher": "m.tw"}, "teacher.*policy small"),
         ({"tag_loss": 0.1}, "tag_loss.*policy small"),
         ({"policy": "huge"}, "policy.*'huge'.*small, medium, large"),

@@ -87,7 +87,7 @@ def _analyse(text: str) -> None:
     count = sum(len(analysis.words) for analysis in document)
     console.print(
         f"Loaded in {loaded - started:.1f} s; analysed in {first - loaded:.1f} s the first time and in "
-        f"{1000 * (again - first):.0f} ms the next ({count} words). The drawings are in {_PAGE}.\n",
+        f"{again - first:.1f} s the next ({count} words). The drawings are in {_PAGE}.\n",
         markup=False,
     )
 

@@ -198,6 +198,8 @@ def annotate_file(
     tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
+        if task.name == "pipeline":
+            prepare = _checking_trees(prepare, source, estimator)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
         chosen = named or usual
         _check_format(task, chosen, formats)
@@ -265,6 +267,29 @@ def _checking_words(
                 "the input looks like text that is not tokenized: signs stand at the end of words, and this model has "
                 "no tokenizer. Use a pipeline (treewright parse english FILE), or give words between spaces "
                 "(--input tokens)",
+                stacklevel=2,
+            )
+        seen = True
+        return prepare(sentences, jobs)
+
+    return checked
+
+
+def _checking_trees(
+    prepare: Callable[[Sequence[Sentence], int], list[Sentence]], source: Input, pipeline: Any
+) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
+    """Warn once, at the first sentences, if they have the trees that the pipeline would make."""
+    from treewright.pipeline.pipeline import missing_layers
+
+    seen = not any("dependency" in component.gives() for component in pipeline.components)
+
+    def checked(sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
+        nonlocal seen
+        if not seen and any(map(len, sentences)) and not missing_layers(["dependency"], sentences):
+            warnings.warn(
+                f"{source.name} has dependency trees, and a pipeline keeps the layers that sentences have: the output "
+                "repeats them. To analyse the words again, give them alone (--input tokens, a sentence on each line); "
+                "treewright evaluate does so by itself",
                 stacklevel=2,
             )
         seen = True

@@ -138,7 +138,7 @@ class EncodedSettings:
             return
         for name in ("vectors", "teacher", "tag_loss"):
             if getattr(self, name):
-                problem = "is a setting of policies with an encoder: choose policy small, medium or large"
+                problem = "is a setting of policies with an encoder: choose a policy other than linear"
                 raise ConfigError(problem, setting=name, value=getattr(self, name))
 
     def _usual_for_encoders(self, learner: Mapping[str, Any]) -> dict[str, Any]:
