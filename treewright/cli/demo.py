@@ -1,4 +1,4 @@
-"""``treewright demo``: a paragraph of text with the bundled model, and a small training."""
+"""``treewright demo``: analyse a paragraph of text with the bundled model, and train a small tagger."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _analyse(text: str) -> None:
         loaded = time.perf_counter()
         document = english(text)
         first = time.perf_counter()
-        with at_once(0):  # what was interpreted the first time is not compiled now
+        with at_once(0):  # do not compile now what was interpreted the first time
             english(text)
         again = time.perf_counter()
     task = TASKS["pipeline"]
@@ -141,7 +141,7 @@ def _train(settings: Any, learner: str, train: int) -> None:
 
 
 def _next_commands() -> str:
-    """The commands as they work here; ``treewright`` may be in a virtual environment that is not active."""
+    """Return the commands as they work here; ``treewright`` may be in a virtual environment that is not active."""
     if shutil.which("treewright"):
         return _NEXT
     programs = Path(sys.prefix, "bin")

@@ -192,7 +192,7 @@ def annotate_file(
     jobs: int,
     quiet: bool,
 ) -> None:
-    """Annotate a file with an estimator; ``named`` is the format by the options or by the name of the output."""
+    """Annotate a file with an estimator; ``named`` is the format given by the options or by the name of the output."""
     formats = _formats(task, k_best)
     _check_format(task, format, formats)
     tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
@@ -228,12 +228,12 @@ def is_pattern(file: str) -> bool:
 
 
 def _text_of(result: Any) -> str:
-    """The words of a sentence, or of the best annotations of one."""
+    """Return the words of a sentence, or of the first of its k best annotations."""
     return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
 
 
 def _format_of(out: Path | None) -> str | None:
-    """The format by the suffix of a file; None for standard output and for names without a suffix."""
+    """Return the format for the suffix of a file; None for standard output and for names without a suffix."""
     if out is None or not out.suffix or out.is_dir():
         return None
     if out.suffix.lower() not in _SUFFIXES:
@@ -278,7 +278,7 @@ def _checking_words(
 def _checking_trees(
     prepare: Callable[[Sequence[Sentence], int], list[Sentence]], source: Input, pipeline: Any
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """Warn once, at the first sentences, if they have the trees that the pipeline would make."""
+    """Warn once, at the first sentences, if they already have the trees that the pipeline would build."""
     from treewright.pipeline.pipeline import missing_layers
 
     seen = not any("dependency" in component.gives() for component in pipeline.components)
@@ -299,7 +299,7 @@ def _checking_trees(
 
 
 def looks_untokenized(sentences: Sequence[Sentence]) -> bool:
-    """Whether punctuation such as commas is attached to words, and never separate."""
+    """Whether punctuation such as commas is attached to words more often than separate."""
     attached = alone = 0
     for sentence in sentences:
         for form in sentence.forms:
@@ -320,7 +320,7 @@ def _formats(task: Task, k_best: int | None) -> tuple[str, ...]:
 def _work(
     task: Task, estimator: Any, format: str, width: int | None, k_best: int | None
 ) -> tuple[Callable[[list[Sentence], int], list[Any]], Callable[[Any], str]]:
-    """The function that parses a batch of sentences, in some threads, and the function that writes each result."""
+    """Return a function that parses a batch of sentences in some threads, and a function that writes each result."""
     if k_best is None:
         return partial(task.parse, estimator), task.writer(estimator, format, width=width)
     k = k_best
@@ -331,8 +331,8 @@ def _work(
 def _parsed(
     work: Callable[[list[Sentence], int], list[Any]], source: Input, jobs: int, bar: Bar, quiet: bool
 ) -> Iterator[list[Any]]:
-    """Batches of parsed sentences; one is parsed while another is read or written, unless the input is exhausted."""
-    gc.freeze()  # sentences have no reference cycles, and searching for some takes a third of the time
+    """Yield batches of parsed sentences; one is parsed while another is read or written, until the input ends."""
+    gc.freeze()  # sentences have no reference cycles, and searching for cycles takes a third of the time
     gc.set_threshold(100_000)
     waiting: Future[list[Any]] | None = None
     from treewright.search.threads import thread_pool

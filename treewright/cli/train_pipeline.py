@@ -1,4 +1,4 @@
-"""``treewright train pipeline``: every component that a treebank has the annotation for, in one command."""
+"""``treewright train pipeline``: train every component for which a treebank has annotation, in one command."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _trainer(without: set[str], mode: str, features: str, passes: int | None, se
 
 
 class _Watch:
-    """Tells of stages and passes."""
+    """Reports stages and passes."""
 
     def __init__(self, bar: Bar, shown: bool, as_json: bool) -> None:
         self._bar, self._shown, self._as_json, self._stage = bar, shown, as_json, ""
@@ -140,5 +140,5 @@ class _Watch:
             stdout().print(f"  pass {row.iteration}  loss {row.loss:.4f}{score}  {row.seconds:.1f} s", markup=False)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Move the bar of the stage."""
+        """Update the progress bar of the stage."""
         self._bar.update(f"{self._stage}: {stage}", done, max(total, 1))

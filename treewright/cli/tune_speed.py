@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["tune_speed"]
 
 _LAMBDAS = {"latent": (0.0001, 0.0003, 0.001, 0.003, 0.01), "constituency": (1e-6, 1e-5, 1e-4, 1e-3)}
-_DELTAS = (2.0, 4.0, 6.0, 8.0, 12.0)  # for searches that learn nothing
+_DELTAS = (2.0, 4.0, 6.0, 8.0, 12.0)  # for searches without learning
 _SEARCHES = ("agenda", "ida-star", "ha-star")
-_HELD_OUT = 5  # every fifth sentence is for measuring
+_HELD_OUT = 5  # every fifth sentence is held out for measuring
 _FEWEST = 10
 _REPEATS = 3
-_ENOUGH = 200  # sentences to measure on; with fewer, F1 is unreliable
+_ENOUGH = 200  # the number of sentences to measure on; with fewer, F1 is unreliable
 _LONG_ENOUGH = 0.5  # seconds; with less, the speed is unreliable
 
 
 class Outcome(NamedTuple):
-    """The result of one λ or Δ on the sentences to measure on; without either, of the original model or of A*₀."""
+    """The result of one λ or Δ on the test sentences; without either, of the original model or of A*₀."""
 
     name: str
     tradeoff: float | None
@@ -179,7 +179,7 @@ def _warn_of_chance(seconds: float, sentences: int) -> None:
 
 
 def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sentence]]:
-    """The sentences to learn from, and those to measure on."""
+    """Return the sentences to learn from, and those to measure on."""
     sentences = [sentence for sentence in load(str(dev)) if len(sentence)]
     if test is not None:
         return sentences, [sentence for sentence in load(str(test)) if len(sentence)]
@@ -208,7 +208,7 @@ def _parser(path: Path) -> ConstituencyParser | LatentParser:
 def _measured(
     name: str, tradeoff: float | None, parser: ConstituencyParser | LatentParser, sentences: Sequence[Sentence]
 ) -> Outcome:
-    """Measure F1 and the CPU seconds of parsing, the median of several runs."""
+    """Measure F1 and the CPU time of parsing in seconds, as the median of several runs."""
     from treewright.constituency import score_constituents
 
     analyses = parser.analyse(sentences)
@@ -255,7 +255,7 @@ def _show(outcomes: list[Outcome], chosen: Outcome, sentences: int, out: Path | 
 
 
 def _what_it_buys(outcomes: list[Outcome], chosen: Outcome) -> str:
-    """The gain over the original model, in words; pops are compared with A*₀, an agenda without learning."""
+    """Describe the gain over the original model; pops are compared with A*₀, an agenda without learning."""
     before = outcomes[0]
     if chosen is before:
         return "no model within this loss is faster than the original one"

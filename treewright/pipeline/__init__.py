@@ -1,4 +1,4 @@
-"""From raw text to every layer of annotation: components that run in sequence, and the documents that they make."""
+"""From raw text to every layer of annotation: components that run in sequence, and the documents that they produce."""
 
 from typing import TYPE_CHECKING
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "Dependency", "Document", "Span"]
 
 _RANGE = re.compile(r"(?:^|\|)TokenRange=(\d+):(\d+)(?:\||$)")
-_PAGE_WIDTH = 1200  # pixels of a drawing
+_PAGE_WIDTH = 1200  # the width of a drawing in pixels
 _COLUMNS = ("lemma", "upos", "xpos", "feats")
 
 _PAGE = """<!DOCTYPE html>
@@ -38,7 +38,7 @@ figure{{margin:0 0 1rem;overflow-x:auto}}pre{{overflow-x:auto}}h2{{font-size:1re
 
 
 class Dependency(NamedTuple):
-    """An arc of a dependency tree: a word, its relation, and its head (``ROOT`` for the word that has none)."""
+    """An arc of a dependency tree: a word, its relation, and its head (``ROOT`` if the word has no head)."""
 
     word: str
     relation: str
@@ -46,7 +46,7 @@ class Dependency(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A token of the text: where it begins and ends, in characters, and its words, from ``first`` to ``last``."""
+    """A token of the text: its start and end, in characters, and its words, from ``first`` to ``last``."""
 
     form: str
     start: int | None
@@ -85,12 +85,12 @@ class Analysis:
 
     @property
     def start(self) -> int | None:
-        """The place of the first character in the text; None where the words did not come from a text."""
+        """The position of the first character in the text; None if the words did not come from a text."""
         return self.tokens[0].start if self.tokens else None
 
     @property
     def end(self) -> int | None:
-        """The place after the last character."""
+        """The position after the last character."""
         return self.tokens[-1].end if self.tokens else None
 
     @property
@@ -100,7 +100,7 @@ class Analysis:
 
     @property
     def dependencies(self) -> list[Dependency] | None:
-        """The arcs of the dependency tree, one for each word; None where there is no tree."""
+        """The arcs of the dependency tree, one for each word; None if there is no tree."""
         forms = ("ROOT", *self.sentence.forms)
         if any(token.head is None for token in self.sentence):
             return None
@@ -108,7 +108,7 @@ class Analysis:
 
     @cached_property
     def constituents(self) -> Tree | None:
-        """The constituency tree; brackets in words are as the Penn Treebank writes them, ``-LRB-`` and ``-RRB-``."""
+        """The constituency tree; brackets in words are written as in the Penn Treebank, ``-LRB-`` and ``-RRB-``."""
         return escaped_brackets(self.sentence.tree)
 
     @property
@@ -117,11 +117,11 @@ class Analysis:
         return self.sentence.graph
 
     def to_conllu(self) -> str:
-        """Return the sentence as CoNLL-U, which holds all layers but constituents and AMR."""
+        """Return the sentence as CoNLL-U, which holds all layers except constituents and AMR."""
         return format_conllu(self.sentence)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return the sentence and its layers as plain values."""
         words = []
         for number, token in enumerate(self.sentence.tokens, 1):
             word: dict[str, Any] = {"id": number, "form": token.form}
@@ -164,7 +164,7 @@ class Document:
     def __init__(self, sentences: Sequence[Sentence], text: str | None = None) -> None:
         self.sentences = tuple(map(Analysis, sentences))
         self.text = raw_text(sentences) if text is None else text
-        """The text, character by character as it was given."""
+        """The text, exactly as it was given."""
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -179,19 +179,19 @@ class Document:
     def to_conllu(self) -> str:
         """Return all sentences as CoNLL-U.
 
-        The last column has the white space between tokens, so that the text can be restored
-        (:func:`treewright.text.raw.raw_text`), and the place of each token.
+        The last column has the position of each token and the white space between tokens, so that the text can be
+        restored (:func:`treewright.text.raw.raw_text`).
         """
         return "".join(sentence.to_conllu() for sentence in self.sentences)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as plain values, for :func:`json.dumps`."""
+        """Return the text and all sentences as plain values, for :func:`json.dumps`."""
         return {"text": self.text, "sentences": [sentence.to_json() for sentence in self.sentences]}
 
     def to_html(self) -> str:
         """Return a page with a drawing of each layer of each sentence.
 
-        Sentences are numbered, and several have a table of contents.
+        Sentences are numbered. A page with several sentences has a table of contents.
         """
         parts = [_PAGE.format(title=html.escape(self.text[:60]))]
         texts = [html.escape(sentence.text) for sentence in self.sentences]
@@ -204,7 +204,7 @@ class Document:
         return "".join([*parts, "</body>\n</html>\n"])
 
     def show(self, path: str | os.PathLike[str]) -> None:
-        """Write a page with all drawings to a file, or with the suffix ``.json`` or ``.conllu`` that format."""
+        """Write a page with all drawings to a file; for the suffix ``.json`` or ``.conllu``, write that format."""
         suffix = os.path.splitext(os.fspath(path))[1].lower()
         content = {
             ".json": lambda: json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LAYERS", "Pipeline", "missing_layers"]
 
-#: the layers of annotation, in the order in which they are made; the last three are trees and graphs
+#: the layers of annotation, in the order in which they are added; the last three are trees and graphs
 LAYERS = ("text", "words", "upos", "xpos", "feats", "lemma", "dependency", "constituency", "amr")
 _STRUCTURES = {"dependency", "constituency", "amr"}
 
@@ -42,22 +42,23 @@ _BATCH = 20_000  # words
 
 
 class Pipeline:
-    """Components that run in sequence: each adds the layers that it gives to sentences that lack them.
+    """Components that run in sequence: each adds its layers to the sentences that lack them.
 
     Args:
-        components: estimators that have learned: a :class:`~treewright.text.Tokenizer`, taggers, a
-            :class:`~treewright.text.Lemmatizer`, parsers. A component must come after those that give what it needs.
-        parser: a component that comes after all of these.
-        lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words that have none when trees
-            are built; None leaves them as they are.
+        components: trained estimators: a :class:`~treewright.text.Tokenizer`, taggers, a
+            :class:`~treewright.text.Lemmatizer`, parsers. A component must come after those that add the layers that it
+            needs.
+        parser: a component that comes after all others.
+        lemmas: a table of lemmas (:func:`~treewright.corpora.lemmas.learn_lemmas`) for words without lemmas when trees
+            are built; None leaves the words as they are.
 
-    ``pipeline(text)`` returns a :class:`~treewright.pipeline.Document`. Sentences keep the annotation that they have,
-    so the same pipeline serves raw text, words, tagged words and trees.
+    ``pipeline(text)`` returns a :class:`~treewright.pipeline.Document`. Sentences keep their annotation, so the same
+    pipeline serves raw text, words, tagged words and trees.
     """
 
     task: ClassVar[str] = "pipeline"
     settings: ClassVar[tuple[Setting, ...]] = ()
-    """None: its components have settings."""
+    """None: the components have settings, the pipeline has none."""
 
     def __init__(
         self,
@@ -90,12 +91,12 @@ class Pipeline:
 
     @property
     def gives(self) -> tuple[str, ...]:
-        """The layers that the components give, in order."""
+        """The layers that the components add, in order."""
         return tuple(layer for component in self.components for layer in component.gives())
 
     @property
     def expects(self) -> tuple[str, ...]:
-        """The layers that components need and no component gives: the input should have them."""
+        """The layers that components need and no component adds: the input should have them."""
         needed = {layer for component in self.components for layer in component.needs()}
         given = {"text", "words", *self.gives, *(() if self.lemmas is None else ("lemma",))}
         return tuple(layer for layer in LAYERS if layer in needed - given)
@@ -107,12 +108,12 @@ class Pipeline:
 
     @property
     def parser(self) -> Estimator[Any] | None:
-        """The component that makes dependency trees; None where there is none."""
+        """The component that builds dependency trees; None if there is none."""
         return next((component for component in self.components if component.annotates == "dependency"), None)
 
     @property
     def tokenizer(self) -> Tokenizer | None:
-        """The component that divides text into words; None where there is none."""
+        """The component that divides text into words; None if there is none."""
         return next((component for component in self.components if isinstance(component, Tokenizer)), None)
 
     def __repr__(self) -> str:
@@ -121,7 +122,7 @@ class Pipeline:
     # ---- annotating
 
     def __call__(self, text: str | Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> Document:
-        """Analyse a text, or sentences that are divided into words already."""
+        """Analyse a text, or sentences that are already divided into words."""
         if isinstance(text, str):
             return Document(list(self.stream([text], jobs=jobs)), text)
         if not isinstance(text, Iterable):
@@ -143,16 +144,16 @@ class Pipeline:
             yield from self._annotated(batch, jobs)
 
     def annotate(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
-        """Return the sentences with the layers that they lack; a sentence may be a list of words."""
+        """Return the sentences with all layers added that they lack; a sentence may be a list of words."""
         jobs = whole_number("jobs", jobs, 1)
         return [done for batch in batches(sentences, _BATCH, as_sentence) for done in self._annotated(batch, jobs)]
 
     def evaluate(self, corpus: Corpus, *, raw: bool = False, jobs: int = 1) -> dict[str, F1]:
         """Score the analysis of a treebank by the measures of CoNLL 2018 (:mod:`treewright.metrics.conll18`).
 
-        The words of the treebank are given, and all its other annotation is ignored. With ``raw`` only the text is
-        given. Its paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank
-        that marks none is one paragraph. Constituents and meaning graphs are not scored.
+        The pipeline gets the words of the treebank without any other annotation; with ``raw`` it gets only the text.
+        Its paragraphs are separated by blank lines, as in the raw texts of Universal Dependencies; a treebank that
+        marks no paragraphs is one paragraph. Constituents and meaning graphs are not scored.
         """
         from treewright.metrics.conll18 import score_raw_text
 
@@ -164,7 +165,7 @@ class Pipeline:
         return score_raw_text(gold, scored.annotate([Sentence.from_words(s.forms) for s in gold], jobs=jobs))
 
     def without(self, *layers: str) -> Pipeline:
-        """Return a pipeline without the components that give some layers; the pipeline itself where there are none."""
+        """Return a pipeline without the components that add some layers; the pipeline itself if it has none."""
         kept = [component for component in self.components if not set(layers) & set(component.gives())]
         return self if len(kept) == len(self.components) else Pipeline(kept, lemmas=self.lemmas)
 
@@ -198,7 +199,7 @@ class Pipeline:
     def learn(cls, treebank: Corpus, *, jobs: int = 1) -> Self:
         """Learn a tagger for each column of tags that a treebank has, a table of lemmas, and a dependency parser.
 
-        :func:`~treewright.pipeline.train_pipeline` learns better components, and a tokenizer; this is quick.
+        :func:`~treewright.pipeline.train_pipeline` trains better components and a tokenizer; this method is quick.
         """
         sentences = read_corpus(treebank)
         filled = [name for name in ("upos", "xpos", "feats") if not missing_layers([name], sentences)]
@@ -209,11 +210,11 @@ class Pipeline:
 
     @classmethod
     def from_models(cls, models: Sequence[ModelFile], lemmas: Mapping[str, str] | None = None) -> Self:
-        """Make the pipeline whose :meth:`models` these are."""
+        """Restore the pipeline from the result of :meth:`models`."""
         return cls([estimator_class(model.task).from_model(model) for model in models], lemmas=lemmas)
 
     def models(self) -> list[ModelFile]:
-        """Return the components as model files hold them: another model can keep them."""
+        """Return the components as model files hold them, so that another model can contain them."""
         return [component.to_model() for component in self.components]
 
     # ---- the model file
@@ -234,7 +235,7 @@ class Pipeline:
     def load(cls, path: str | os.PathLike[str], *, without: Iterable[str] = ()) -> Self:
         """Read a pipeline that :meth:`save` wrote; no code in the file is executed.
 
-        Components that make one of the layers in ``without`` are not loaded.
+        Components that add one of the layers in ``without`` are not loaded.
         """
         return cls.from_model(read_model(path, expect_task=cls.task), without)
 
@@ -242,8 +243,8 @@ class Pipeline:
     def from_model(cls, model: ModelFile, without: Iterable[str] = ()) -> Self:
         """Return the pipeline that a model file holds.
 
-        Components that make one of the layers in ``without`` (``dependency``, ``constituency``, ``amr``) are not
-        loaded, which saves time and memory.
+        Components that add one of the layers in ``without`` (``dependency``, ``constituency``, ``amr``) are not loaded,
+        which saves time and memory.
         """
         left_out = _structures(without)
         card = dict(model.card)
@@ -271,7 +272,7 @@ class Pipeline:
 
 
 def missing_layers(expected: Iterable[str], sentences: Sequence[Sentence]) -> list[str]:
-    """Return those of some layers that no word has; nothing where there are no words."""
+    """Return the given layers that no word has; no layers if there are no words."""
     if not any(map(len, sentences)):
         return []
     return [layer for layer in expected if all(_LACKS[layer](s) for s in sentences if len(s))]
@@ -306,7 +307,7 @@ def _called(layer: str) -> str:
 
 
 def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
-    """Annotate the sentences that lack all that a component gives; the others stay as they are."""
+    """Annotate the sentences that lack all layers of a component; the others stay as they are."""
     if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in component.gives()):
         return component._filled(columns, jobs)
     sentences = columns.sentences()

@@ -1,9 +1,9 @@
-"""One training for every component of a pipeline, from a treebank.
+"""Training of all components of a pipeline from a treebank.
 
-A component is left out where the treebank lacks what it learns from. The parser learns from each sentence twice: with
-the tags of the treebank, and with those of a tagger that has not seen the sentence (*jackknifing*), because it will
-meet predicted tags when it is used. Each component that is finished is kept in the checkpoint, so that a training that
-was interrupted goes on with the next one.
+A component is left out if the treebank lacks the annotation that it learns from. The parser learns from each sentence
+twice: with the tags of the treebank, and with those of a tagger that has not seen the sentence (*jackknifing*), because
+it gets predicted tags in use. The checkpoint keeps each finished component, so that an interrupted training continues
+with the next one.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["PipelineTrainer", "pipeline_parser", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
-_PARSER_WEIGHTS = 4_000_000  # the largest ones: the others only make the file larger
-_ROWS_PER_WORD = 40  # of the parser's table of features, so that few features share a row
+_PARSER_WEIGHTS = 4_000_000  # the largest weights are kept: the others only increase the size of the file
+_ROWS_PER_WORD = 40  # rows of the parser's table of features for each word, so that few features share a row
 _FEWEST_BITS, _MOST_BITS = 16, 24
 
 
@@ -45,18 +45,18 @@ def pipeline_parser(*, passes: int = 12, **settings: Any) -> DependencyParser:
 
 @dataclass
 class PipelineTrainer:
-    """The settings of a training: the components that have not learned yet, and how training is run and watched.
+    """The settings of a training: the untrained components, and the execution and reporting of the training.
 
     Args:
-        tokenizer, tagger, lemmatizer, parser: what learns; None leaves a component out.
-        folds: the number of parts of the treebank that are tagged by a tagger that learned from the others; 1: the
-            parser learns from gold tags only.
-        jobs: threads.
-        stage: called with the name of each stage and what there is to say of it.
-        report: called with each pass.
-        progress: called with (stage, done, total) all along.
-        checkpoint: a folder for what must survive an interruption.
-        resume: whether to continue from it.
+        tokenizer, tagger, lemmatizer, parser: the components to train; None leaves a component out.
+        folds: the number of parts of the treebank for jackknifing: each is tagged by a tagger that learned from the
+            others. With 1, the parser learns from gold tags only.
+        jobs: the number of threads.
+        stage: called with the name of each stage and a remark about it.
+        report: called after each pass.
+        progress: called regularly with (stage, done, total).
+        checkpoint: a folder for the state of the training, which survives an interruption.
+        resume: whether to continue from the checkpoint.
     """
 
     tokenizer: Tokenizer | None = field(default_factory=Tokenizer)
@@ -72,7 +72,7 @@ class PipelineTrainer:
     resume: bool = False
 
     def train(self, corpus: Corpus, dev: Corpus | None = None) -> Pipeline:
-        """Train all components on a treebank; with ``dev``, each keeps the pass that is best there."""
+        """Train all components on a treebank; with ``dev``, each component keeps the pass with the best score there."""
         sentences = read_corpus(corpus)
         if not any(map(len, sentences)):
             raise CorpusError("there is nothing to learn from: no words", path=sentences[0].path)
@@ -125,10 +125,10 @@ class PipelineTrainer:
             self.stage(stage, text)
 
     def _fitted(self, name: str, component: Any, sentences: Sequence[Sentence], dev: Any) -> Estimator[Any]:
-        """The component after training, or from the checkpoint."""
+        """Return the component after training, or from the checkpoint."""
         path = None if self.checkpoint is None else self.checkpoint / f"{name}.tw"
         if self.resume and path is not None and path.exists():
-            with suppress(ModelError):  # a damaged file is made again
+            with suppress(ModelError):  # a damaged file is written again
                 found: Estimator[Any] = type(component).load(path)
                 self._say(name, "from the checkpoint")
                 return found
@@ -148,7 +148,7 @@ class PipelineTrainer:
         return fresh
 
     def _jackknifed(self, sentences: list[Sentence], known: Pipeline) -> list[Sentence]:
-        """The sentences with tags of taggers that have not seen them, and with the lemmas that follow from them."""
+        """Return the sentences with tags from taggers that have not seen them, and with the lemmas for these tags."""
         if self.tagger is None or "upos" not in known.gives or self.folds < 2 or len(sentences) < 2 * self.folds:
             return []
         others = Pipeline([c for c in known.components if not isinstance(c, MorphTagger)])
@@ -163,7 +163,7 @@ class PipelineTrainer:
 
     @contextmanager
     def _checkpoint(self, corpora: dict[str, str]) -> Iterator[None]:
-        """Note what the checkpoint belongs to; one of another training is removed, or is an error with ``resume``."""
+        """Record the identity of the training; remove the checkpoint of another, or with ``resume`` raise an error."""
         if self.checkpoint is None:
             yield
             return
@@ -175,7 +175,7 @@ class PipelineTrainer:
                 f"{self.checkpoint} belongs to a training with other data or settings: give the same ones, or "
                 "train without resuming"
             )
-        if not self.resume or not about.exists():  # first the file that says what the others belong to
+        if not self.resume or not about.exists():  # first the file that identifies the training
             about.unlink(missing_ok=True)
             if self.checkpoint.exists():
                 shutil.rmtree(self.checkpoint)
@@ -194,7 +194,7 @@ def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -
 
 
 def _sized(parser: Any, sentences: Sequence[Sentence]) -> Any:
-    """The parser with a table that is large enough for a treebank, if it does not say how large the table is."""
+    """Return the parser with a table that is large enough for a treebank, unless its settings fix the size."""
     if not isinstance(parser, DependencyParser) or parser.mode != "fast" or parser.bits is not None:
         return parser
     bits = (_ROWS_PER_WORD * sum(map(len, sentences))).bit_length()
@@ -207,6 +207,6 @@ def _has_spaces(sentences: Sequence[Sentence]) -> bool:
 
 
 def _words_and_tree(sentence: Sentence) -> Sentence:
-    """The sentence without tags and lemmas."""
+    """Return the sentence without tags and lemmas."""
     tokens = tuple(t._replace(lemma="_", upos="_", xpos="_", feats="_") for t in sentence.tokens)
     return Sentence(tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph)

@@ -28,7 +28,7 @@ CHOICE_SETTINGS: tuple[Setting, ...] = (BITS, BEAM, SEED)
 
 
 def usual_choices(learner: Mapping[str, Any], passes: int, r: float) -> Mapping[str, Any]:
-    """Defaults of imitation learners: AROW, and few passes, chosen on development data."""
+    """The defaults of imitation learners: AROW with few passes, chosen on development data."""
     from treewright.learners import Imitation, learner_rows
 
     if learner["name"] not in learner_rows(Imitation):
@@ -41,8 +41,8 @@ def learn_choices(
 ) -> tuple[LinearPolicy, list[Any]]:
     """Train a policy for choices, and return it in 16 bits with its history.
 
-    The pass that makes the fewest wrong decisions on ``dev`` is kept. It is judged in 16 bits, as it is used, but for
-    the rounding to weights of one byte.
+    Training keeps the pass that makes the fewest wrong decisions on ``dev``. Each pass is evaluated with weights of 16
+    bits, as in use, but before they are rounded to one byte.
     """
 
     from treewright.learners import train
@@ -67,9 +67,9 @@ def learn_choices(
 
 
 class CandidateEstimator(Estimator[ColumnScores]):
-    """An estimator that chooses one of the candidates of each word, and so fills columns.
+    """An estimator that fills columns by choosing one of the candidates of each word.
 
-    A subclass has ``_learn`` (labels and candidates from a treebank), ``_pack`` and ``_names``.
+    A subclass implements ``_learn`` (labels and candidates from a treebank), ``_pack`` and ``_names``.
     """
 
     bits: int
@@ -119,7 +119,7 @@ class CandidateEstimator(Estimator[ColumnScores]):
         raise NotImplementedError
 
     def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
-        """The words for the task, with their labels if ``gold``."""
+        """Return the words for the task, with their labels if ``gold``."""
         raise NotImplementedError
 
     def _labels(self, packed: Packed, jobs: int) -> list[int]:
@@ -152,12 +152,12 @@ class CandidateEstimator(Estimator[ColumnScores]):
 
 
 def filled(sentences: Sequence[Sentence], columns: Sequence[str]) -> tuple[str, ...]:
-    """Those of some columns in which any word has a value."""
+    """Return the columns in which any word has a value."""
     return tuple(name for name in columns if any(value != "_" for s in sentences for value in s.column(name)))
 
 
 def check_filled(sentences: Sequence[Sentence], columns: Sequence[str]) -> None:
-    """Raise :class:`~treewright.errors.CorpusError` where there are no words, or where all columns are empty."""
+    """Raise :class:`~treewright.errors.CorpusError` if there are no words, or if all columns are empty."""
     if not any(map(len, sentences)):
         raise CorpusError("there is nothing to learn from or to score: no words", path=sentences[0].path)
     if not filled(sentences, columns):

@@ -1,7 +1,7 @@
 """The chunks and paragraphs of a text: white space separates chunks, and blank lines separate paragraphs.
 
-White space is here every character that is not part of a token: what Unicode calls white space, control characters, and
-the byte order mark. So no token has a character that CoNLL-U cannot represent.
+In this module, white space is every character that is not part of a token: Unicode white space, control characters, and
+the byte order mark. No token therefore contains a character that CoNLL-U cannot represent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["MOST_CHARACTERS", "Chunks", "find_chunks"]
 
 Longs = npt.NDArray[np.int64]
 
-#: a longer paragraph is cut at white space, so that memory does not grow with it
+#: a longer paragraph is cut at white space, which bounds the memory
 MOST_CHARACTERS = 1 << 18
 
 _BYTE_ORDER_MARK = 0xFEFF
@@ -29,7 +29,7 @@ _LINE_ENDS = (0x0A, 0x85, 0x2028, 0x2029)
 
 
 class Chunks(NamedTuple):
-    """The chunks of a text: where each begins and ends, and which of them begin a paragraph."""
+    """The chunks of a text: the start and end of each, and the chunks that begin a paragraph."""
 
     starts: Longs
     ends: Longs
@@ -47,7 +47,7 @@ def code_points(text: str) -> npt.NDArray[np.int32]:
     """The characters of a text as numbers.
 
     Raises:
-        CorpusError: for half of a surrogate pair, which is no character.
+        CorpusError: for one half of a surrogate pair, which is not a character.
     """
     try:
         encoded = text.encode(f"utf-32-{sys.byteorder[0]}e")
@@ -59,7 +59,7 @@ def code_points(text: str) -> npt.NDArray[np.int32]:
 
 
 def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Which characters are white space."""
+    """Return a mask of the white space characters."""
     table = _separators()
     found: npt.NDArray[np.bool_] = table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED)
     found |= codes == _BYTE_ORDER_MARK
@@ -67,7 +67,7 @@ def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
 
 
 def find_chunks(text: str, *, lines: bool = False) -> Chunks:
-    """The chunks and paragraphs of a text; with ``lines``, each line is a paragraph.
+    """Return the chunks and paragraphs of a text; with ``lines``, each line is a paragraph.
 
     >>> text = "One.\\nTwo.\\n \\nThree."
     >>> chunks = find_chunks(text)
@@ -89,7 +89,7 @@ def find_chunks(text: str, *, lines: bool = False) -> Chunks:
 
 
 def _cut(first: Longs, starts: Longs, ends: Longs) -> Longs:
-    """The paragraphs with more of them where one is too long."""
+    """Return the paragraphs, with those that are too long divided."""
     last_end = np.append(ends[first[1:] - 1], ends[-1])
     if (last_end - starts[first]).max() <= MOST_CHARACTERS:
         return first

@@ -1,8 +1,9 @@
 """The possible labels of a word: its labels in training, and the labels of similar words.
 
-A :class:`Candidates` table is learned from *keys* with their labels: a key is a word, or a word with its tags. It
-keeps for each key its labels, most frequent first, and for each *class* of keys, such as the words that end in *-ing*,
-the labels that are usual there. A rare or new key is offered the labels of its classes, the narrowest first.
+A :class:`Candidates` table is learned from *keys* with their labels: a key is a word, or a word with its tags. For each
+key, the table stores its labels, most frequent first. For each *class* of keys, such as the words that end in *-ing*,
+it stores the most usual labels. A rare or new key gets the labels of its classes as candidates, the narrowest class
+first.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from treewright.text.choosing import MOST_CANDIDATES
 
 __all__ = ["Candidates"]
 
-# the probable labels of rare keys, chosen on development data
+# thresholds for the probable labels of rare keys, chosen on development data
 _SMOOTHING, _OWN_SMOOTHING = 10.0, 3.0
 _LEAST_CHANCE = 0.0005
 _MOST_PROBABLE = 20
-# labels that words often have together, likewise
+# thresholds for labels that words often have together, also chosen on development data
 _LEAST_TIMES, _LEAST_WORDS = 5, 3
-_ALL_SEEN = 100  # a word that was seen as often as this has shown all its labels
+_ALL_SEEN = 100  # a word with this many occurrences has shown all its labels
 
 
 class _Lists:
-    """Lists of small numbers by a string, in two arrays."""
+    """A map from strings to lists of small numbers, stored in two arrays."""
 
     def __init__(self, names: Iterable[str], at: npt.NDArray[np.int32], values: npt.NDArray[np.int32]) -> None:
         self.number = {name: number for number, name in enumerate(names)}
@@ -61,13 +62,14 @@ class _Lists:
 
 
 class Candidates:
-    """The labels that keys may have.
+    """The candidate labels of keys.
 
-    ``own`` has for each key that training saw its labels and, in ``counts``, how often it was seen with each of them.
-    ``classes`` has the usual labels of classes of keys. Keys that were seen at least ``sure`` times have their own
-    labels only. ``always`` are offered where nothing else is. With ``class_counts``, how often each class was seen with
-    its labels, a rare key is offered its probable labels only. ``related`` has the labels that keys with a label often
-    have besides: *visit* was seen as an infinitive, and may be a present tense as well.
+    ``own`` has the labels of each key in the training data and, in ``counts``, the number of occurrences with each
+    label. ``classes`` has the usual labels of classes of keys. Keys with at least ``sure`` occurrences have only their
+    own labels. The labels in ``always`` are the candidates if there are no others. With ``class_counts``, the number of
+    occurrences of each class with its labels, a rare key has only its probable labels. ``related`` has, for each label,
+    the labels that keys with this label often have too: *visit* was seen as an infinitive, and may be a present tense
+    as well.
     """
 
     def __init__(
@@ -95,13 +97,13 @@ class Candidates:
         probable: bool = False,
         together: float = 0.0,
     ) -> Candidates:
-        """Learn from what was seen: keys, each with its classes and its label.
+        """Learn from occurrences of keys, each with its classes and its label.
 
-        The labels of classes are counted on keys that were seen less than ``rare`` times, because new keys are like
-        rare ones. Of each class the ``usual`` most frequent labels are kept, and of each key the labels that it has in
-        at least this ``share`` of cases: the others are often errors. With ``probable``, a rare key is offered only
-        the labels that are probable by the counts of its classes. With ``together``, a key that is not very frequent is
-        also offered the labels that at least this share of the keys with one of its labels have.
+        The labels of classes are counted on keys with fewer than ``rare`` occurrences, because new keys resemble rare
+        ones. The table keeps the ``usual`` most frequent labels of each class, and the labels that a key has in at
+        least this ``share`` of its occurrences: the others are often errors. With ``probable``, a rare key gets only
+        the labels that are probable by the counts of its classes. With ``together``, a key that is not very frequent
+        also gets the labels that at least this share of the keys with one of its labels have.
         """
         seen = list(seen)
         by_key: dict[str, Counter[int]] = defaultdict(Counter)
@@ -132,13 +134,13 @@ class Candidates:
         )
 
     def times(self, key: str) -> int:
-        """How often training saw a key."""
+        """Return the number of occurrences of a key in training."""
         return sum(self.counts.get(key))
 
     def of(
         self, key: str, classes: Iterable[str], more: Sequence[int] = (), allowed: Callable[[int], bool] | None = None
     ) -> list[int]:
-        """The candidates of a key with these classes, the narrowest first; ``more`` come before those of classes."""
+        """Return the candidates of a key, by its classes from narrow to wide; ``more`` come before those of classes."""
         own = self.own.get(key)
         found = dict.fromkeys(label for label in [*own, *more] if allowed is None or allowed(label))
         if self.related and self.times(key) < _ALL_SEEN:
@@ -159,7 +161,7 @@ class Candidates:
         return list(found)[:MOST_CANDIDATES] or self.always[:1]
 
     def _probable(self, key: str, classes: Iterable[str]) -> list[int]:
-        """The labels of a rare key that are not too improbable, the most probable first.
+        """Return the labels of a rare key that are not too improbable, the most probable first.
 
         The relative frequencies in each class are smoothed by those of the next wider one, as in the suffix tries of
         TnT (Brants 2000): p ← (count + θ·p) / (total + θ).
@@ -169,7 +171,7 @@ class Candidates:
         return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
 
     def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
-        """The probabilities of the labels of a key, from its own counts and the counts of its classes."""
+        """Return the probabilities of the labels of a key, from its own counts and the counts of its classes."""
         assert self.class_counts is not None
         chances: dict[int, float] = {}
         lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
@@ -182,7 +184,7 @@ class Candidates:
         return chances
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
-        """The table as arrays of a model file."""
+        """Return the table as arrays for a model file."""
         return {
             **self.own.to_arrays(f"{prefix}_own"),
             f"{prefix}_counts": self.counts.values,
@@ -197,7 +199,7 @@ class Candidates:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Candidates:
-        """The table from the result of :meth:`to_arrays`."""
+        """Restore the table from the result of :meth:`to_arrays`."""
         own = _Lists.from_arrays(arrays, f"{prefix}_own")
         sure, *always = arrays[f"{prefix}_always"].tolist()
         counts = _Lists(own.number, own.at, arrays[f"{prefix}_counts"])
@@ -211,7 +213,7 @@ class Candidates:
 
 
 def _related(lists: Iterable[Sequence[int]], share: float) -> dict[int, list[int]]:
-    """For each label the labels that at least this share of the keys with it have, too."""
+    """Return for each label the other labels that at least this share of the keys with it have."""
     alone: Counter[int] = Counter()
     pairs: Counter[tuple[int, int]] = Counter()
     for labels in lists:
@@ -225,10 +227,10 @@ def _related(lists: Iterable[Sequence[int]], share: float) -> dict[int, list[int
 
 
 def _narrow(counts: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-    """Counts in 16 bits where they fit."""
+    """Store counts in 16 bits if they fit."""
     return counts.astype(np.uint16) if counts.max(initial=0) < 1 << 16 else counts
 
 
 def _ranked(counter: Counter[int]) -> list[int]:
-    """Labels by how often they were counted; of equal ones the smaller first, so that the order is always the same."""
+    """Sort labels by their counts; ties are broken by the smaller label, so that the order is deterministic."""
     return sorted(counter, key=lambda label: (-counter[label], label))

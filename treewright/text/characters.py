@@ -1,7 +1,7 @@
 """The attributes of characters and of the chunks between white space, for tokenizers.
 
-A paragraph is encoded as arrays for :class:`~treewright.text.tokenization.Tokenization`: of each character its code
-point, in lower case too, and its class; of each chunk a few hashes, and what the word list knows of it.
+A paragraph is encoded as arrays for :class:`~treewright.text.tokenization.Tokenization`: for each character, its code
+point, its code point in lower case, and its class; for each chunk, a few hashes and its entry in the word list.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LETTERS = (LOWER, UPPER, UNCASED)
 
 
 def character_class(character: str) -> int:
-    """The class of a character. Marks and joiners belong to the letters that they stand on.
+    """Return the class of a character. Marks and joiners belong to the letters that they modify.
 
     >>> [character_class(c) for c in "aA7.ا"] == [LOWER, UPPER, DIGIT, STOP, UNCASED]
     True
@@ -78,7 +78,7 @@ def character_class(character: str) -> int:
 
 
 def is_joined(character: str) -> bool:
-    """Whether a character belongs to the one before it: combining marks, joiners, variation selectors, skin tones.
+    """Whether a character belongs to the preceding one: combining marks, joiners, variation selectors, skin tones.
 
     >>> [is_joined(c) for c in "\\u0301\\ufe0f\\u200d\U0001f3fda"]
     [True, True, True, True, False]
@@ -92,7 +92,7 @@ def _joined_table() -> npt.NDArray[np.bool_]:
 
 
 def _joins(chars: Shorts) -> npt.NDArray[np.bool_]:
-    """Which characters belong to the one before them."""
+    """Return a mask of the characters that belong to the preceding one."""
     found: npt.NDArray[np.bool_] = _joined_table()[np.minimum(chars, _TABLED - 1)] & (chars < _TABLED)
     for code in np.unique(chars[chars >= _TABLED]).tolist():
         if is_joined(chr(code)):
@@ -116,7 +116,7 @@ def _lower(character: str) -> int:
 
 
 def shape_of(chunk: str) -> str:
-    """Capitals, letters and digits by their kind, signs as they are; runs are shortened to two.
+    """Replace capitals, letters and digits by their kind, keep signs, and shorten runs to two characters.
 
     >>> shape_of("U.S.-based"), shape_of("10,000")
     ('X.X.-xx', 'dd,dd')
@@ -125,7 +125,7 @@ def shape_of(chunk: str) -> str:
 
 
 class _Kinds(dict[int, str]):
-    """The kind of each character that a shape has met."""
+    """A cache with the kind of each character that a shape has contained."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -139,7 +139,7 @@ _LONG_RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
 
 
 def core_of(chunk: str) -> str:
-    """A chunk in lower case without the signs around it.
+    """Return a chunk in lower case without the signs around it.
 
     >>> core_of("(Hello!)")
     'hello'
@@ -148,9 +148,9 @@ def core_of(chunk: str) -> str:
 
 
 def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str, int]:
-    """What is known of words: how often they are capitalised within sentences, how often they begin one, how frequent.
+    """Return statistics of words: how often each is capitalised within sentences, begins a sentence, and occurs.
 
-    Each is a small number, made of three classes; 0 means an unknown word.
+    The value of a word is a small number that combines three classes; 0 means an unknown word.
     """
     lower: Counter[str] = Counter()
     upper: Counter[str] = Counter()
@@ -172,9 +172,9 @@ def known_words(sentences: Iterable[Sequence[str]], least: int = 3) -> dict[str,
 
 
 def chunk_rows(words: Mapping[str, int]) -> Callable[[str], bytes]:
-    """A function that returns the row of a chunk, four 32-bit integers, and remembers the chunks that it saw last.
+    """Return a function that gives the row of a chunk, four 32-bit integers, and caches the most recent chunks.
 
-    ``words`` is what is known of words (:func:`known_words`).
+    ``words`` has the statistics of words (:func:`known_words`).
     """
 
     @lru_cache(maxsize=_REMEMBERED)
@@ -191,10 +191,10 @@ def chunk_rows(words: Mapping[str, int]) -> Callable[[str], bytes]:
 def encode_chunks(
     paragraphs: Sequence[Sequence[str]], row: Callable[[str], bytes], *, dense: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of paragraphs, each given as its chunks (one at least), all in a row, with their offsets.
+    """Return the arrays of paragraphs, given as one list of their chunks (at least one each) with offsets.
 
-    The characters of a paragraph are those of its chunks with a space after each but the last. ``row`` is made by
-    :func:`chunk_rows`. ``dense``: tokens may end between two letters.
+    The characters of a paragraph are those of its chunks, with a space between two chunks. ``row`` comes from
+    :func:`chunk_rows`. If ``dense``, tokens may end between two letters.
     """
     texts = [" ".join(chunks) for chunks in paragraphs]
     sizes = np.array([len(text) for text in texts], np.int64)
@@ -206,7 +206,7 @@ def encode_chunks(
     counts = np.array([len(paragraph) for paragraph in paragraphs], np.int64)
     chunk_at = np.concatenate([[0], np.cumsum(counts)])
     table = np.frombuffer(b"".join(map(row, chunks)), np.int32).reshape(-1, 4)
-    # the start of each chunk within its paragraph, and one more start after the last
+    # the start of each chunk within its paragraph, and an additional start after the last chunk
     ends = np.cumsum(lengths)
     starts = np.empty(len(chunks) + len(paragraphs), np.int64)
     number = np.arange(len(chunks))
@@ -250,10 +250,10 @@ def _looked_up(chars: Shorts) -> tuple[Shorts, Shorts]:
 def _points(
     chars: Shorts, classes: Shorts, at: npt.NDArray[np.int64], dense: bool
 ) -> tuple[Shorts, npt.NDArray[np.int64]]:
-    """Where a token could end, within each paragraph.
+    """Return the places in each paragraph at which a token could end.
 
-    These are the places after all characters but spaces. There are none between two letters, unless ``dense``, and none
-    between a character and the marks and joiners that belong to it.
+    These are the places after all characters except spaces. Places between two letters are excluded unless ``dense``,
+    and so are places between a character and the marks and joiners that belong to it.
     """
     after = np.append(classes[1:], SPACE)
     after[at[1:] - 1] = SPACE

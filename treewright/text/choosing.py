@@ -1,13 +1,13 @@
 """Choosing one of the candidates of each word: the search space of morphological tags, lemmas and multiword tokens.
 
-A tagset with morphology has hundreds of labels, but a word has few candidates. So actions are *structured*: in each
-state the candidates of one word are offered, from left to right, and a candidate is known by its *parts*. For a label
-``NOUN|NNS|Number=Plur`` these are the universal tag, the tag of the treebank, the features as a whole, and each single
-feature; for a lemma's edit script its prefix, its suffix and its casing. Labels that have a part in common share its
-weights: what is learned of plural nouns helps with plural pronouns.
+A tagset with morphology has hundreds of labels, but a word has few candidates. Actions are therefore *structured*: each
+state offers the candidates of one word, from left to right, and a candidate is represented by its *parts*. The parts of
+a label ``NOUN|NNS|Number=Plur`` are the universal tag, the tag of the treebank, the features as a whole, and each
+single feature; those of the edit script of a lemma are its prefix, its suffix and its casing. Labels that have a part
+in common share its weights: weights learned from plural nouns help with plural pronouns.
 
 The features of a decision are *templates*: lists of (offset, attribute) pairs, such as the last three letters of the
-next word, or a part of the label of the word before. They are data and not code, so one compiled task serves every
+next word, or a part of the label of the previous word. They are data and not code, so one compiled task serves every
 component and every language.
 """
 
@@ -26,7 +26,8 @@ __all__ = ["LABEL_PART", "MOST_CANDIDATES", "MOST_TEMPLATES", "Choosing", "Templ
 Template = Sequence[tuple[int, int]]
 """The parts of a feature: pairs of an offset from the current word and the number of an attribute.
 
-Numbers from :data:`LABEL_PART` on mean a part of the label of an earlier word: LABEL_PART for the first, and so on.
+Numbers from :data:`LABEL_PART` on denote a part of the label of an earlier word: LABEL_PART is the first part, and so
+on.
 """
 
 LABEL_PART = 100
@@ -36,9 +37,9 @@ MOST_TEMPLATES = 64
 
 @compiled
 def look(x: Any, state: Any) -> None:
-    """Write the features of the current position into the state, where all candidates find them.
+    """Write the features of the current position into the state, where all candidates share them.
 
-    A word with a single candidate needs none.
+    A word with a single candidate needs no features.
     """
     i = np.int64(state.position[0])
     if i >= x.n or x.first[x.rows[i] + 1] - x.first[x.rows[i]] < 2:
@@ -70,11 +71,11 @@ def wrong_parts(x: Any, label: int, gold: int) -> int:
 
 
 class Choosing(Task):
-    """One of its candidates for each word, from left to right; each wrong part of a label is an error.
+    """Choose a candidate for each word, from left to right; each wrong part of a label is an error.
 
-    Words are rows of a ``table`` of attributes, with the candidates of row r from ``first[r]`` to ``first[r + 1]``.
-    ``parts`` has a row for each label, 0 where a label has fewer parts than others. ``shared_by`` says for each part
-    which templates are crossed with it.
+    Words are rows of a ``table`` of attributes; the candidates of row r extend from ``first[r]`` to ``first[r + 1]``.
+    ``parts`` has a row for each label, padded with 0 if a label has fewer parts than others. ``shared_by`` lists for
+    each part the templates that are crossed with it.
     """
 
     name = "choosing"
@@ -89,7 +90,7 @@ class Choosing(Task):
 
     @staticmethod
     def initial(x: Any, state: Any) -> None:
-        """Look at the first word."""
+        """Move to the first word."""
         look(x, state)
 
     @staticmethod
@@ -109,7 +110,7 @@ class Choosing(Task):
 
     @staticmethod
     def step(x: Any, state: Any, action: int) -> None:
-        """Label the current word, and look at the next one."""
+        """Label the current word, and move to the next one."""
         i = state.position[0]
         state.labels[i] = action
         if x.gold[i] >= 0:
@@ -119,7 +120,7 @@ class Choosing(Task):
 
     @staticmethod
     def features(x: Any, state: Any, out: Any) -> int:
-        """The templates at the current word; the policy crosses them with the label as a whole."""
+        """Compute the templates at the current word; the policy crosses them with the label as a whole."""
         for t in range(x.templates.shape[0]):
             out[t] = state.seen[t]
         return x.templates.shape[0]
@@ -142,7 +143,7 @@ class Choosing(Task):
 
     @staticmethod
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
-        """How many more parts are wrong than in the best candidate: the gold label may not be among them."""
+        """Count the wrong parts beyond those of the best candidate, because the gold label may not be a candidate."""
         gold = x.gold[state.position[0]]
         least = np.float64(x.counted[0])
         for k in range(n):
@@ -177,7 +178,7 @@ class Choosing(Task):
         }
 
     def shared_arrays(self) -> dict[str, Any]:
-        """Everything but the words and their gold labels."""
+        """Return everything except the words and their gold labels."""
         return self._arrays
 
 
@@ -186,7 +187,7 @@ def _template_array(templates: Sequence[Template]) -> npt.NDArray[np.int32]:
 
 
 def _rows(rows: Sequence[Sequence[int]], pairs: bool = False) -> npt.NDArray[np.int32]:
-    """Lists of different lengths as an array; −1 ends a row."""
+    """Pack lists of different lengths into an array; −1 ends a row."""
     width = max(map(len, rows), default=0) + (2 if pairs else 1)
     array = np.full((len(rows), width), -1, np.int32)
     for number, row in enumerate(rows):
@@ -195,7 +196,7 @@ def _rows(rows: Sequence[Sequence[int]], pairs: bool = False) -> npt.NDArray[np.
 
 
 def part_array(parts: Sequence[Sequence[str]], counted: int) -> npt.NDArray[np.int32]:
-    """Labels by their parts, as hashes. The first ``counted`` parts are told apart by their place, the others not."""
+    """Hash the parts of labels. The first ``counted`` parts are distinguished by their position, the others are not."""
     width = max(map(len, parts), default=1)
     array = np.zeros((len(parts), width), np.int32)
     for label, own in enumerate(parts):

@@ -1,9 +1,9 @@
 """Edit scripts: rules that derive a lemma from a word, and that words can share.
 
-A script keeps the longest part that form and lemma have in common, in lower case, and defines what is removed and added
-at both ends, and the casing of the result. ``walked → walk`` and ``talked → talk`` have the same script. If the lemma
-has capitals inside (``McDonald``), the script keeps the common part with its capitals. A lemma that has next to
-nothing in common with its form (``was → be``) is written out, and belongs to that form alone.
+A script keeps the longest common part of form and lemma, in lower case. It defines the characters that are removed and
+added at both ends, and the casing of the result. ``walked → walk`` and ``talked → talk`` have the same script. If the
+lemma has capitals inside (``McDonald``), the script keeps the common part with its capitals. A lemma that has almost
+nothing in common with its form (``was → be``) is written out, and its script applies to that form only.
 
 >>> edit_script("Walked", "walk") == edit_script("talked", "talk")
 True
@@ -23,10 +23,10 @@ __all__ = ["EditScript", "apply_script", "edit_script"]
 
 
 class EditScript(NamedTuple):
-    """How many characters go at both ends of the form, what comes in their place, and the casing of the result.
+    """The number of characters removed at both ends of the form, their replacements, and the casing of the result.
 
-    ``casing`` is ``lower``, ``title``, ``upper``, ``same`` for that of the form, or ``as-is`` for a lemma that is
-    written out in ``suffix``.
+    ``casing`` is ``lower``, ``title``, ``upper``, ``same`` (the casing of the form), or ``as-is`` (the lemma is written
+    out in ``suffix``).
     """
 
     cut_before: int
@@ -41,7 +41,7 @@ class EditScript(NamedTuple):
         return self.casing == "as-is"
 
     def encode(self) -> str:
-        """The script as a string, for a model file.
+        """Return the script as a string, for a model file.
 
         >>> EditScript.decode(edit_script("Mice", "mouse").encode()) == edit_script("Mice", "mouse")
         True
@@ -50,13 +50,13 @@ class EditScript(NamedTuple):
 
     @classmethod
     def decode(cls, code: str) -> EditScript:
-        """The script that :meth:`encode` wrote."""
+        """Return the script that :meth:`encode` wrote."""
         before, prefix, after, suffix, casing = code.split("\t")
         return cls(int(before), prefix, int(after), suffix, casing)
 
 
 def edit_script(form: str, lemma: str) -> EditScript:
-    """The script that makes the lemma of the form."""
+    """Return the script that derives the lemma from the form."""
     low, target = form.lower(), lemma.lower()
     casing = next((name for name, cased in _CASINGS.items() if cased(target) == lemma), "same")
     if casing == "same":
@@ -70,7 +70,7 @@ def edit_script(form: str, lemma: str) -> EditScript:
 
 
 def apply_script(script: EditScript, form: str) -> str | None:
-    """The lemma of a form by a script; None where the form is too short for it."""
+    """Return the lemma of a form by a script; None if the form is too short for it."""
     if script.absolute:
         return script.suffix
     low = form if script.casing == "same" else form.lower()

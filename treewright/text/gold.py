@@ -15,7 +15,7 @@ __all__ = ["gold_paragraphs", "letters_meet"]
 
 
 def gold_paragraphs(blocks: Iterable[Sequence[Sentence]]) -> Iterator[tuple[str, npt.NDArray[np.int32]]]:
-    """The text of each paragraph, its chunks separated by single spaces, and the right action at each character.
+    """Yield the text of each paragraph, with single spaces between chunks, and the gold action at each character.
 
     >>> [(text, labels)] = gold_paragraphs([[Sentence.from_words(["Go", "on"]), Sentence.from_words(["No"])]])
     >>> text, labels.tolist()
@@ -41,7 +41,7 @@ def gold_paragraphs(blocks: Iterable[Sequence[Sentence]]) -> Iterator[tuple[str,
 
 
 def letters_meet(sentences: Iterable[Sentence]) -> float:
-    """The share of tokens after which a letter follows a letter, without white space between them."""
+    """Return the share of tokens that end between two letters, without white space."""
     meeting = tokens = 0
     for sentence in sentences:
         previous = None

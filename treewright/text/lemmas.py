@@ -1,7 +1,7 @@
-"""Lemmas: one edit script for each word, chosen among those of words with the same tag and ending; and a lexicon.
+"""Lemmas: an edit script for each word, chosen among those of words with the same tag and ending, and a lexicon.
 
-A word that training saw with the same tags has the lemma that it had there most often. For all others a script is
-chosen (:mod:`treewright.text.edit_scripts`), by a policy over the word's letters, its tags, and those around it.
+A word that training saw with the same tags gets the lemma that it had most often. For all other words, a policy chooses
+a script (:mod:`treewright.text.edit_scripts`) by the letters of the word, its tags, and the tags around it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TEMPLATES: tuple[Template, ...] = (
 
 _REMEMBERED = 1 << 17  # forms with their scripts
 
-#: which templates are crossed with the casing of a script, with what it does before the stem, and after it
+#: the templates that are crossed with the casing of a script, with its edit before the stem, and with that after it
 SHARED_BY = (
     (),
     (0, 2, 4, 5, 6, 9, 24, 25),
@@ -47,7 +47,7 @@ SHARED_BY = (
 
 
 class TaggedWord(NamedTuple):
-    """A word with its tags: what its lemma depends on."""
+    """A word with its tags, which determine its lemma."""
 
     form: str
     upos: str
@@ -76,7 +76,7 @@ class Lemmas:
             for casing in ("lower", "title", "upper", "same")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
-        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words come as plain tuples, too
+        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words may also come as plain tuples
         self._row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.candidates_of(make(w)))
         self._learning_row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.offered(make(w)))
         self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma)
@@ -117,7 +117,7 @@ class Lemmas:
         ]
 
     def offered(self, word: TaggedWord) -> list[int]:
-        """The scripts that may apply to a word; one that leaves it as it is is always among them."""
+        """Return the scripts that may apply to a word; they always include one that does not change it."""
 
         def applies(number: int) -> bool:
             return apply_script(self.scripts[number], word.form) is not None
@@ -126,7 +126,7 @@ class Lemmas:
         return [*found[: 40 - len(self._unchanged)], *(n for n in self._unchanged if n not in found)] or [0]
 
     def candidates_of(self, word: TaggedWord) -> list[int]:
-        """The script of a word in the lexicon; of another word, the scripts that may apply."""
+        """Return the script of a word in the lexicon; for any other word, the scripts that may apply."""
         lemma = self.lexicon.get(word.entry())
         return self.offered(word) if lemma is None else [self.numbers[edit_script(word.form, lemma)]]
 
@@ -138,11 +138,11 @@ class Lemmas:
         *,
         learning: bool = False,
     ) -> Packed:
-        """The words of sentences of some lengths for the task, with their lemmas if they are known.
+        """Pack the words of sentences with the given lengths for the task, with their lemmas if they are known.
 
         A word has the fields of :class:`TaggedWord`.
 
-        While ``learning``, the words of the lexicon are treated like new ones: the policy learns from them.
+        While ``learning``, the words of the lexicon are treated as new words, so that the policy learns from them.
         """
         labels = None
         if gold is not None:
@@ -161,11 +161,11 @@ class Lemmas:
         )
 
     def lemma(self, form: str, script: int) -> str:
-        """The lemma of a word for which a script was chosen."""
+        """Return the lemma of a word with the chosen script."""
         return apply_script(self.scripts[script], form) or form
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All of it as arrays of a model file."""
+        """Return the scripts, candidates and lexicon as arrays for a model file."""
         entries = sorted(self.lexicon)
         return {
             **pack_strings([script.encode() for script in self.scripts], "scripts"),
@@ -191,7 +191,7 @@ def _own_class(word: TaggedWord) -> str:
 
 
 def _classes(word: TaggedWord) -> list[str]:
-    """The word's tag with its endings, the longest first, and its tag alone."""
+    """Return the tag of the word with its endings, the longest first, and its tag alone."""
     low, tag = word.form.lower(), f"{word.upos}/{word.xpos}"
     return [*(f"{tag}\t{low[-n:]}" for n in (4, 3, 2, 1)), tag]
 

@@ -25,13 +25,14 @@ __all__ = ["Lemmatizer"]
 class Lemmatizer(CandidateEstimator):
     """Finds the lemmas of tagged words.
 
-    A word that training saw with the same tags has the lemma that it had there most often. For another word, an edit
-    script is chosen: what is cut off and put on at both ends of the word, and how the result is cased.
+    A word that training saw with the same tags gets the lemma that it had most often. For any other word, the
+    lemmatizer chooses an edit script: the characters to remove and to add at both ends of the word, and the casing of
+    the result.
 
     Args:
         learner: a row of the table of imitation learners, by name, as settings, or as an object.
         bits: the size of the table of hashed features, 2^bits rows.
-        beam: how many hypotheses to keep; 1 is greedy.
+        beam: the number of hypotheses to keep; 1 is greedy.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -60,17 +61,17 @@ class Lemmatizer(CandidateEstimator):
 
     lemmas_: Lemmas
     tags_: tuple[str, ...]
-    """The columns with tags that lemmas depend on: those that the training data have."""
+    """The columns with the tags that lemmas depend on: those that the training data have."""
     columns_ = ("lemma",)
 
     _most_weights: ClassVar[int] = 600_000
 
     def needs(self) -> tuple[str, ...]:
-        """Return the layers that it needs: words, and the tags of the training data."""
+        """Return the required layers: words, and the tags of the training data."""
         return ("words", *self.tags_)
 
     def gives(self) -> tuple[str, ...]:
-        """Return the layer that it gives: lemmas."""
+        """Return the layer that it adds: lemmas."""
         return ("lemma",)
 
     def _learn(self, sentences: Sequence[Sentence]) -> None:

@@ -1,7 +1,7 @@
 """Morphological tagging: the universal tag, the tag of the treebank and the features of each word, chosen together.
 
-A label is what a word has in several columns. Labels are chosen as wholes, among the candidates of the word, so that
-the columns always agree; they share weights by their parts (:mod:`treewright.text.choosing`).
+A label combines the values of a word in several columns. Labels are chosen as wholes, among the candidates of the word,
+so that the columns always agree; they share weights by their parts (:mod:`treewright.text.choosing`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["COLUMNS", "Morphology"]
 COLUMNS = ("upos", "xpos", "feats")
 
 # chosen on development data:
-_LEAST_SHARE = 0.01  # of the cases of a word, for a label to be a candidate
-_TOGETHER = 0.15  # of the words with a label, for another label to be a candidate of each of them
-_HIDDEN, _HIDDEN_SHARE = 2, 70  # words that were seen at most as often look new in this percentage of cases
+_LEAST_SHARE = 0.01  # the minimum share of the occurrences of a word, for a label to be a candidate
+_TOGETHER = 0.15  # the minimum share of the words with a label, for another label to be a candidate of each of them
+_HIDDEN, _HIDDEN_SHARE = 2, 70  # words with at most this many occurrences look new in this percentage of cases
 
 # attributes of a word
 (FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY) = range(12)
@@ -58,7 +58,7 @@ TEMPLATES: tuple[Template, ...] = (
     [(-1, TAG), (-2, TAG), (1, AMBIGUITY)],
 )  # fmt: skip
 
-#: which templates are crossed with the universal tag, the treebank's tag, the features as a whole, each single feature
+#: the templates crossed with the universal tag, the treebank's tag, the features as a whole, and each single feature
 SHARED_BY = (
     (1, 3, 4, 5, 8, 10, 11, 12, 14, 23, 24, 25, 28, 29, 31, 32, 34, 36),
     (0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 17, 23, 24, 25, 27, 28, 29, 31, 32, 33, 34, 36, 37, 41),
@@ -71,7 +71,7 @@ class Morphology:
     """Labels, candidates and attributes of words, as learned from a treebank.
 
     ``columns`` are those of :data:`COLUMNS` that the treebank has. ``sharing`` crosses templates with the parts of
-    labels, which helps where there are many labels for the size of the treebank.
+    labels, which helps if there are many labels for the size of the treebank.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Morphology:
         return [upos, tag, feats, *features]
 
     def describe(self, form: str, *, new: bool = False) -> list[str]:
-        """The attributes of a word; a ``new`` one, or one that training saw rarely, is told by its letters only."""
+        """Return the attributes of a word; a ``new`` or rare word is represented by its letters only."""
         low = form.lower()
         known = not new and self.candidates.times(low) >= self.min_count
         return [
@@ -126,7 +126,7 @@ class Morphology:
         ]
 
     def offered(self, form: str, *, new: bool = False) -> list[int]:
-        """The candidates of a word, or those that it would have if it were ``new``."""
+        """Return the candidates of a word, or those that it would have if it were ``new``."""
         more = self.capitalised if kind_of(form) == "X" else ()
         return self.candidates.of("" if new else form.lower(), suffix_classes(form), more)
 
@@ -138,9 +138,9 @@ class Morphology:
         *,
         learning: bool = False,
     ) -> Packed:
-        """The words of sentences of some lengths for the task, with their labels if they are known.
+        """Pack the words of sentences with the given lengths for the task, with their labels if they are known.
 
-        While ``learning``, some of the rare words look as if they were new, so that the policy learns what to do then.
+        While ``learning``, some of the rare words look like new words, so that the policy learns to handle new words.
         """
         keys: Sequence[Any] = forms
         if learning:
@@ -165,7 +165,7 @@ class Morphology:
         return self.candidates.times(form.lower()) <= _HIDDEN and mix(place, 1) % 100 < _HIDDEN_SHARE
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Labels and candidates as arrays of a model file."""
+        """Return labels and candidates as arrays for a model file."""
         return {
             **pack_strings(self.labels, "labels"),
             **self.candidates.to_arrays("words"),
@@ -188,5 +188,5 @@ class Morphology:
 
 
 def labels_of(sentence: Sentence, columns: Sequence[str]) -> list[str]:
-    """The labels of the words of a sentence: their columns, separated by tabs."""
+    """Return the labels of the words of a sentence: their columns, separated by tabs."""
     return ["\t".join(values) for values in zip(*(sentence.column(name) for name in columns), strict=True)]

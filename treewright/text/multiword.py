@@ -1,9 +1,9 @@
-"""Multiword tokens: which tokens are several words, and which words they are.
+"""Multiword tokens: which tokens consist of several words, and what these words are.
 
-A rule says how a token is divided. Most are cuts, counted from the end, so that new words can follow them: *don't* is
-cut three letters before its end, as *won't* is. Where the words are no pieces of the token (French *du*, which is
-*de le*), the rule spells them out. A rule is chosen for each token in its context, among those that training saw on the
-token or on tokens with the same ending; most tokens have one candidate, which is to leave them whole.
+A rule divides a token into words. Most rules are cuts, counted from the end, so that they apply to new words: *don't*
+is cut three letters before its end, as *won't* is. If the words are not pieces of the token (French *du*, which is *de
+le*), the rule spells them out. A rule is chosen for each token in its context, among those that training saw with the
+token or with tokens that have the same ending. Most tokens have a single candidate, which does not divide them.
 
 >>> division("don't", ["do", "n't"]), divide("won't", division("don't", ["do", "n't"]))
 ('-3', ['wo', "n't"])
@@ -29,7 +29,7 @@ from treewright.text.words import affixes, label_numbers, numbered, pack_choices
 
 __all__ = ["WHOLE", "MultiwordTokens", "divide", "division"]
 
-#: the rule that leaves a token as it is
+#: the rule that does not divide a token
 WHOLE = ""
 
 # attributes of a token
@@ -43,7 +43,7 @@ TEMPLATES: tuple[Template, ...] = (
 
 
 def division(token: str, words: Sequence[str]) -> str:
-    """The rule that divides a token into words."""
+    """Return the rule that divides a token into words."""
     if len(words) < 2:
         return WHOLE
     if "".join(words) == token:
@@ -53,7 +53,7 @@ def division(token: str, words: Sequence[str]) -> str:
 
 
 def divide(token: str, rule: str) -> list[str] | None:
-    """The words of a token by a rule; None if it stays whole, or is too short for the rule."""
+    """Return the words of a token by a rule; None if it stays whole, or is too short for the rule."""
     if rule == WHOLE:
         return None
     if rule.startswith("\t"):
@@ -91,11 +91,11 @@ class MultiwordTokens:
 
     @property
     def any(self) -> bool:
-        """Whether training saw a multiword token."""
+        """Whether the training data have a multiword token."""
         return len(self.rules) > 1
 
     def offered(self, token: str) -> list[int]:
-        """The rules that may divide a token, and the one that does not."""
+        """Return the rules that may divide a token, and the one that does not."""
         found = self.candidates.of(
             token.lower(),
             _endings(token),
@@ -105,7 +105,7 @@ class MultiwordTokens:
         return found[:10]
 
     def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
-        """Tokens for the task, with their rules if they are known."""
+        """Pack tokens for the task, with their rules if they are known."""
         return pack_choices(
             list(chain.from_iterable(sentences)),
             list(map(len, sentences)),
@@ -119,7 +119,7 @@ class MultiwordTokens:
         )
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All of it as arrays of a model file."""
+        """Return rules and candidates as arrays for a model file."""
         return {**pack_strings(self.rules, "rules"), **self.candidates.to_arrays("tokens")}
 
     @classmethod
@@ -129,7 +129,7 @@ class MultiwordTokens:
 
 
 def token_rules(sentence: Sentence) -> tuple[list[str], list[str]]:
-    """The tokens of a sentence and the rules that divide them."""
+    """Return the tokens of a sentence and the rules that divide them."""
     tokens = list(surface_tokens(sentence))
     words = sentence.forms
     return [t.form for t in tokens], [division(t.form, words[t.first - 1 : t.last]) for t in tokens]

@@ -1,9 +1,9 @@
-"""Raw text and treebanks: which text a treebank is an analysis of, and how an analysis keeps the text it was made of.
+"""Raw text and treebanks: the text that a treebank analyses, and the white space that an analysis preserves.
 
-CoNLL-U says in the last column what white space surrounds a token. ``SpaceAfter=No`` means none. Otherwise there is one
-space, unless ``SpacesAfter`` says something else; ``SpacesBefore`` is for what comes before the first token of a text.
-In both, white space is written as ``\\s`` (space), ``\\t``, ``\\n``, ``\\r``, ``\\p`` (|) and ``\\\\``, as UDPipe does;
-another one that would break a line is written as ``\\uXXXX``.
+CoNLL-U records the white space around a token in the last column. ``SpaceAfter=No`` means none. Otherwise there is one
+space, unless ``SpacesAfter`` gives other white space; ``SpacesBefore`` gives the white space before the first token of
+a text. In both, white space is written as ``\\s`` (space), ``\\t``, ``\\n``, ``\\r``, ``\\p`` (|) and ``\\\\``, as in
+UDPipe; any other character that would break a line is written as ``\\uXXXX``.
 
 >>> from treewright.corpora import Sentence, Token
 >>> sentence = Sentence((Token("Go", misc="SpaceAfter=No"), Token("!", misc="SpacesAfter=\\\\n\\\\n")))
@@ -41,7 +41,7 @@ def encode_spaces(spaces: str) -> str:
 
 
 def decode_spaces(code: str) -> str:
-    """Read what :func:`encode_spaces` wrote; an unknown escape stands for itself."""
+    """Decode the result of :func:`encode_spaces`; an unknown escape stands for itself."""
 
     def character(escape: re.Match[str]) -> str:
         code = escape[1]
@@ -51,7 +51,7 @@ def decode_spaces(code: str) -> str:
 
 
 class SurfaceToken(NamedTuple):
-    """A token as it stands in the text: a word, or a multiword token with the words ``first`` to ``last``, from 1."""
+    """A token of the text: a word, or a multiword token with the words ``first`` to ``last``, counted from 1."""
 
     form: str
     before: str
@@ -61,7 +61,7 @@ class SurfaceToken(NamedTuple):
 
 
 def surface_tokens(sentence: Sentence) -> Iterator[SurfaceToken]:
-    """The tokens of a sentence as they stand in the text, with the white space around them."""
+    """Return the tokens of a sentence as they appear in the text, with the white space around them."""
     multiword: dict[int, tuple[int, str, str]] = {}
     for _, row in sentence.extras:
         id, form, *_, misc = row.split("\t")
@@ -86,14 +86,14 @@ def _spaces(misc: str) -> tuple[str, str]:
 
 
 def raw_text(sentences: Iterable[Sentence]) -> str:
-    """The text that some sentences are an analysis of."""
+    """Return the text that some sentences are an analysis of."""
     return "".join(token.before + token.form + token.after for s in sentences for token in surface_tokens(s))
 
 
 def paragraphs(sentences: Iterable[Sentence], size: int = 10) -> Iterator[list[Sentence]]:
-    """The sentences of each paragraph, as ``# newpar`` and ``# newdoc`` mark them.
+    """Yield the sentences of each paragraph, as ``# newpar`` and ``# newdoc`` mark them.
 
-    Where a treebank marks no paragraphs, ``size`` sentences make one.
+    If a treebank marks no paragraphs, ``size`` sentences form one.
     """
     sentences = list(sentences)
     marked = any(_begins_paragraph(sentence) for sentence in sentences[1:])

@@ -1,4 +1,4 @@
-"""How well the columns of words, and the tokens and sentences of a text, agree with a treebank."""
+"""Scores of the columns of words, and of the tokens and sentences of a text, against a treebank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ColumnScores:
-    """The share of words that are right in all columns, with its 95 % interval, and in each of them."""
+    """The share of words that are right in all columns, with its 95 % interval, and in each single column."""
 
     accuracy: float
     interval: tuple[float, float]
@@ -79,7 +79,7 @@ def score_columns(
 def compare_columns(
     gold: Sequence[Sentence], a: Iterable[Sentence], b: Iterable[Sentence], columns: Sequence[str], **options: Any
 ) -> Comparison:
-    """Say whether annotation B of some columns is better than A, and whether that may be chance."""
+    """Compare annotations A and B of some columns: is B better, and is the difference significant?"""
     first, second = (count_columns(gold, annotation, columns) for annotation in (a, b))
     return compare(first, second, measure="accuracy", **options)
 
@@ -87,7 +87,7 @@ def compare_columns(
 def count_columns(
     gold: Sequence[Sentence], predicted: Iterable[Sentence], columns: Sequence[str]
 ) -> npt.NDArray[np.float64]:
-    """Return the words that are right in all columns and all words, of each sentence that has words."""
+    """Return the number of words that are right in all columns, and of all words, for each sentence with words."""
     pairs = [pair for pair in _paired(gold, predicted) if len(pair[0])]
     if not pairs:
         raise CorpusError("there is nothing to score: no tokens")
@@ -95,7 +95,7 @@ def count_columns(
 
 
 def _hits(pairs: Sequence[tuple[Sentence, Sentence]], columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """How many words of each sentence are right in all of some columns."""
+    """Return the number of words of each sentence that are right in all of some columns."""
     found = []
     for right, guess in pairs:
         both = (zip(*(side.column(name) for name in columns), strict=True) for side in (right, guess))
@@ -114,7 +114,7 @@ def _paired(gold: Iterable[Sentence], predicted: Iterable[Sentence]) -> Iterator
 class TokenScores:
     """F1 of words with its 95 % interval, and of tokens and sentences, by the rules of CoNLL 2018.
 
-    A word is right if it is in a token of the right span and has the right form and place there.
+    A word is right if its token has the right span and the word has the right form and position in the token.
     """
 
     words: float
@@ -138,7 +138,7 @@ class TokenScores:
 def score_tokens(
     gold: Sequence[Sequence[Sentence]], found: Sequence[Sequence[Sentence]], *, seed: int = 0
 ) -> TokenScores:
-    """Compare the sentences of paragraphs with those that were found in their text.
+    """Compare the gold sentences of paragraphs with those found in their text.
 
     >>> gold, found = [Sentence.from_words(["A", "dog"])], [Sentence.from_words(["A"]), Sentence.from_words(["dog"])]
     >>> scores = score_tokens([gold], [found])
@@ -163,19 +163,19 @@ def compare_tokens(
     b: Sequence[Sequence[Sentence]],
     **options: Any,
 ) -> Comparison:
-    """Say whether the words of B are better than those of A, and whether that may be chance."""
+    """Compare the words of A and B: is B better, and is the difference significant?"""
     return compare(count_words(gold, a), count_words(gold, b), measure="words F1", **options)
 
 
 def count_words(gold: Sequence[Sequence[Sentence]], predicted: Sequence[Sequence[Sentence]]) -> npt.NDArray[np.float64]:
-    """Return two counts of the words of each paragraph, whose ratio is F1."""
+    """Return two counts for the words of each paragraph, whose ratio is F1."""
     return _span_counts(gold, predicted, "words")
 
 
 def _span_counts(
     gold: Sequence[Sequence[Sentence]], found: Sequence[Sequence[Sentence]], what: str
 ) -> npt.NDArray[np.float64]:
-    """Of each paragraph, twice the number of common spans, and the numbers of spans on both sides: F1 as a ratio."""
+    """Return for each paragraph twice the number of common spans, and the number of spans on both sides."""
     counts = []
     for right, guess in zip(gold, found, strict=True):
         a, b = _spans(right, what), _spans(guess, what)
@@ -184,7 +184,7 @@ def _span_counts(
 
 
 def _spans(sentences: Iterable[Sentence], what: str) -> set[tuple[Any, ...]]:
-    """Sentences, tokens or words as spans of the text without white space."""
+    """Return sentences, tokens or words as spans of the text without white space."""
     spans: set[tuple[Any, ...]] = set()
     position = 0
     for sentence in sentences:

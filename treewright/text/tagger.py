@@ -36,18 +36,18 @@ def _check_columns(value: Any) -> str:
 class MorphTagger(CandidateEstimator):
     """Tags words with their universal tag, the tag of the treebank and their features, from left to right.
 
-    A word has few candidates: the labels that training saw on it and, if it is rare or new, those of words with the
-    same ending. A label is what a word has in all columns; labels share weights by their parts.
+    A word has few candidates: the labels that training saw with it and, if it is rare or new, those of words with the
+    same ending. A label combines the values of a word in all columns; labels share weights by their parts.
 
     Args:
         columns: the columns of CoNLL-U to fill, separated by commas: ``upos``, ``xpos``, ``feats``. A column that is
             empty in the training data is left out.
         learner: a row of the table of imitation learners, by name, as settings, or as an object.
-        sharing: whether labels share weights by their parts. This helps where labels are many for the size of the
+        sharing: whether labels share weights by their parts. This helps if there are many labels for the size of the
             treebank.
         bits: the size of the table of hashed features, 2^bits rows.
-        beam: how many hypotheses to keep while tagging; 1 is greedy.
-        min_count: words rarer than this in training are told apart by their affixes and shape only, like new words.
+        beam: the number of hypotheses to keep while tagging; 1 is greedy.
+        min_count: words rarer than this in training are represented by their affixes and shape only, like new words.
         seed: the same seed gives the same model.
 
     >>> from treewright.corpora import builtin_corpus
@@ -98,7 +98,7 @@ class MorphTagger(CandidateEstimator):
         return self.columns_
 
     def knows(self, form: str) -> bool:
-        """Return whether a word was seen in training, in upper or lower case."""
+        """Return whether a word occurs in the training data, in upper or lower case."""
         return self.morphology_.candidates.times(form.lower()) > 0
 
     def _learn(self, sentences: Sequence[Sentence]) -> None:

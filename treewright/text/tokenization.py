@@ -1,13 +1,13 @@
-"""Tokens and sentences as a search space: a paragraph is an episode, and each decision ends a token, or does not.
+"""Tokens and sentences as a search space: a paragraph is an episode, and each decision ends a token or continues it.
 
 The characters of a paragraph are visited from left to right. At a *point*, a place where a token could end, there are
-three actions: the token goes on (``INSIDE``), it ends (``TOKEN``), or it ends and the sentence with it (``SENTENCE``).
-In most writing systems no token ends between two letters, and such places are no points; where the treebank has tokens
-that do (Chinese, Japanese, clitics), every place is one. At white space a token always ends, unless the treebank has
-tokens with spaces in them (``spaced``).
+three actions: the token continues (``INSIDE``), the token ends (``TOKEN``), or both the token and the sentence end
+(``SENTENCE``). In most writing systems no token ends between two letters, and such places are not points. If the
+treebank has tokens that end there (Chinese, Japanese, clitics), every place is a point. At white space a token always
+ends, unless the treebank has tokens with spaces in them (``spaced``).
 
-The expert is exact: in every state a wrong decision costs one, and two if a sentence should end. Such ends are rare and
-often have no mark; with equal costs a policy misses more of them than it invents.
+The expert is exact: in every state a wrong decision costs one, or two if a sentence should end. Ends of sentences are
+rare and often unmarked; with equal costs a policy misses more of them than it invents.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["INSIDE", "SENTENCE", "TOKEN", "Tokenization"]
 
 INSIDE, TOKEN, SENTENCE = range(3)
 
-#: classes of characters; 0 is beyond the ends of the paragraph
+#: classes of characters; 0 stands for positions beyond the ends of the paragraph
 SPACE, LOWER, UPPER, DIGIT, OPENING, CLOSING, QUOTE, STOP, COMMA, HYPHEN, OTHER, SYMBOL, UNCASED = range(1, 14)
 
-_MISSED_SENTENCE = 2  # what it costs, chosen on development data
-_NOT_SPACED = 7  # stands for the next chunk where no white space follows
-_LONGEST_TOKEN = 12  # characters of the token so far that features see
-_REST = 8  # characters of the rest of the chunk that features see
+_MISSED_SENTENCE = 2  # the cost of a missed end of a sentence, chosen on development data
+_NOT_SPACED = 7  # stands for the next chunk if no white space follows
+_LONGEST_TOKEN = 12  # the number of characters of the current token that features see
+_REST = 8  # the number of characters in the rest of the chunk that features see
 
 
 @compiled
 def at(values: Any, i: int) -> int:
-    """The value at position i, 0 beyond the ends."""
+    """Return the value at position i, or 0 beyond the ends."""
     if 0 <= i < values.shape[0]:
         return np.int64(values[i])
     return np.int64(0)
@@ -41,7 +41,7 @@ def at(values: Any, i: int) -> int:
 
 @compiled
 def bucket(count: int) -> int:
-    """A number in twelve classes, finer where it is small."""
+    """Map a number to one of twelve classes, which are finer for small numbers."""
     if count <= 4:
         return np.int64(count)
     if count <= 6:
@@ -61,7 +61,7 @@ def bucket(count: int) -> int:
 
 @compiled
 def hash_of(values: Any, start: int, end: int) -> int:
-    """A hash of the values from ``start`` to ``end``."""
+    """Return a hash of the values from ``start`` to ``end``."""
     h = np.int64(end - start)
     for k in range(start, end):
         h = mix(h, at(values, k))
@@ -70,7 +70,7 @@ def hash_of(values: Any, start: int, end: int) -> int:
 
 @compiled
 def price(action: int, gold: int) -> int:
-    """What a decision costs."""
+    """Return the cost of a decision."""
     if action == gold:
         return np.int64(0)
     return np.int64(_MISSED_SENTENCE) if gold == SENTENCE else np.int64(1)
@@ -79,10 +79,10 @@ def price(action: int, gold: int) -> int:
 class Tokenization(Task):
     """Ends of tokens and sentences, with a cost for each wrong decision.
 
-    An instance is a paragraph, whose chunks are separated by single spaces. Of each character there is the code point
-    in lower case (``low``), the code point itself (``chars``), its class and the number of its chunk; of each chunk its
-    start, a hash of the chunk in lower case (``whole``), of its shape, of its letters without the signs around them
-    (``core``), and what the word list knows of it (``flags``); and the ``points``, with the gold actions.
+    An instance is a paragraph whose chunks are separated by single spaces. Each character has its code point in lower
+    case (``low``), its code point (``chars``), its class, and the number of its chunk. Each chunk has its start, a hash
+    of the chunk in lower case (``whole``), a hash of its shape, a hash of its letters without the signs around them
+    (``core``), and its entry in the word list (``flags``). The ``points`` come with the gold actions.
     """
 
     name = "tokenization"
@@ -99,12 +99,12 @@ class Tokenization(Task):
 
     @staticmethod
     def is_final(x: Any, state: Any) -> bool:
-        """Has every point been decided?"""
+        """Whether every point has been decided."""
         return state.position[0] >= x.n
 
     @staticmethod
     def actions(x: Any, state: Any, out: Any) -> int:
-        """The last token of a paragraph ends a sentence; at white space a token ends, unless tokens have spaces."""
+        """List the actions: a paragraph ends with a sentence, and a token ends at white space unless ``spaced``."""
         i = x.points[state.position[0]]
         if i + 1 >= x.chars.shape[0]:
             out[0] = SENTENCE
@@ -119,7 +119,7 @@ class Tokenization(Task):
 
     @staticmethod
     def step(x: Any, state: Any, action: int) -> None:
-        """Go to the next point, and remember what was decided here."""
+        """Record the decision and go to the next point."""
         p = state.position[0]
         i = x.points[p]
         state.labels[p] = action
@@ -144,7 +144,7 @@ class Tokenization(Task):
 
     @staticmethod
     def features(x: Any, state: Any, out: Any) -> int:
-        """Windows of characters and classes; the token so far; this chunk and the next; lengths, brackets, quotes."""
+        """Windows of characters and classes; the current token; this chunk and the next; lengths, brackets, quotes."""
         i = np.int64(x.points[state.position[0]])
         char, char1 = at(x.chars, i), at(x.chars, i + 1)
         kind, kind1 = at(x.classes, i), at(x.classes, i + 1)
@@ -178,7 +178,7 @@ class Tokenization(Task):
         before = cross3(5, at(x.classes, i - 2), at(x.classes, i - 1), kind)
         out[n] = mix(mix(before, kind1), at(x.classes, i + 2))
         out[n + 1] = cross2(6, char, char1)
-        # the token so far and the rest of its chunk
+        # the current token and the rest of its chunk
         out[n + 2] = cross2(7, token, char1)
         out[n + 3] = cross2(8, token, rest)
         out[n + 4] = cross2(9, token, shape)
@@ -202,7 +202,7 @@ class Tokenization(Task):
         out[n + 21] = cross3(26, flag, at(x.flags, j + 2), char)
         out[n + 22] = cross3(27, spaced, follow, at(x.core, j + 2))
         out[n + 23] = mix(cross3(28, at(x.shape, j - 1), at(x.shape, j), shape), end - i)
-        # the sentence so far, and how the paragraph begins and goes on
+        # the current sentence, and the beginning and the rest of the paragraph
         out[n + 24] = cross3(29, char, spaced, size)
         out[n + 25] = cross3(30, kind, flag, size)
         out[n + 26] = cross3(31, kind, spaced, left)
@@ -217,19 +217,19 @@ class Tokenization(Task):
 
     @staticmethod
     def expert_costs(x: Any, state: Any, actions: Any, n: int, out: Any) -> None:
-        """Nothing for the gold action."""
+        """Compute the cost of each action: 0 for the gold action."""
         gold = x.gold[state.position[0]]
         for k in range(n):
             out[k] = np.float64(price(actions[k], gold))
 
     @staticmethod
     def loss(x: Any, state: Any) -> float:
-        """What the wrong decisions cost."""
+        """Return the total cost of the wrong decisions."""
         return np.float64(state.errors[0])
 
     @staticmethod
     def partial_loss(x: Any, state: Any) -> float:
-        """The cost so far: the rest can still be right."""
+        """Return the cost so far: the remaining decisions can still be right."""
         return np.float64(state.errors[0])
 
     def shared_arrays(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tokenizer: tokens, sentences and multiword tokens of raw text, each with its place in the text."""
+"""The tokenizer: tokens, sentences and multiword tokens of raw text, each with its position in the text."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ __all__ = ["Tokenizer"]
 
 Longs = npt.NDArray[np.int64]
 
-#: the share of tokens that end between two letters from which on every place between letters is a decision
+#: the minimum share of tokens that end between two letters for every place between letters to be a decision
 _DENSE = 0.005
 _MULTIWORD = {"name": "exploration", "passes": 5, "update": {"name": "arow", "r": 30.0}}
 _MULTIWORD_BITS = 18
 _MOST_WEIGHTS = 500_000
-_PIECE = 1 << 16  # characters that are collected before they are tokenized
+_PIECE = 1 << 16  # the number of characters that are collected before they are tokenized
 
 
 class Tokenizer(Estimator[TokenScores]):
     """Divides text into sentences and tokens, and multiword tokens into words.
 
-    The characters of a paragraph are visited from left to right; wherever a token could end, the policy decides whether
-    it does, and whether the sentence ends with it. Then each token is left whole or divided into words, in its context.
-    What separates tokens and sentences is learned from the treebank's ``SpaceAfter=No``, paragraphs and sentences.
+    The characters of a paragraph are visited from left to right. At each place where a token could end, the policy
+    decides whether the token ends, and whether the sentence ends with it. Then each token is left whole or divided into
+    words, in its context. The tokenizer learns the boundaries of tokens and sentences from the treebank's
+    ``SpaceAfter=No``, paragraphs and sentences.
 
     Args:
         learner: a row of the table of imitation learners, by name, as settings, or as an object.
@@ -80,7 +81,7 @@ class Tokenizer(Estimator[TokenScores]):
 
     policy_: LinearPolicy
     words_: dict[str, int]
-    """What is known of words: a small number for how they are capitalised and begin sentences."""
+    """The statistics of words: a small number for how often they are capitalised and begin sentences."""
     dense_: bool
     """Whether tokens may end between two letters."""
     spaced_: bool
@@ -89,18 +90,18 @@ class Tokenizer(Estimator[TokenScores]):
     multiword_policy_: LinearPolicy | None
 
     def needs(self) -> tuple[str, ...]:
-        """Return the layer that it needs: the text."""
+        """Return the required layer: the text."""
         return ("text",)
 
     def gives(self) -> tuple[str, ...]:
-        """Return the layer that it gives: words."""
+        """Return the layer that it adds: words."""
         return ("words",)
 
     # ---- learning
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
-        """Return the classes of learners that it learns with."""
+        """Return the classes of supported learners."""
         from treewright.learners import Imitation
 
         return (Imitation,)
@@ -120,7 +121,7 @@ class Tokenizer(Estimator[TokenScores]):
         corpora = {"train": corpus_hash(sentences)}
         forms = [[token.form for token in surface_tokens(sentence)] for sentence in sentences]
         self.words_ = known_words(forms)
-        self.__dict__.pop("_chunk_row", None)  # of an earlier training
+        self.__dict__.pop("_chunk_row", None)  # left from an earlier training
         self.spaced_ = any(len(form.split()) > 1 for own in forms for form in own)
         self.dense_ = letters_meet(sentences) >= _DENSE
         packed, evaluate = self._pack_gold(sentences), None
@@ -133,7 +134,7 @@ class Tokenizer(Estimator[TokenScores]):
         self.card_ = self._make_card(corpora, self._dev_score("dev accuracy"))
 
     def _fit_multiword(self, sentences: Sequence[Sentence], running: Running) -> None:
-        """Learn which tokens are several words: seconds, so there is no checkpoint and no report."""
+        """Learn which tokens consist of several words. This takes seconds, so there is no checkpoint and no report."""
         from treewright.learners import Imitation, make_learner, train
 
         self.multiword_, self.multiword_policy_ = MultiwordTokens.learn(sentences), None
@@ -173,8 +174,8 @@ class Tokenizer(Estimator[TokenScores]):
     def tokenize(self, text: str, *, lines: bool = False, jobs: int = 1) -> list[Sentence]:
         """Return the sentences of a text.
 
-        ``TokenRange`` in the last column is the place of a token, in characters; ``SpaceAfter``, ``SpacesAfter`` and
-        ``SpacesBefore`` are the white space around it, so that :func:`~treewright.text.raw.raw_text` gives back the
+        In the last column, ``TokenRange`` is the position of a token, in characters; ``SpaceAfter``, ``SpacesAfter``
+        and ``SpacesBefore`` give the white space around it, so that :func:`~treewright.text.raw.raw_text` restores the
         text. A text without tokens has no sentences. Blank lines always end a sentence; with ``lines``, so does every
         line end.
         """
@@ -185,7 +186,7 @@ class Tokenizer(Estimator[TokenScores]):
     def tokenize_all(self, texts: Sequence[str], *, lines: bool = False, jobs: int = 1) -> list[list[Sentence]]:
         """Return the sentences of each of several texts, as :meth:`tokenize` does.
 
-        All texts are decoded together, which is many times faster where they are short.
+        All texts are decoded together, which is many times faster for short texts.
         """
         self._check_fitted()
         joint = "\n\n".join(texts)
@@ -223,7 +224,7 @@ class Tokenizer(Estimator[TokenScores]):
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the sentences of a text that comes in pieces, such as lines with their ends.
 
-        Memory does not grow with the text, and the result does not depend on where it is cut.
+        Memory does not grow with the text, and the result does not depend on how the text is divided into pieces.
         """
         self._check_fitted()
         jobs = whole_number("jobs", jobs, 1)
@@ -238,13 +239,13 @@ class Tokenizer(Estimator[TokenScores]):
                 continue
             text = "".join(waiting)
             chunks = find_chunks(text, lines=lines)
-            # the last paragraph may go on; the white space before it belongs to the one before
+            # the last paragraph may be incomplete; the white space before it belongs to the previous paragraph
             done = int(chunks.starts[chunks.paragraphs[-1]]) if len(chunks.paragraphs) > 1 else 0
             for sentence in self._sentences(text[:done], offset, number, lines, jobs) if done else ():
                 number += 1
                 yield sentence
             waiting, size, offset = [text[done:]], size - done, offset + done
-            enough = max(_PIECE, 2 * size)  # so that a paragraph of any length is looked at a few times only
+            enough = max(_PIECE, 2 * size)  # so that a paragraph of any length is examined only a few times
         yield from self._sentences("".join(waiting), offset, number, lines, jobs)
 
     def _sentences(self, text: str, offset: int, number: int, lines: bool, jobs: int) -> list[Sentence]:
@@ -255,7 +256,7 @@ class Tokenizer(Estimator[TokenScores]):
             return self._built(text, chunks, offset, number, jobs)
 
     def _built(self, text: str, chunks: Chunks, offset: int, number: int, jobs: int) -> list[Sentence]:
-        """The sentences of a text that has chunks."""
+        """Return the sentences of a text that has chunks."""
         starts, ends, last, first = self._tokens(text, chunks, jobs)
         forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         misc = _miscellaneous(text, starts, ends, offset)
@@ -277,14 +278,14 @@ class Tokenizer(Estimator[TokenScores]):
         return built
 
     def _tokens(self, text: str, chunks: Chunks, jobs: int) -> tuple[Longs, Longs, npt.NDArray[np.bool_], Longs]:
-        """Where tokens begin and end, which of them end a sentence, and the first ones of paragraphs."""
+        """Return the starts and ends of tokens, the tokens that end a sentence, and the first tokens of paragraphs."""
         strings = [text[a:b] for a, b in zip(chunks.starts.tolist(), chunks.ends.tolist(), strict=True)]
         bounds = [*chunks.paragraphs.tolist(), len(strings)]
         blocks = [strings[a:b] for a, b in pairwise(bounds)]
         flat = encode_chunks(blocks, self._chunk_row, dense=self.dense_)
         packed = self._packed(flat)
         labels = self.policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")[0]
-        # the chunk of each point, and the place of the point in the text
+        # the chunk of each point, and the position of the point in the text
         block = np.repeat(np.arange(len(blocks)), np.diff(flat["points_at"]))
         within = flat["points"].astype(np.int64)
         chunk = flat["chunk"][within + flat["chars_at"][block]]
@@ -296,20 +297,20 @@ class Tokenizer(Estimator[TokenScores]):
             labels = np.where((labels == INSIDE) & ended, TOKEN, labels)
         kept = labels != INSIDE
         ends, number = place[kept] + 1, number[kept]
-        # a token begins where the one before ends, or with the next chunk
+        # a token begins at the end of the previous one, or with the next chunk
         closed = ends == chunks.ends[number]
         following = np.where(closed, chunks.starts[np.minimum(number + 1, len(strings) - 1)], ends)
         starts = np.concatenate([chunks.starts[:1], following[:-1]])
         return starts, ends, labels[kept] == SENTENCE, np.searchsorted(starts, chunks.starts[chunks.paragraphs])
 
     def _breaks(self, text: str, chunks: Chunks) -> npt.NDArray[np.bool_]:
-        """After which chunks a token ends in any case: where more than one space, or another white space, follows."""
+        """Mark the chunks after which a token always ends: those followed by anything other than one space."""
         following = np.append(chunks.starts[1:], len(text))
         one = following - chunks.ends == 1
         return np.array([not (o and text[e] in " \u00a0") for o, e in zip(one, chunks.ends, strict=True)], np.bool_)
 
     def _divided(self, sentences: Sequence[Sequence[str]], jobs: int) -> list[dict[int, list[str]]]:
-        """The words of the multiword tokens of each sentence, by the place of the token."""
+        """Return the words of the multiword tokens of each sentence, by the position of the token."""
         if self.multiword_policy_ is None:
             return [{} for _ in sentences]
         packed = self.multiword_.pack(sentences)
@@ -324,13 +325,13 @@ class Tokenizer(Estimator[TokenScores]):
                 found[sentence][place] = words
         return found
 
-    # ---- annotated sentences: they have tokens already
+    # ---- annotated sentences, which already have tokens
 
     def _decode(self, batch: list[Sentence], jobs: int) -> list[Sentence]:
         return batch
 
     def _analysed(self, gold: Sequence[Sentence], jobs: int) -> list[Sentence]:
-        """The sentences found in the text of a treebank; each paragraph is a text of its own."""
+        """Return the sentences found in the text of a treebank; each paragraph is a separate text."""
         return [s for own in paragraphs(gold) for s in self.tokenize(raw_text(own), jobs=jobs)]
 
     def _gold(self, corpus: Corpus) -> list[Sentence]:
@@ -378,7 +379,7 @@ class Tokenizer(Estimator[TokenScores]):
 
 
 def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[str]:
-    """The last column of each token: the white space around it, and its place."""
+    """Return the last column of each token: the white space around it, and its position."""
     following = np.append(starts[1:], len(text))
     misc = [
         f"TokenRange={a}:{b}" if gap else f"SpaceAfter=No|TokenRange={a}:{b}"
@@ -396,7 +397,7 @@ def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[s
 def _sentence(
     forms: Sequence[str], misc: Sequence[str], divided: Mapping[int, Sequence[str]], comments: tuple[str, ...]
 ) -> Sentence:
-    """A sentence some of whose tokens are divided into words."""
+    """Return a sentence in which some tokens are divided into words."""
     tokens, extras = [], []
     for place, (form, rest) in enumerate(zip(forms, misc, strict=True)):
         words = divided.get(place)
@@ -411,7 +412,7 @@ def _sentence(
 
 
 def _like(blocks: Sequence[Sequence[Sentence]], found: Sequence[Sentence]) -> list[list[Sentence]]:
-    """The sentences found in each of some paragraphs: as many as have its characters."""
+    """Assign the sentences found to paragraphs by the number of their characters."""
     parted: list[list[Sentence]] = []
     rest = iter(found)
     for block in blocks:
@@ -425,5 +426,5 @@ def _like(blocks: Sequence[Sequence[Sentence]], found: Sequence[Sentence]) -> li
 
 
 def _size(sentence: Sentence) -> int:
-    """The number of characters of a sentence without white space."""
+    """Return the number of characters of a sentence without white space."""
     return sum(len("".join(token.form.split())) for token in surface_tokens(sentence))

@@ -1,4 +1,4 @@
-"""The traces of what chooses among candidates, and of the tokenizer."""
+"""The traces of the components that choose among candidates, and of the tokenizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["trace_choices", "trace_tokens"]
 
 Named = Callable[[int, int], str]
-"""The name of a label at a place in the sentence."""
+"""A function that returns the name of a label at a position in the sentence."""
 
 
 def trace_choices(
@@ -30,7 +30,7 @@ def trace_choices(
     gold: Sequence[str] | None,
     follow: str,
 ) -> Trace:
-    """The choices for the words of a sentence; ``gold`` are the names of the right ones."""
+    """The choices for the words of a sentence; ``gold`` has the names of the right ones."""
     steps, state = episode_steps(
         packed,
         _Choices(named, gold, _ATTRIBUTES.get(estimator.task, ()), _LABEL_PARTS.get(estimator.task, ())),
@@ -84,14 +84,14 @@ class _Choices(Drawing):
         return {} if self.gold is None else {"errors": int(state.errors[0])}
 
     def judged(self, decision: Decision, names: Sequence[str]) -> tuple[Sequence[float], tuple[str, ...]]:
-        """The gold label, also if it is no candidate."""
+        """Return the gold label, even if it is not a candidate."""
         assert decision.costs is not None
         assert self.gold is not None
         return decision.costs, (self.gold[int(decision.state.position[0])],)
 
 
 _AFFIXES = ("form", "lower", "suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3")
-#: the attributes of words by their numbers, for those who choose among candidates
+#: the attributes of words by their numbers, for the components that choose among candidates
 _ATTRIBUTES = {
     "morphology": (*_AFFIXES, "shape", "ambiguity"),
     "lemmatization": (*_AFFIXES, "shape", "xpos", "feats", "upos", "length", "suffix6"),
@@ -102,7 +102,7 @@ _LABEL_PARTS = {"morphology": _PARTS, "lemmatization": ("prefix", "suffix", "cas
 
 
 def _template_name(numbers: Sequence[int], attributes: Sequence[str]) -> str:
-    """A template in words, as in ``lower xpos-1``: attributes of the word, and of those before and after it."""
+    """Describe a template, as in ``lower xpos-1``: attributes of the word, and of those before and after it."""
     names = []
     for place, what in zip(numbers[::2], numbers[1::2], strict=True):
         if what < 0:
@@ -115,7 +115,7 @@ def _template_name(numbers: Sequence[int], attributes: Sequence[str]) -> str:
 
 
 _ACTIONS = ("inside", "token", "sentence")
-_AROUND = 12  # characters of the text that are shown on both sides
+_AROUND = 12  # the number of characters of the text that are shown on both sides
 
 
 def trace_tokens(tokenizer: Tokenizer, sentence: Sentence, gold: Sentence | None, follow: str) -> Trace:
@@ -155,7 +155,7 @@ class _Ends(Drawing):
         return _ACTIONS[action]
 
     def features(self, x: Any, state: Any, count: int) -> Sequence[str]:
-        """What the task looks at, in its order: windows of characters and of their classes, and combinations."""
+        """Return the features of the task, in its order: windows of characters and their classes, and combinations."""
         i = int(x.points[int(state.position[0])])
 
         def window(first: int, size: int) -> str:
@@ -174,7 +174,7 @@ class _Ends(Drawing):
 
 #: the windows of characters, by size; character +0 is the one that may be the last of its token
 _WINDOWS = ((1, range(-4, 6)), (2, range(-3, 4)), (3, range(-2, 2)))
-#: what else the task looks at; a chunk is what stands between two spaces
+#: the other features of the task; a chunk is the text between two spaces
 _COMBINATIONS = (
     "classes of characters -2 to +2",
     "character and the next one",

@@ -21,12 +21,12 @@ Key = TypeVar("Key", bound=Hashable)
 
 _REMEMBERED = 1 << 17  # keys
 
-#: the names of what :func:`affixes` lists
+#: the names of the attributes that :func:`affixes` lists
 AFFIXES = ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3", "shape")
 
 
 def affixes(form: str) -> list[str]:
-    """The last one to five letters of a word, in lower case, its first one to three, and its shape.
+    """Return the last one to five letters of a word, in lower case, its first one to three, and its shape.
 
     >>> affixes("Walks")
     ['s', 'ks', 'lks', 'alks', 'walks', 'w', 'wa', 'wal', 'Xxx']
@@ -36,7 +36,7 @@ def affixes(form: str) -> list[str]:
 
 
 def kind_of(form: str) -> str:
-    """One letter for what a word is written with: a capital (X), digits (d), letters only (x), or others (o)."""
+    """Return the kind of a word as a letter: with a capital (X), with digits (d), letters only (x), or other (o)."""
     if form[:1].isupper():
         return "X"
     if any(character.isdigit() for character in form):
@@ -45,7 +45,7 @@ def kind_of(form: str) -> str:
 
 
 def suffix_classes(form: str, longest: int = 5) -> list[str]:
-    """The classes of a word: its kind with its endings, the longest first, and its kind alone.
+    """Return the classes of a word: its kind with its endings, the longest first, and its kind alone.
 
     >>> suffix_classes("Sees", 3)
     ['Xees', 'Xes', 'Xs', 'X']
@@ -55,13 +55,13 @@ def suffix_classes(form: str, longest: int = 5) -> list[str]:
 
 
 Row = tuple[bytes, bytes, int]
-"""A key as the task sees it: its attributes and its candidates as bytes of 32-bit integers, and their number."""
+"""A key as the task sees it: attributes and candidates as bytes of 32-bit integers, and the number of candidates."""
 
 
 def remembered_rows(describe: Callable[[Key], Iterable[str]], candidates: Callable[[Key], Sequence[int]]) -> Any:
-    """A function that returns the :data:`Row` of a key, and remembers the rows of the keys that it saw last.
+    """Return a function that gives the :data:`Row` of a key, and caches the rows of the most recent keys.
 
-    ``describe`` gives the attributes of a key as strings, and ``candidates`` the numbers of its labels.
+    ``describe`` returns the attributes of a key as strings, and ``candidates`` the numbers of its labels.
     """
 
     @lru_cache(maxsize=_REMEMBERED)
@@ -87,9 +87,9 @@ def pack_choices(
 ) -> Packed:
     """Pack sentences for :class:`~treewright.text.choosing.Choosing`.
 
-    ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``row`` gives the attributes
-    and the candidates of a key; it is called once for each key. ``gold`` are numbers of labels, −1 for one that is not
-    known. The other arguments are those of the task.
+    ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``row`` returns the attributes
+    and the candidates of a key; it is called once for each key. ``gold`` are the numbers of labels, −1 if a label is
+    unknown. The other arguments are those of the task.
     """
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
     rows = [row(key) for key in numbers]
@@ -106,7 +106,7 @@ def pack_choices(
 
 
 def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
-    """Which labels a frequent word has with some regularity, as a string; of a rare word, its ending.
+    """Return the labels that a frequent word has with some regularity, as a string; for a rare word, its ending.
 
     >>> table = Candidates.learn([("can", [], 0)] * 9 + [("can", [], 1)])
     >>> ambiguity(table, "can", ["AUX", "NOUN"]), ambiguity(table, "cat", ["AUX", "NOUN"])
@@ -123,16 +123,16 @@ def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
 
 
 def rare_ending(key: str) -> str:
-    """What stands for the ambiguity of a rare word: its ending."""
+    """Return the ending of a rare word, which stands for its ambiguity."""
     return f"rare {key[-2:]}"
 
 
 def numbered(labels: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-    """The labels in order, without repetition, and the number of each."""
+    """Return the labels in order, without repetition, and the number of each."""
     names = sorted(set(labels))
     return names, {name: number for number, name in enumerate(names)}
 
 
 def label_numbers(values: Iterable[Any], numbers: dict[Any, int]) -> list[int]:
-    """The numbers of labels; −1 for one that is not known."""
+    """Return the numbers of labels; −1 for an unknown label."""
     return [numbers.get(value, -1) for value in values]

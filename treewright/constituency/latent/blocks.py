@@ -1,13 +1,13 @@
-"""Latent-variable grammars as kernels see them, and the memory of their charts.
+"""Latent-variable grammars in the form that kernels use, and the memory of their charts.
 
 The symbols of a treebank grammar (the *base*) are split into substates, and a rule A → B C has a block of numbers, one
-for each (b, c, a). Here a rule is a list of vectors, each with eight of the parent's substates for one (b, c), without
-those that are zero: most of them, once EM has found out what the substates are good for.
+for each (b, c, a). In this module a rule is a list of vectors, each with eight of the parent's substates for one (b,
+c). Vectors of zeros are left out: these are most of them once EM has specialised the substates.
 
-A *mask* says for each span and base symbol which of its substates may be built, as the bits of one number (so a symbol
-has at most 64 substates); nothing else is touched. A cell holds all substates of all symbols, so a chart of n words
-takes 16·n·(n+1)/2 bytes for each substate (inside and outside); with a thousand substates that is 13 MB for 40 words
-and 80 MB for 100.
+A *mask* gives, for each span and base symbol, the set of substates that may be built, as the bits of one number (so a
+symbol has at most 64 substates); no other substates are computed. A cell holds all substates of all symbols, so a chart
+of n words takes 16·n·(n+1)/2 bytes for each substate (inside and outside); with a thousand substates that is 13 MB for
+40 words and 80 MB for 100.
 """
 
 from __future__ import annotations
@@ -34,45 +34,45 @@ Floats = npt.NDArray[Any]
 class Blocks(NamedTuple):
     """A latent-variable grammar. Rules are numbered as in the base: binary ones, then unary ones."""
 
-    rules: Rules  # of the base
-    substates: Ints  # how many each base symbol has
-    at: Longs  # where those of each symbol begin in a cell: whole blocks
+    rules: Rules  # the rules of the base
+    substates: Ints  # the number of substates of each base symbol
+    at: Longs  # the offset of the substates of each symbol in a cell, in whole blocks
     pair: Ints  # base symbols × base symbols: the number of the pair, or −1
-    partners: Bits  # base symbols × words of bits: the right children that there are for a left child
-    parents: Bits  # pairs × words of bits: the parents that a pair has
-    block_at: Longs  # for each rule, where its blocks begin
-    left: Ints  # of each block the substate of the left child (of the only one)
-    right: Ints  # and of the right child (0 for unary rules)
-    block: Ints  # and where it belongs among the parent's substates
+    partners: Bits  # base symbols × words of bits: the right children that occur with a left child
+    parents: Bits  # pairs × words of bits: the parents of a pair
+    block_at: Longs  # the offset of the blocks of each rule
+    left: Ints  # the substate of the left (or only) child of each block
+    right: Ints  # the substate of the right child of each block (0 for unary rules)
+    block: Ints  # the position of each block among the parent's substates
     weight: Floats  # blocks × LANES, flat
-    word_at: Longs  # for each kind of word, where its tags begin
-    tag: Ints  # their base symbols
-    tag_place: Longs  # and places in a cell
-    tag_weight: Floats  # and probabilities, in parts of the largest
-    word_scale: Floats  # whose logarithm this is
-    finer_at: Longs  # for each base symbol, where its substates of the next coarser level begin
-    finer: Bits  # for each of these, the set of its substates here
+    word_at: Longs  # the offset of the tags of each kind of word
+    tag: Ints  # the base symbols of these tags
+    tag_place: Longs  # the positions of these tags in a cell
+    tag_weight: Floats  # the probabilities of these tags, relative to the largest
+    word_scale: Floats  # the logarithm of the largest probability of each kind of word
+    finer_at: Longs  # for each base symbol, the offset of its substates of the next coarser level
+    finer: Bits  # for each of these, the set of its substates at this level
 
 
 class Cells(NamedTuple):
-    """The memory of charts, used for one sentence after another."""
+    """The memory of charts, reused from sentence to sentence."""
 
-    allowed: Bits  # spans × words of bits: which base symbols may be built
-    mask: Bits  # spans × base symbols: which substates of these
-    present: Bits  # spans × words of bits: which were
+    allowed: Bits  # spans × words of bits: the base symbols that may be built
+    mask: Bits  # spans × base symbols: the substates that may be built
+    present: Bits  # spans × words of bits: the base symbols that have been built
     values: Floats  # spans × substates in whole blocks, flat
     above: Floats  # outside values, in the same order
     scale: Floats  # the logarithm of each span's factor
-    factor: Floats  # for each split, what its parts' factors are to that of the whole
-    product_at: Longs  # for each pair where its X is; −1: it has none
-    product: Floats  # X, one pair after the other
-    pairs: Longs  # the pairs that have one
-    down: Floats  # what the parent hands down to each block of a rule
-    all_down: Floats  # and all parents of a pair to each (b, c)
-    some: Longs  # some symbols, while a loop goes through them
-    work: Longs  # how many blocks of rules have been applied: a measure of time that is the same everywhere
-    best: Floats  # spans × base symbols: the best that max-rule decoding has found
-    choice: Longs  # and how
+    factor: Floats  # for each split, the ratio of its parts' factors to that of the whole
+    product_at: Longs  # the offset of X for each pair; −1 if it has none
+    product: Floats  # X, concatenated over pairs
+    pairs: Longs  # the pairs that have an X
+    down: Floats  # the value that the parent passes down to each block of a rule
+    all_down: Floats  # the value that all parents of a pair pass down to each (b, c)
+    some: Longs  # a list of symbols for use within a loop
+    work: Longs  # the number of blocks of rules applied: a measure of time that is the same on every machine
+    best: Floats  # spans × base symbols: the best value that max-rule decoding has found
+    choice: Longs  # the backpointer of the best value
 
 
 def _sizes(grammar: Blocks) -> tuple[int, int, int, int]:
@@ -85,7 +85,7 @@ def _sizes(grammar: Blocks) -> tuple[int, int, int, int]:
 
 
 def new_cells(coarse: Blocks, fine: Blocks, n: int) -> Cells:
-    """Cells for sentences of up to n words at both levels."""
+    """Allocate cells for sentences of up to n words at both levels."""
     spans = n * (n + 1) // 2
     substates, products, largest, blocks = (max(sizes) for sizes in zip(_sizes(coarse), _sizes(fine), strict=True))
     n_symbols, n_pairs, words = len(fine.substates), len(fine.parents), fine.partners.shape[1]
@@ -111,7 +111,7 @@ def new_cells(coarse: Blocks, fine: Blocks, n: int) -> Cells:
 
 
 def blocks_of(grammar: LatentGrammar, coarser: Any, coarse_substates: Ints, dtype: Any = np.float64) -> Blocks:
-    """A latent grammar as the kernels see it; ``coarser`` leads from its substates to those of a coarser level."""
+    """Convert a latent grammar for the kernels; ``coarser`` maps its substates to those of a coarser level."""
     base, substates, rules = grammar.base, grammar.substates, grammar.base.rules
     n_symbols, n_pairs = len(substates), len(rules.right)
     at = np.concatenate([[0], np.cumsum((substates + LANES - 1) // LANES * LANES)]).astype(np.int64)
@@ -152,7 +152,7 @@ def blocks_of(grammar: LatentGrammar, coarser: Any, coarse_substates: Ints, dtyp
 
 
 def _sparse(rule: Floats, dtype: Any) -> tuple[Any, Any, Any, Floats]:
-    """The blocks of a rule (left × right × parent) that are not zero: left, right, where they belong, and weights."""
+    """Return the nonzero blocks of a rule (left × right × parent): left, right, their positions, and weights."""
     padded = np.zeros((*rule.shape[:2], -(-rule.shape[2] // LANES), LANES), dtype)
     padded.reshape(*rule.shape[:2], -1)[:, :, : rule.shape[2]] = rule
     left, right, block = np.nonzero(padded.any(axis=3))
@@ -167,7 +167,7 @@ def _bits(row: Any, member: Any, rows: int, members: int) -> Bits:
 
 @inlined
 def meet(one: Any, i: int, two: Any, j: int) -> bool:
-    """Have two sets of base symbols a member in common?"""
+    """Whether two sets of base symbols have a member in common."""
     common = np.uint64(0)
     for w in range(one.shape[1]):
         common |= one[i, w] & two[j, w]
@@ -176,13 +176,13 @@ def meet(one: Any, i: int, two: Any, j: int) -> bool:
 
 @inlined
 def is_in(sets: Any, span: int, symbol: int) -> bool:
-    """Has the set of a span this base symbol?"""
+    """Whether the set of a span contains this base symbol."""
     return (sets[span, symbol >> 6] & bit(symbol)) != np.uint64(0)
 
 
 @lean
 def members(sets: Any, span: int, out: Any) -> int:
-    """List the members of a set of base symbols; returns how many they are."""
+    """List the members of a set of base symbols, and return their number."""
     count = 0
     for w in range(sets.shape[1]):
         rest = sets[span, w]

@@ -29,9 +29,9 @@ def max_rule_tree(
 ) -> int:
     """Max-rule decoding (Petrov & Klein 2007, §3): the tree with the largest product, or sum, of its rules' posteriors.
 
-    With q(r, i, k, j) the posterior of an anchored rule, M(A, i, j) = max over r and k of q·M(B, i, k)·M(C, k, j).
-    Anchored rules come from wide spans to narrow ones, so that going through them backwards has all parts ready.
-    Returns the number of nodes, 0 where there is no tree.
+    Let q(r, i, k, j) be the posterior of an anchored rule; then M(A, i, j) = max over r and k of q·M(B, i, k)·M(C, k,
+    j). Anchored rules are sorted from wide spans to narrow ones, so a backward pass computes all parts before they are
+    needed. Returns the number of nodes, 0 if there is no tree.
     """
     rules = grammar.rules
     n_binary, n_unary = rules.binary.shape[0], rules.unary.shape[0]
@@ -79,7 +79,7 @@ def max_rule_tree(
 
 @compiled
 def viterbi_tree(grammar: Blocks, n: int, cells: Cells, nodes: Any) -> int:
-    """The best derivation in substates, of a Viterbi chart that has one, as one of the base; returns its size."""
+    """Convert the best derivation in substates of a Viterbi chart with a tree to one of the base; returns its size."""
     rules = grammar.rules
     stack = np.empty((n + 2, 4), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = rules.root, 0, 0, n
@@ -105,7 +105,7 @@ def viterbi_tree(grammar: Blocks, n: int, cells: Cells, nodes: Any) -> int:
 
 @lean
 def _best_unary(grammar: Blocks, cells: Cells, top: int, a: int, start: int, end: int) -> tuple[int, int]:
-    """The best unary rule of a substate over a span: its number, and the bottom's substate."""
+    """Return the best unary rule of a substate over a span: its number, and the substate of the bottom."""
     rules, span = grammar.rules, span_of(start, end)
     cell = span * grammar.at[grammar.at.shape[0] - 1]
     best, choice, substate = 0.0, np.int64(-1), np.int64(0)
@@ -125,7 +125,7 @@ def _best_unary(grammar: Blocks, cells: Cells, top: int, a: int, start: int, end
 
 @lean
 def _best_binary(grammar: Blocks, cells: Cells, parent: int, a: int, start: int, end: int) -> tuple[int, int, int, int]:
-    """The best binary rule of a substate over a span: its number, its split, and the children's substates."""
+    """Return the best binary rule of a substate over a span: its number, its split, and the children's substates."""
     rules, stride = grammar.rules, grammar.at[grammar.at.shape[0] - 1]
     scale, largest = cells.scale, -np.inf
     for split in range(start + 1, end):

@@ -1,13 +1,13 @@
-"""Latent-variable grammars: symbols of a treebank grammar, each divided into substates that no treebank annotates.
+"""Latent-variable grammars: symbols of a treebank grammar, divided into substates that are not annotated.
 
 The NP of a treebank may be a subject, a date or a list. A latent-variable grammar (Matsuzaki et al. 2005; Petrov et
 al. 2006) gives every symbol A of a treebank grammar (its *base*) some substates A₀, A₁, …, and every rule A → B C one
 probability for each choice of the three substates. EM finds the probabilities
 (:mod:`treewright.constituency.latent.training`).
 
-The probabilities of one base rule are a dense block, in which the parent's substate is the last index, because a block
-is only multiplied with vectors over the children. Substates are numbered in the order of the base's symbols: the
-substates of A begin at ``first[A]``.
+The probabilities of one base rule are a dense block. The parent's substate is the last index, because a block is only
+multiplied by vectors over the children. Substates are numbered in the order of the base's symbols: the substates of A
+begin at ``first[A]``.
 
 A symbol that starts unary chains has a top and a bottom (:mod:`treewright.constituency.grammar.pcfg`). They are one
 category and have the same substates: without a chain, the substate does not change, so the block of the rule NP → NP~
@@ -51,30 +51,30 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SMOOTHING = 0.1  # of the lexicon, towards the mean over the substates of a tag
-_ITS_OWN = ("substates", "coarser")  # what a file always has of each grammar
-_SHARED = ("category", "stays", "tags")  # what depends on the base alone
+SMOOTHING = 0.1  # smoothing of the lexicon towards the mean over the substates of a tag
+_ITS_OWN = ("substates", "coarser")  # the arrays that a file always has for each grammar
+_SHARED = ("category", "stays", "tags")  # the attributes that depend on the base alone
 
 
 class Expanded(NamedTuple):
-    """A latent grammar as an ordinary one, whose symbols are substates."""
+    """A latent grammar as an ordinary grammar, whose symbols are substates."""
 
     grammar: Grammar
-    weights: Floats  # those of the grammar: logarithms, of binary rules and then of unary ones
-    of: Ints  # the base's symbol of each substate
+    weights: Floats  # the weights of the grammar: logarithms, of binary rules and then of unary ones
+    of: Ints  # the base symbol of each substate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGrammar:
     """A treebank grammar whose symbols have substates.
 
-    ``binary`` has for each rule A → B C of the base a block (substates of B, of C, of A), at ``binary_at``; ``unary``
-    for each rule A → B a block (of B, of A), at ``unary_at``. ``coarser`` leads from each substate to the one that it
-    was split from, in the next coarser grammar of a hierarchy.
+    ``binary`` has a block (substates of B, of C, of A) for each rule A → B C of the base, at ``binary_at``; ``unary``
+    has a block (of B, of A) for each rule A → B, at ``unary_at``. ``coarser`` maps each substate to the one that it was
+    split from, in the next coarser grammar of a hierarchy.
     """
 
     base: Grammar
-    substates: Ints  # how many each symbol has
+    substates: Ints  # the number of substates of each symbol
     binary: Floats
     unary: Floats
     lexicon: LatentLexicon
@@ -82,9 +82,9 @@ class LatentGrammar:
 
     @classmethod
     def from_treebank(cls, trees: Iterable[Tree], **lexicon_settings: Any) -> LatentGrammar:
-        """The grammar of binarised trees, relative frequencies, with one substate for each symbol.
+        """Return the grammar of binarised trees, by relative frequencies, with one substate for each symbol.
 
-        Settings are those of :meth:`LatentLexicon.learn`.
+        The settings are those of :meth:`LatentLexicon.learn`.
         """
         trees = list(trees)
         base = Grammar.learn(trees)
@@ -99,47 +99,47 @@ class LatentGrammar:
 
     @property
     def size(self) -> dict[str, int]:
-        """How many symbols and substates there are, and how many rules with a probability above 0."""
+        """The number of symbols, of substates, and of rules with a probability above 0."""
         rules = int(np.count_nonzero(self.binary) + np.count_nonzero(self.unary))
         return {"symbols": len(self.base.symbols), "substates": int(self.substates.sum()), "rules": rules}
 
-    # ---- where things are
+    # ---- offsets and blocks
 
     @cached_property
     def first(self) -> Longs:
-        """The number of the first substate of each symbol, and the number of all."""
+        """The number of the first substate of each symbol, followed by the total number of substates."""
         return _offsets(self.substates)
 
     @cached_property
     def binary_at(self) -> Longs:
-        """Where the block of each binary rule begins."""
+        """The offset of the block of each binary rule."""
         return _offsets(self.substates[self.base.binary].astype(np.int64).prod(axis=1))
 
     @cached_property
     def unary_at(self) -> Longs:
-        """Where the block of each unary rule begins."""
+        """The offset of the block of each unary rule."""
         return _offsets(self.substates[self.base.unary].astype(np.int64).prod(axis=1))
 
     def binary_block(self, rule: int) -> Floats:
-        """The probabilities of a binary rule: left × right × parent."""
+        """Return the probabilities of a binary rule: left × right × parent."""
         parent, left, right = self.substates[self.base.binary[rule]]
         return self.binary[self.binary_at[rule] : self.binary_at[rule + 1]].reshape(left, right, parent)
 
     def unary_block(self, rule: int) -> Floats:
-        """The probabilities of a unary rule: bottom × top."""
+        """Return the probabilities of a unary rule: bottom × top."""
         top, bottom = self.substates[self.base.unary[rule]]
         return self.unary[self.unary_at[rule] : self.unary_at[rule + 1]].reshape(bottom, top)
 
     @cached_property
     def category(self) -> Ints:
-        """For each symbol the one that it shares its substates with: for a bottom its top, for others themselves."""
+        """The symbol with which each symbol shares its substates: its top for a bottom, itself for any other symbol."""
         names, number = self.base.symbols, self.base.number
         tops = (name.removesuffix(BOTTOM) if not is_intermediate(name) else name for name in names)
         return np.array([number.get(top, k) for k, top in enumerate(tops)], np.int32)
 
     @cached_property
     def stays(self) -> npt.NDArray[np.bool_]:
-        """For each unary rule whether it is no chain, but leads from a top to its own bottom."""
+        """Whether each unary rule is not a chain, but leads from a top to its own bottom."""
         top, bottom = self.base.unary.T
         to_its_own: npt.NDArray[np.bool_] = self.category[bottom] == top
         return to_its_own & np.array([not middle for middle in self.base.middles], np.bool_)
@@ -153,16 +153,16 @@ class LatentGrammar:
 
     @cached_property
     def emission(self) -> Floats:
-        """P(row | substate) for each entry of the lexicon, a block of substates each."""
+        """Return P(row | substate) for each entry of the lexicon, as a block of substates each."""
         return self.lexicon.emission(smoothing=SMOOTHING)
 
     def lexical(self) -> Lexical:
-        """The lexicon as charts see it: for each row the substates of its tags and log P(word | substate)."""
+        """Return the lexicon for charts: for each row, the substates of its tags and log P(word | substate)."""
         at, tag, score = self.lexicon.base.table()
         sizes = self.lexicon.substates[tag].astype(np.int64)
         begins = _offsets(sizes)
         symbol = np.arange(begins[-1]) + np.repeat(self.first[self.tags[tag]] - begins[:-1], sizes)
-        scores = np.repeat(score, sizes)  # of tags that are given: 0
+        scores = np.repeat(score, sizes)  # 0 for tags that are given
         with np.errstate(divide="ignore"):
             scores[: len(self.emission)] = np.log(self.emission)
         possible = np.flatnonzero(scores > -np.inf)
@@ -170,13 +170,14 @@ class LatentGrammar:
         return Lexical(rows.astype(np.int64), symbol[possible].astype(np.int32), scores[possible].astype(np.float32))
 
     def tree_score(self, derivation: Ints, lexical: Lexical, rows: Ints) -> float:
-        """The logarithm of the probability of a tree: the sum over all substates of its symbols.
+        """Return the log-probability of a tree, summed over all substates of its symbols.
 
-        ``derivation`` is one of the base grammar, ``lexical`` is :meth:`lexical`, and ``rows`` are those of the words.
+        ``derivation`` is a derivation of the base grammar, ``lexical`` is :meth:`lexical`, and ``rows`` are the rows of
+        the words.
         """
 
         def inside(at: int) -> tuple[Floats, float, int]:
-            """The probabilities below a node, their common factor as a logarithm, and the next node."""
+            """Return the probabilities below a node, the logarithm of their common factor, and the next node."""
             symbol, above, below, start, _ = derivation[at].tolist()
             if below >= 0:
                 left, one, after = inside(at + 1)
@@ -198,25 +199,25 @@ class LatentGrammar:
         return scale + math.log(total) if total > 0.0 else -math.inf
 
     def rows(self, words: Sequence[str]) -> Ints:
-        """The rows of the lexicon for a sentence's words."""
+        """Return the rows of the lexicon for the words of a sentence."""
         return self.lexicon.base.rows(words)
 
-    # ---- other grammars of the same base
+    # ---- other grammars with the same base
 
     def with_probabilities(self, binary: Floats, unary: Floats, lexicon: LatentLexicon) -> LatentGrammar:
-        """The same substates with other probabilities."""
+        """Return a grammar with the same substates and other probabilities."""
         return self._same_base(replace(self, binary=binary, unary=unary, lexicon=lexicon))
 
     def split(self, rng: np.random.Generator, noise: float = 0.01) -> LatentGrammar:
-        """Every substate in two (Petrov et al. 2006, §2.2), equal but for a little noise that EM can tell them by.
+        """Split every substate in two (Petrov et al. 2006, §2.2); a little noise lets EM distinguish the halves.
 
-        The root stays whole.
+        The root is not split.
         """
         halves = np.full(len(self.substates), 2, np.int32)
         halves[self.base.number[TOP]] = 1
 
         def block_of(old: Floats, symbols: Sequence[int], stays: bool) -> Floats:
-            """A block for halves: each child's probability is divided between its halves, and shaken."""
+            """Return a block for halves: the probability of each child is divided between its halves, with noise."""
             for axis, symbol in enumerate(symbols):
                 old = old.repeat(halves[symbol], axis)
                 if axis < len(symbols) - 1 and not stays:
@@ -238,14 +239,14 @@ class LatentGrammar:
         return self._same_base(split).normalised()
 
     def merged(self, into: Sequence[Ints], counts: Floats) -> LatentGrammar:
-        """Substates joined: ``into`` says for each symbol what becomes of its substates.
+        """Merge substates: ``into`` maps the substates of each symbol to new ones.
 
-        The rules of a joined substate are the mean of those that it was, weighted by their ``counts``; as children
-        their probabilities add up.
+        The rule probabilities of a merged substate are the mean of those of its parts, weighted by their ``counts``. If
+        the merged substate is a child, the probabilities are added.
         """
         joins, means = [], []
         for symbol, targets in enumerate(into):
-            own = counts[self.first[symbol] : self.first[symbol + 1]] + 1e-300  # so that none is without a share
+            own = counts[self.first[symbol] : self.first[symbol + 1]] + 1e-300  # so that no substate has a share of 0
             join = np.equal.outer(targets, np.arange(targets.max() + 1)).astype(np.float64)
             joins.append(join)
             means.append(join * own[:, None] / (own @ join))
@@ -268,7 +269,7 @@ class LatentGrammar:
         return self._same_base(LatentGrammar(self.base, substates, binary, unary, lexicon, coarser)).normalised()
 
     def normalised(self, least: float = 0.0) -> LatentGrammar:
-        """The same with probabilities that add up to 1 for each substate with rules; any below ``least`` become 0."""
+        """Return a grammar whose probabilities sum to 1 for each substate with rules; any below ``least`` become 0."""
         binary, unary = self.binary.copy(), self.unary.copy()
         for smallest in (least, 0.0) if least > 0.0 else (0.0,):
             totals = self.totals(binary, unary)
@@ -277,14 +278,14 @@ class LatentGrammar:
         return self.with_probabilities(binary, unary, self.lexicon)
 
     def totals(self, binary: Floats, unary: Floats) -> Floats:
-        """For each substate the sum over its rules of what is given for them."""
+        """Return for each substate the sum of the given values over its rules."""
         found = np.zeros(self.first[-1])
         _add_up(binary, self.base.binary, self.binary_at, self.substates, self.first, found)
         _add_up(unary, self.base.unary, self.unary_at, self.substates, self.first, found)
         return found
 
     def mapped(self, block_of: Callable[[Floats, Sequence[int], bool], Floats]) -> tuple[Floats, Floats]:
-        """New blocks from old ones, by a function of a block, the symbols of its axes, and whether it is diagonal."""
+        """Compute new blocks with a function of a block, the symbols of its axes, and whether it is diagonal."""
         binary = [
             block_of(self.binary_block(r), (left, right, parent), False)
             for r, (parent, left, right) in enumerate(self.base.binary.tolist())
@@ -302,9 +303,9 @@ class LatentGrammar:
     # ---- as an ordinary grammar
 
     def expanded(self) -> Expanded:
-        """The same as an ordinary grammar, whose symbols are the substates; rules of probability 0 are left out.
+        """Return an ordinary grammar whose symbols are the substates; rules of probability 0 are left out.
 
-        Substate 3 of NP is called ``NP^3``, and that of its bottom ``NP^3~``: labels of trees come out right.
+        Substate 3 of NP is called ``NP^3``, and that of its bottom ``NP^3~``, so that trees have the right labels.
         """
         of = np.repeat(np.arange(len(self.substates)), self.substates).astype(np.int32)
         names = [_named(self.base.symbols[s], int(k - self.first[s])) for k, s in enumerate(of.tolist())]
@@ -325,7 +326,7 @@ class LatentGrammar:
         return Expanded(grammar, weights, of)
 
     def _rules(self, places: Longs, symbols: Ints, at: Longs) -> tuple[Longs, Longs]:
-        """For places in blocks the substates along the axes, and the base's rules."""
+        """Return the substates along the axes and the base's rules for positions in blocks."""
         rule = np.searchsorted(at, places, side="right") - 1
         rest = places - at[rule]
         columns: list[Longs] = []
@@ -338,7 +339,7 @@ class LatentGrammar:
     # ---- files
 
     def to_arrays(self) -> dict[str, Any]:
-        """The grammar as arrays, for a model file: of the blocks, which are mostly 0, what is not."""
+        """Return the grammar as arrays for a model file; of the blocks, which are mostly 0, only the nonzero values."""
         settings, words = self.lexicon.to_arrays()
         places = {kind: np.flatnonzero(blocks) for kind, blocks in (("binary", self.binary), ("unary", self.unary))}
         return {
@@ -353,9 +354,9 @@ class LatentGrammar:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], coarse: LatentGrammar | None = None) -> LatentGrammar:
-        """The grammar that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit.
+        """Restore the grammar from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent.
 
-        ``coarse`` is another grammar of the same hierarchy, whose words need not be read again.
+        ``coarse`` is another grammar of the same hierarchy, whose words are reused.
         """
         parts = {part: named_so(arrays, part) for part in ("base.", "lexicon.")}
         try:
@@ -383,7 +384,7 @@ class LatentGrammar:
 def hierarchy_to_arrays(
     grammars: Sequence[LatentGrammar], name: str = "level", common: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The grammars of a hierarchy as arrays, without those that are the same as in the first of them, or ``common``."""
+    """Return the grammars of a hierarchy as arrays, without those that equal arrays of the first, or of ``common``."""
     arrays: dict[str, Any] = {}
     for k, grammar in enumerate(grammars):
         own = grammar.to_arrays()
@@ -400,7 +401,7 @@ def hierarchy_to_arrays(
 def hierarchy_from_arrays(
     arrays: Mapping[str, Any], name: str = "level", common: Mapping[str, Any] | None = None
 ) -> list[LatentGrammar]:
-    """The hierarchy that :func:`hierarchy_to_arrays` gave; empty where there is none of this name."""
+    """Restore the hierarchy from the result of :func:`hierarchy_to_arrays`; empty if there is none of this name."""
     grammars: list[LatentGrammar] = []
     while own := named_so(arrays, f"{name}{len(grammars)}."):
         common = common or own
@@ -409,13 +410,13 @@ def hierarchy_from_arrays(
 
 
 def named_so(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The arrays whose names begin with a prefix, by the rest of their names."""
+    """Return the arrays whose names begin with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 @kernel
 def _add_up(values: Any, rules: Any, at: Any, substates: Any, first: Any, totals: Any) -> None:
-    """Add what blocks have for each substate of the parent."""
+    """Add the values of blocks for each substate of the parent."""
     for rule in range(rules.shape[0]):
         parent, k = first[rules[rule, 0]], substates[rules[rule, 0]]
         for row in range(at[rule], at[rule + 1], k):
@@ -425,7 +426,7 @@ def _add_up(values: Any, rules: Any, at: Any, substates: Any, first: Any, totals
 
 @kernel
 def _divide(values: Any, rules: Any, at: Any, substates: Any, first: Any, totals: Any, least: float) -> None:
-    """Divide blocks by their totals; what is then less than ``least`` becomes 0."""
+    """Divide blocks by their totals; results below ``least`` become 0."""
     for rule in range(rules.shape[0]):
         parent, k = first[rules[rule, 0]], substates[rules[rule, 0]]
         for row in range(at[rule], at[rule + 1], k):
@@ -443,7 +444,7 @@ def _flat(blocks: Sequence[Floats]) -> Floats:
 
 
 def _named(symbol: str, substate: int) -> str:
-    """The name of a substate.
+    """Return the name of a substate.
 
     >>> [_named(name, 3) for name in ("NP", "NP~", "@NP|", "@NP^S|DT", "TOP")]
     ['NP^3', 'NP^3~', '@NP^3|', '@NP^S^3|DT', 'TOP']

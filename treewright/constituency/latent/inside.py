@@ -1,11 +1,11 @@
 """Inside values over the substates of a latent-variable grammar: charts that build only what a mask allows.
 
-In a span from i to j, of all splits k,
+In a span from i to j, over all splits k,
 
     X(b, c) = ⊕ over k of     V(B, b, i, k) ⊗ V(C, c, k, j)               for each pair of base symbols B, C
     V(A, a, i, j) = ⊕ over B, C, b, c of  r(A, a → B, b  C, c) ⊗ X(b, c)   and unary rules above, once
 
-in plain, scaled numbers: ⊕ is max (Viterbi) or + (inside), ⊗ is ×. Sets of bits say which pairs of symbols there are.
+in plain, scaled numbers: ⊕ is max (Viterbi) or + (inside), ⊗ is ×. Bit sets record which pairs of symbols are present.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["inside", "products"]
 
 @inlined
 def _plus(viterbi: Any, out: Any, o: int, values: Any, i: int, by: float) -> None:
-    """out ← out ⊕ values · a number, for a block of each: the one place where sums and maxima differ."""
+    """Compute out ← out ⊕ values · a number, for a block of each: the only code where sums and maxima differ."""
     if viterbi is None:
         add_scaled(out, o, values, i, by)
     else:
@@ -36,10 +36,10 @@ def _plus(viterbi: Any, out: Any, o: int, values: Any, i: int, by: float) -> Non
 
 @lean
 def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, viterbi: Any) -> bool:
-    """Fill the chart of a sentence, whose words are given as rows of the lexicon; returns whether it has a tree.
+    """Fill the chart of a sentence, whose words are given as rows of the lexicon; returns whether there is a tree.
 
-    Values are inside probabilities where ``viterbi`` is None, else those of the best derivations; the largest of each
-    span is 1. With ``beam`` above 0, substates below that part of the largest are dropped.
+    Values are inside probabilities if ``viterbi`` is None, otherwise those of the best derivations; the largest of each
+    span is 1. With ``beam`` above 0, substates below this fraction of the largest are dropped.
     """
     n = words.shape[0]
     rules, values, present = grammar.rules, cells.values, cells.present
@@ -91,7 +91,7 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, viterbi: Any)
 
 @inlined
 def _claim(grammar: Blocks, cells: Cells, span: int, symbol: int) -> None:
-    """Clear the substates of a symbol the first time that something is written to them."""
+    """Clear the substates of a symbol before the first write to them."""
     if not is_in(cells.present, span, symbol):
         cells.present[span, symbol >> 6] |= bit(symbol)
         cell = span * grammar.at[grammar.at.shape[0] - 1]
@@ -101,7 +101,7 @@ def _claim(grammar: Blocks, cells: Cells, span: int, symbol: int) -> None:
 
 @lean
 def products(grammar: Blocks, cells: Cells, start: int, end: int, viterbi: Any, parents: Any) -> int:
-    """X of all pairs that lead to one of the parents of the span, whose scale they set; returns how many there are."""
+    """Compute X of all pairs that lead to a parent of the span, and set its scale; returns the number of pairs."""
     span, stride = span_of(start, end), grammar.at[grammar.at.shape[0] - 1]
     present, scale = cells.present, cells.scale
     values, product = cells.values, cells.product
@@ -150,7 +150,7 @@ def products(grammar: Blocks, cells: Cells, start: int, end: int, viterbi: Any, 
 
 @inlined
 def _apply(grammar: Blocks, rule: int, source: Any, first: int, width: int, out: Any, at: int, viterbi: Any) -> None:
-    """One rule: its blocks, each times the number that the source has for (b, c), ⊕ to the parent's substates."""
+    """Apply one rule: add (⊕) each block, times the value of the source for (b, c), to the parent's substates."""
     for k in range(grammar.block_at[rule], grammar.block_at[rule + 1]):
         x = source[first + grammar.left[k] * width + grammar.right[k]]
         _plus(viterbi, out, at + grammar.block[k], grammar.weight, k * LANES, x)
@@ -158,7 +158,7 @@ def _apply(grammar: Blocks, rule: int, source: Any, first: int, width: int, out:
 
 @lean
 def _settle(grammar: Blocks, cells: Cells, span: int, beam: float, tops: bool) -> None:
-    """Drop the substates that the mask or the beam forbids, of symbols that start unary chains or of the others."""
+    """Drop substates that the mask or the beam forbids, of symbols that start unary chains or of the others."""
     cell = span * grammar.at[grammar.at.shape[0] - 1]
     values, present = cells.values, cells.present
     symbols = members(present, span, cells.some)
@@ -181,7 +181,7 @@ def _settle(grammar: Blocks, cells: Cells, span: int, beam: float, tops: bool) -
 
 @lean
 def _rescale(grammar: Blocks, cells: Cells, span: int) -> None:
-    """Divide by the largest number of the span."""
+    """Divide the values of a span by the largest."""
     cell = span * grammar.at[grammar.at.shape[0] - 1]
     symbols = members(cells.present, span, cells.some)
     largest = 0.0

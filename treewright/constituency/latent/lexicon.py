@@ -1,20 +1,20 @@
 """The lexicon of a latent-variable grammar: the probabilities of words given substates of tags.
 
-The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) knows P(row, tag), a row being
-a word or a class of words. Substates of a tag t divide this up. Training counts how often each word is emitted by each
-substate, c(w, t, a), in expectation, and with κ and λ as numbers of occurrences
+The lexicon of the treebank (:class:`~treewright.constituency.grammar.lexicon.Lexicon`) has P(row, tag), where a row is
+a word or a class of words. The substates of a tag t divide this probability. Training computes the expected number of
+times that each substate emits each word, c(w, t, a). With κ and λ as numbers of occurrences,
 
     P(a | t, class) = (c(class, t, a) + λ P(a | t, coarser class)) / (c(class, t) + λ)
     P(a | t, row)   = (c(w, t, a) + κ P(a | t, class of the row)) / (c(w, t) + κ)
     P(row | t, a)   = P(row, t) P(a | t, row) / Σ over rows of P(row, t) P(a | t, row)
 
-where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. So the
-substates of a frequent word are its own, those of a rare word are mostly those of similar words, and those of an
-unknown word are only these. A word that has two rows, one for the beginning of sentences, has one c(w, t, a). Finally
-P(row | t, a) is smoothed towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). Over all rows it
-is 1 for every substate.
+where c(class, t, a) are the counts of the rare words in a class, and the coarsest class backs off to all words. The
+distribution over substates thus comes from the word itself if it is frequent, mostly from similar words if it is rare,
+and only from these if it is unknown. A word that has two rows, one for the beginning of sentences, has one c(w, t, a).
+Finally P(row | t, a) is smoothed towards its mean over the substates of t, as in Petrov et al. (2006, §2.5). It sums to
+1 over all rows for every substate.
 
-In training, P(row, t) is the relative frequency; then, with κ = 0 and without smoothing, P(row | t, a) is the M-step of
+In training, P(row, t) is the relative frequency. With κ = 0 and without smoothing, P(row | t, a) is then the M-step of
 EM.
 """
 
@@ -47,19 +47,19 @@ class Entries(NamedTuple):
     tag: Ints
     joint: Floats  # P(row, tag)
     sibling: Ints  # the same tag in the word's other row, if it has one
-    backoff: Ints  # the same tag in the class of a word, in the next coarser class of a class; if there is one
-    classes: int  # where the classes begin, the coarser before the finer
+    backoff: Ints  # the same tag in the class of a word, or in the next coarser class of a class, if there is one
+    classes: int  # the index of the first class; coarser classes precede finer ones
 
 
 @dataclass(frozen=True, eq=False)
 class LatentLexicon:
-    """How often each substate of a tag emitted each word, and what follows from it; :meth:`learn` makes one.
+    """Counts of words emitted by substates of tags, and their probabilities; :meth:`learn` creates one.
 
     ``counts`` has a block of substates for each entry of the treebank's lexicon.
     """
 
     base: Lexicon
-    substates: Ints  # of each tag
+    substates: Ints  # the number for each tag
     counts: Floats
     occurrences: float
     coarser: float
@@ -74,7 +74,7 @@ class LatentLexicon:
         occurrences: float = 4.0,
         coarser: float = 30.0,
     ) -> LatentLexicon:
-        """The lexicon of sentences of (word, tag), with one substate for each tag.
+        """Learn the lexicon from sentences of (word, tag), with one substate for each tag.
 
         ``rare`` and ``smoothing`` are those of the treebank's lexicon, ``occurrences`` is κ and ``coarser`` λ.
         """
@@ -86,9 +86,9 @@ class LatentLexicon:
         return lexicon._same_words(replace(lexicon, counts=counts))
 
     def with_counts(self, substates: Ints, counts: Floats) -> LatentLexicon:
-        """The same words with other counts of substates."""
+        """Return a lexicon with the same words and other counts of substates."""
         other = self._same_words(replace(self, substates=substates, counts=counts))
-        other.__dict__["_is_rare"] = self._is_rare  # words stay as frequent as they are
+        other.__dict__["_is_rare"] = self._is_rare  # the frequencies of words do not change
         if np.array_equal(substates, self.substates):
             other.__dict__.update(at=self.at, _cells=self._cells)
         return other
@@ -102,7 +102,7 @@ class LatentLexicon:
         return _Rows(self.base)
 
     def entries_of(self, sentence: Sequence[tuple[str, str]]) -> Longs:
-        """The entries of the words and tags of a training sentence."""
+        """Return the entries of the words and tags of a training sentence."""
         at, tag, _ = self.base.table()
         number = self._number
         found = []
@@ -117,12 +117,12 @@ class LatentLexicon:
 
     @cached_property
     def at(self) -> Longs:
-        """Where the block of each entry begins."""
+        """The offset of the block of each entry."""
         return np.concatenate([[0], np.cumsum(self.substates[self.entries.tag])]).astype(np.int64)
 
     @cached_property
     def entries(self) -> Entries:
-        """The entries, and which of them lend their substates to which."""
+        """The entries, with the entries that they back off to."""
         _, arrays = self.base.to_arrays()
         at, tag = arrays["at"], arrays["tag"]
         joint = np.exp(arrays["score"].astype(np.float64) + arrays["prior"].astype(np.float64)[tag])
@@ -130,7 +130,7 @@ class LatentLexicon:
         place = {(row, t): e for row in range(len(at) - 1) for e, t in enumerate(tag[at[row] : at[row + 1]], at[row])}
 
         def same_tag(row: int, t: int, towards: Ints) -> int:
-            """The entry of a tag in the nearest row that has it."""
+            """Return the entry of a tag in the nearest row that has it."""
             while (row := int(towards[row])) != _NONE:
                 if (row, t) in place:
                     return int(place[row, t])
@@ -144,21 +144,21 @@ class LatentLexicon:
 
     @cached_property
     def _is_rare(self) -> npt.NDArray[np.bool_]:
-        """For each entry whether it is of a word that is rare in training."""
+        """Whether each entry belongs to a word that is rare in training."""
         _, arrays = self.base.to_arrays()
         at = arrays["at"]
         rows = self._rows
         seen = np.add.reduceat(np.add.reduceat(self.counts, self.at[:-1]), at[:-1])
         words = np.where(rows.sibling >= 0, seen + seen[rows.sibling], seen)
-        rare = (words > 0) & (words < self.base.rare + 0.5)  # sums of expected counts may miss by a hair
+        rare = (words > 0) & (words < self.base.rare + 0.5)  # sums of expected counts have rounding errors
         if not rare.any():
             rare = words > 0
         return np.repeat(rare, np.diff(at))
 
     def emission(self, *, in_training: bool = False, smoothing: float = 0.0) -> Floats:
-        """P(row | tag, substate) for each entry: a block of substates each; ``smoothing`` is that towards their mean.
+        """Return P(row | tag, substate), a block of substates for each entry; ``smoothing`` is towards their mean.
 
-        ``in_training`` all probability is that of the words that were seen.
+        With ``in_training``, all probability mass belongs to the words of the training data.
         """
         joint = np.add.reduceat(self.counts, self.at[:-1]) if in_training else self.entries.joint
         return _emission(
@@ -170,14 +170,14 @@ class LatentLexicon:
         return _Cells(self.entries, self.at, self.substates, self._is_rare)
 
     def passed_on(self, into: Sequence[Floats]) -> LatentLexicon:
-        """Counts passed on: ``into`` has for each tag a matrix, what share of each substate goes to which new one."""
+        """Redistribute counts: ``into`` has for each tag the matrix of shares from old to new substates."""
         substates = np.array([matrix.shape[1] for matrix in into], np.int32)
         at, tag = self.at, self.entries.tag
         counts = [self.counts[at[e] : at[e + 1]] @ into[t] for e, t in enumerate(tag.tolist())]
         return self.with_counts(substates, np.concatenate(counts))
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Settings (for JSON) and arrays that :meth:`from_arrays` makes the same lexicon of."""
+        """Return settings (for JSON) and arrays from which :meth:`from_arrays` restores the lexicon."""
         settings, arrays = self.base.to_arrays()
         mine = {"occurrences": self.occurrences, "coarser": self.coarser}
         places = np.flatnonzero(self.counts)
@@ -191,7 +191,7 @@ class LatentLexicon:
         arrays: Mapping[str, npt.NDArray[Any]],
         coarser: LatentLexicon | None = None,
     ) -> LatentLexicon:
-        """The lexicon from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent.
+        """Restore the lexicon from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent.
 
         ``coarser`` is another lexicon of the same hierarchy, which may have the same words.
         """
@@ -215,7 +215,7 @@ class LatentLexicon:
 
 
 class _Rows:
-    """The rows of a lexicon: the other row of a word, and the row of the next coarser class."""
+    """Return for the rows of a lexicon the other row of a word, and the row of the next coarser class."""
 
     def __init__(self, base: Lexicon) -> None:
         favourites, classes = base._favourites, base._classes
@@ -237,7 +237,7 @@ class _Rows:
 
 
 def _coarser_class(name: str, known: Mapping[str, int]) -> str:
-    """The next coarser class that is known: without the other form's tag, a letter, the place, and last the shape.
+    """Return the next coarser known class: without the other form's tag, a letter, the position, and last the shape.
 
     >>> _coarser_class("^Aa~ord", {"": 0, "^Aa~d": 1}), _coarser_class("12:a~d", {"a~d": 0})
     ('^Aa~d', 'a~d')
@@ -255,16 +255,16 @@ def _coarser_class(name: str, known: Mapping[str, int]) -> str:
 
 
 class _Class(NamedTuple):
-    """Where some entries take the shares of their classes from: cells, and what they back off to."""
+    """The source of the class shares of some entries: cells, and the entries that they back off to."""
 
-    cells: Any  # places, or a slice
+    cells: Any  # positions, or a slice
     entry: Longs
     has_class: npt.NDArray[np.bool_]
-    place: Longs  # of the same substate in the class, if there is one
-    tag: Longs  # in a table of tags and substates
+    place: Longs  # the position of the same substate in the class, if there is one
+    tag: Longs  # the position in a table of tags and substates
 
     def mix(self, seen: Floats, weight: float, shares: Floats, rare: Floats, n: int) -> Floats:
-        """The counts of the entries, interpolated with the shares of their classes."""
+        """Return the counts of the entries, interpolated with the shares of their classes."""
         general = np.where(self.has_class, shares[self.place], rare[self.tag])
         totals = np.bincount(self.entry, seen, n)[self.entry] + weight
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -272,9 +272,9 @@ class _Class(NamedTuple):
 
 
 class _Cells:
-    """The substates of all entries, and what each belongs to. Sums over them add in this order, on every machine.
+    """The substates of all entries, with their tags and classes. Sums follow this order, on every machine.
 
-    It depends on the words and on the numbers of substates, not on counts, and serves all steps of EM.
+    The object depends on the words and on the numbers of substates, not on counts, and serves all steps of EM.
     """
 
     def __init__(self, entries: Entries, at: Longs, substates: Ints, is_rare: npt.NDArray[np.bool_]) -> None:
@@ -301,22 +301,22 @@ class _Cells:
         self.sizes = np.diff(at)[self.entry]
 
     def by_tag(self, values: Floats, which: Any) -> Floats:
-        """Sums of some of the values by tag and substate."""
+        """Sum some of the values by tag and substate."""
         return _sums(self.tag[which], values[which], self.shape[0] * self.shape[1])
 
 
 def _sums(places: Longs, values: Floats, n: int) -> Floats:
-    """The sums of the values of each of n places, added in their order."""
-    return np.bincount(places, values, n).astype(np.float64)  # of no values, NumPy makes integers
+    """Sum the values of each of n positions, in their order."""
+    return np.bincount(places, values, n).astype(np.float64)  # without values, NumPy returns integers
 
 
 def _shares(cells: _Cells, counts: Floats, occurrences: float, coarser: float) -> Floats:
-    """P(substate | tag, row): see the beginning of this module."""
+    """Compute P(substate | tag, row): see the docstring of this module."""
     words = cells.words
     everything = cells.by_tag(counts, words.cells)
     shares = _sums(words.place[cells.rare], counts[cells.rare], len(counts))
     rare = cells.by_tag(counts, cells.rare_alone)
-    for level in reversed(cells.levels):  # so far of the finest class; now also those of finer ones
+    for level in reversed(cells.levels):  # so far counts of the finest class only; now add those of finer classes
         own = shares[level.cells[::-1]]
         if level.has_class[0]:
             np.add.at(shares, level.place[::-1], own)
@@ -336,7 +336,7 @@ def _shares(cells: _Cells, counts: Floats, occurrences: float, coarser: float) -
 
 
 def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]:
-    """The cells of classes, by how many coarser classes theirs has: none, one, and so on."""
+    """Return the cells of classes, by their number of coarser classes: none, one, and so on."""
     depth, coarser = np.zeros(len(backoff), np.int64), backoff
     while (coarser >= 0).any():
         depth += coarser >= 0
@@ -346,7 +346,7 @@ def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]
 
 
 def _emission(cells: _Cells, joint: Floats, shares: Floats, smoothing: float) -> Floats:
-    """P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
+    """Compute P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
     both = joint[cells.entry] * shares
     totals = cells.by_tag(both, slice(None))[cells.tag]
     emission = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0.0)

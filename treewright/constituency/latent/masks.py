@@ -25,12 +25,12 @@ Longs = npt.NDArray[np.int64]
 class Masks(NamedTuple):
     """Sets of base symbols for all spans of all sentences."""
 
-    sets: npt.NDArray[np.uint64]  # spans × words of bits; the spans of a sentence by their numbers
-    at: Longs  # where the spans of each sentence begin, and the end of the last
+    sets: npt.NDArray[np.uint64]  # spans × words of bits; the spans of a sentence in the order of their numbers
+    at: Longs  # the offset of the spans of each sentence, and the end of the last
 
 
 def new_masks(at: Longs, symbols: int) -> Masks:
-    """Empty sets for sentences that begin at ``at``."""
+    """Return empty sets for sentences that begin at ``at``."""
     n = np.diff(at)
     begins = np.concatenate([[0], np.cumsum(n * (n + 1) // 2)]).astype(np.int64)
     return Masks(np.zeros((begins[-1], (symbols + 63) // 64), np.uint64), begins)
@@ -38,7 +38,7 @@ def new_masks(at: Longs, symbols: int) -> Masks:
 
 @lean
 def allow_all(n: int, cells: Cells) -> None:
-    """A mask that allows everything."""
+    """Set a mask that allows everything."""
     for span in range(span_of(0, n) + n):
         for symbol in range(cells.mask.shape[1]):
             cells.allowed[span, symbol >> 6] |= bit(symbol)
@@ -47,7 +47,7 @@ def allow_all(n: int, cells: Cells) -> None:
 
 @lean
 def take_mask(sets: Any, first: int, n: int, cells: Cells) -> None:
-    """A given mask: sets of base symbols for all spans, from the row ``first`` on."""
+    """Set a given mask: sets of base symbols for all spans, from the row ``first`` on."""
     for span in range(span_of(0, n) + n):
         for w in range(sets.shape[1]):
             cells.allowed[span, w] = sets[first + span, w]

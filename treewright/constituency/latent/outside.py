@@ -1,7 +1,7 @@
 """Outside values over substates, and the posterior probabilities of anchored rules.
 
-Outside values come from the same products X as inside values (:mod:`treewright.constituency.latent.inside`), and from
-both come the posteriors of rules of the base over spans, which max-rule decoding needs.
+Outside values use the same products X as inside values (:mod:`treewright.constituency.latent.inside`). Together they
+give the posteriors of the base's rules over spans, which max-rule decoding needs.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from treewright.search.lanes import LANES, add_scaled, dot, set_block
 
 __all__ = ["Anchored", "new_anchored", "outside_of", "posteriors"]
 
-LEAST = 1e-12  # anchored rules less probable than this are in no tree that max-rule decoding looks at
+LEAST = 1e-12  # max-rule decoding ignores anchored rules that are less probable than this
 
 
 class Anchored(NamedTuple):
     """The anchored rules of a sentence that are probable enough: from wide spans to narrow ones, unary rules first.
 
-    A rule is numbered as in the base, binary ones first; behind all rules come the symbols of tags, over their words.
+    Rules are numbered as in the base, binary ones first; the numbers after all rules are the symbols of tags, over
+    their words.
     """
 
-    what: npt.NDArray[np.int32]  # rule, start, split (0 if it is not binary), end
+    what: npt.NDArray[np.int32]  # rule, start, split (0 if the rule is not binary), end
     probability: npt.NDArray[np.float64]
 
 
 @compiled
 def new_anchored(size: int) -> Anchored:
-    """The arrays for ``size`` anchored rules."""
+    """Allocate the arrays for ``size`` anchored rules."""
     return Anchored(np.empty((size, 4), np.int32), np.empty(size))
 
 
 @lean
 def _anchor(anchored: Anchored, count: int, rule: int, start: int, split: int, end: int, probability: float) -> int:
-    """Write down an anchored rule, if it is probable and the list is long enough; returns how many there are."""
+    """Record an anchored rule if it is probable and there is space for it; returns the number of rules."""
     if probability < LEAST:
         return count
     if count < anchored.probability.shape[0]:
@@ -56,11 +57,11 @@ def _anchor(anchored: Anchored, count: int, rule: int, start: int, split: int, e
 
 @lean
 def outside_of(grammar: Blocks, n: int, cells: Cells, anchored: Anchored, least: float) -> int:
-    """The outside values of a chart of sums that has a tree; inside × outside is the posterior probability.
+    """Compute the outside values of a chart of sums with a tree; inside × outside is the posterior probability.
 
-    Symbols less probable than ``least`` are taken out of the chart, and hand nothing down: most of them, and most of
-    the work. Writes down the anchored rules, unless the list is empty. Returns how many there are, which may be
-    more than the list can hold.
+    Symbols less probable than ``least`` are removed from the chart and pass nothing down, which saves most of the work.
+    Records the anchored rules, unless the list is empty. Returns their number, which may be larger than the size of the
+    list.
     """
     rules, values, above = grammar.rules, cells.values, cells.above
     present = cells.present
@@ -120,9 +121,9 @@ def outside_of(grammar: Blocks, n: int, cells: Cells, anchored: Anchored, least:
 
 @lean
 def _drop(grammar: Blocks, cells: Cells, span: int, least: float, tops: bool) -> None:
-    """Take what is not probable out of a span, of symbols that start unary chains or of the others.
+    """Remove improbable symbols from a span, of those that start unary chains or of the others.
 
-    Substates that the mask or the beam has dropped hand nothing down either, although their parts may be there.
+    Substates that the mask or the beam has dropped pass nothing down either, although their parts may be in the chart.
     """
     cell = span * grammar.at[grammar.at.shape[0] - 1]
     values, above = cells.values, cells.above
@@ -144,7 +145,7 @@ def _hand_down(
 ) -> int:
     """Pass values down from all parents of a pair in a span: one number for each (b, c), and from there to all splits.
 
-    Anchored rules are written down, unless the list is empty; returns how many there are.
+    Records the anchored rules, unless the list is empty; returns their number.
     """
     rules, values, above = grammar.rules, cells.values, cells.above
     product, down, all_down = cells.product, cells.down, cells.all_down
@@ -199,7 +200,7 @@ def _hand_down(
 
 @compiled
 def posteriors(grammar: Blocks, n: int, cells: Cells) -> tuple[Anchored, int]:
-    """The anchored rules of a chart of sums that has a tree, and how many they are."""
+    """Return the anchored rules of a chart of sums that has a tree, and their number."""
     anchored = new_anchored(200 * n)
     count = outside_of(grammar, n, cells, anchored, LEAST)
     if count > anchored.probability.shape[0]:

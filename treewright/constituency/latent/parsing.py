@@ -1,13 +1,13 @@
 """Parsing with latent-variable grammars: from coarse to fine, with one grammar or with the product of several.
 
-*Coarse-to-fine* (Petrov & Klein 2007): the treebank grammar comes first, because its charts are small. Constituents
-that it finds improbable are not built with the next grammar of the hierarchy
+*Coarse-to-fine* (Petrov & Klein 2007): the treebank grammar parses first, because its charts are small. Constituents
+that are improbable under this grammar are not built with the next grammar of the hierarchy
 (:mod:`treewright.constituency.latent.masks`), and so on. The last grammar chooses the tree: by Viterbi, or by max-rule
 decoding (:mod:`treewright.constituency.latent.decoding`).
 
 *Products* (Petrov 2010): EM finds a different optimum for every seed, and grammars of several seeds make different
-mistakes. All of them have posteriors of the base's rules, which max-rule decoding uses: it returns the tree with the
-largest product of all their posteriors.
+mistakes. Each grammar has posteriors of the base's rules. Max-rule decoding returns the tree with the largest product
+of all these posteriors.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 DECODERS = {"viterbi": BEST_DERIVATION, "max-rule-product": MAX_RULE_PRODUCT, "max-rule-sum": MAX_RULE_SUM}
-TOGETHER = 256  # sentences whose posteriors are kept at a time, for products
+TOGETHER = 256  # the number of sentences whose posteriors are kept at a time, for products
 NO_POSTERIORS = Posteriors(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 class Derivation(NamedTuple):
-    """The derivation of a sentence in the base grammar; where there is no tree, those of the pieces that cover it."""
+    """The derivation of a sentence in the base grammar; if there is no tree, those of the pieces that cover it."""
 
     nodes: Ints
     is_whole: bool
@@ -63,7 +63,7 @@ def _new_found(at: Longs) -> Found:
 
 
 def _derivations(found: Found, base: Base, sentences: Sentences) -> list[Derivation]:
-    """The derivations; of sentences without one that of the treebank grammar, or pieces."""
+    """Return the derivations; for sentences without one, that of the treebank grammar, or pieces."""
     rows, at = sentences
     begins = 2 * at - np.arange(len(at))
     derivations = []
@@ -81,34 +81,35 @@ class _Search(ABC):
     grammars: list[LatentGrammar]
 
     def parse(self, sentences: Sequence[Sequence[str]], *, jobs: int = 1) -> list[list[Tree]]:
-        """The tree of each sentence, or the trees of the pieces that cover it."""
+        """Return the tree of each sentence, or the trees of the pieces that cover it."""
         found = self.derivations(sentences, jobs=jobs)
         base = self.grammars[0].base
         return [base.trees(each.nodes, words) for each, words in zip(found, sentences, strict=True)]
 
     def derivations(self, sentences: Sequence[Sequence[str]], *, jobs: int = 1) -> list[Derivation]:
-        """The derivation of each sentence, all of which have words."""
+        """Return the derivation of each sentence; no sentence is empty."""
         rows = [self.grammars[0].rows(words) for words in sentences]
         at = np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64)
         return self.decode(np.concatenate([*rows, np.zeros(0, np.int32)]), at, jobs)
 
     @abstractmethod
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
-        """The derivations of sentences that are given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """Return the derivations of sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
 
 
 class CoarseToFine(_Search):
-    """Parses with the last of a hierarchy of latent grammars, and prunes with the others (Petrov & Klein 2007).
+    """Parses with the last grammar of a hierarchy of latent grammars, and prunes with the others (Petrov & Klein 2007).
 
     Args:
         grammars: the hierarchy: first the treebank grammar, with one substate per symbol, then increasingly fine ones.
-        levels: the numbers of one or two of them that are used after the treebank grammar; the last one chooses the
-            tree. By default, the last level and the one two levels before it: on the Wall Street Journal more levels
-            save nothing.
+        levels: the numbers of the one or two grammars that follow the treebank grammar; the last one chooses the tree.
+            By default, the last level and the one two levels before it: on the Wall Street Journal more levels save no
+            time.
         threshold: substates whose posterior at one level is below this are not built at the next: one number, or one
-            for the treebank grammar and for each level but the last. 0 for the first one is exact, without any pruning.
+            for the treebank grammar and for each level but the last. If the first one is 0, parsing is exact, without
+            any pruning.
         decoder: ``viterbi``, ``max-rule-product`` or ``max-rule-sum``.
-        least_share: at the last level, substates below this part of the best one in their span are dropped.
+        least_share: at the last level, substates below this fraction of the best one in their span are dropped.
         policy: selects the constituents to build, instead of the treebank grammar: an object with a method
             ``masks(rows, at)``, see :mod:`treewright.constituency.latent.pruning`.
 
@@ -147,7 +148,7 @@ class CoarseToFine(_Search):
         self.hierarchy = Hierarchy(base_of(self.grammars[0]), *hierarchy_of(self.grammars, self.levels))
 
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
-        """The derivations of sentences that are given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """Return the derivations of sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
         found, sentences = _new_found(at), Sentences(rows, at)
         masks, decoding, viterbi = (
             self._masks(sentences, jobs),
@@ -167,7 +168,7 @@ class CoarseToFine(_Search):
     def decode_product(
         self, found: Found, sentences: Sentences, jobs: int, others: Posteriors, keeping: bool
     ) -> Posteriors:
-        """Find the derivations, with the posteriors of other grammars; returns the products, if they are to be kept."""
+        """Find the derivations, with the posteriors of other grammars; returns the products, if they are needed."""
         masks = self._masks(sentences, jobs)
 
         def work(first: int, last: int, control: Longs, slot: int) -> Posteriors:
@@ -187,7 +188,7 @@ class CoarseToFine(_Search):
         return new_memory(self.hierarchy, int(np.diff(sentences.at)[shard.which].max(initial=1)))
 
     def _masks(self, sentences: Sentences, jobs: int) -> Masks:
-        """What the policy for pruning lets be built; no masks without one."""
+        """Return the masks of the pruning policy; no masks if there is no policy."""
         if self.policy is None:
             return Masks(np.zeros((0, self.hierarchy.fine.parents.shape[1]), np.uint64), np.zeros(0, np.int64))
         return Masks(*self.policy.masks(*sentences, jobs))
@@ -214,7 +215,7 @@ class Product(_Search):
             raise ConfigError("a product takes grammars that were learned from the same trees")
 
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
-        """The derivations of sentences that are given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """Return the derivations of sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
         derivations = []
         for first in range(0, len(at) - 1, TOGETHER):
             part = at[first : first + TOGETHER + 1]
@@ -227,7 +228,7 @@ class Product(_Search):
 
 
 def _in_order(parts: Sequence[Posteriors]) -> Posteriors:
-    """The posteriors of all shards as one, in rising order within each sentence."""
+    """Concatenate the posteriors of all shards, in ascending order within each sentence."""
     counts = np.concatenate([np.diff(part.at) for part in parts])
     key, probability = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
     order = np.lexsort((key, np.repeat(np.arange(len(counts)), counts)))
@@ -235,7 +236,7 @@ def _in_order(parts: Sequence[Posteriors]) -> Posteriors:
 
 
 def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tuple[Blocks, Blocks]:
-    """The levels of a hierarchy that are used, each with the way from the one before it; the first from the base."""
+    """Return the levels of a hierarchy in use, each with the map from the previous one; the first from the base."""
     found, before = [], 0
     for level in levels:
         coarser = np.arange(grammars[level].first[-1])
@@ -247,7 +248,7 @@ def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tu
 
 
 def base_of(grammar: LatentGrammar) -> Base:
-    """A latent grammar with one substate for each symbol, for ordinary charts."""
+    """Convert a latent grammar with one substate for each symbol, for ordinary charts."""
     base, lexical, factors = grammar.base, grammar.lexical(), np.concatenate([grammar.binary, grammar.unary])
     scores = base.weighted(lexical, np.log(factors).astype(np.float32))
     return Base(base.weighted(lexical, factors), scores, base.is_whole)

@@ -1,4 +1,4 @@
-"""Parsing a shard of sentences with latent-variable grammars: what Python calls."""
+"""Parsing a shard of sentences with latent-variable grammars: the kernels that Python calls."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ __all__ = [
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SLIGHT = 1e-2  # of a threshold: what is less probable does not help anything else to be above it
-RELAXED = (1.0, 1e-3, 1e-6)  # thresholds are multiplied by these in turn, until there is a tree
+SLIGHT = 1e-2  # fraction of a threshold: less probable items cannot raise others above the threshold
+RELAXED = (1.0, 1e-3, 1e-6)  # factors of the thresholds, tried in turn until there is a tree
 
 
 class Base(NamedTuple):
@@ -61,25 +61,25 @@ class Hierarchy(NamedTuple):
     """The grammars of coarse-to-fine parsing."""
 
     base: Base
-    coarse: Blocks  # the level between the base and the last; the last itself, if there is none between
+    coarse: Blocks  # the level between the base and the last; the last itself if there is no level between
     fine: Blocks  # the last level
 
 
 class Decoding(NamedTuple):
-    """How trees are chosen."""
+    """The settings of decoding."""
 
-    decoder: int  # of max-rule decoding: which
+    decoder: int  # the variant of max-rule decoding
     thresholds: Floats  # of coarse-to-fine pruning: for the base, and for the coarse level if there is one
-    beam: float  # at the last level, substates below this part of the best one in their span are dropped
+    beam: float  # at the last level, substates below this fraction of the best one in their span are dropped
 
 
 class Posteriors(NamedTuple):
-    """The anchored rules of some sentences, each as one number that rises within a sentence, and their probabilities.
+    """The anchored rules of some sentences, as numbers that increase within a sentence, and their probabilities.
 
-    Of several grammars, these are the rules that all of them have, and the products of their probabilities.
+    For several grammars, these are the rules that all of them have, and the products of their probabilities.
     """
 
-    at: Longs  # where those of each sentence begin; empty if there is nothing to multiply with
+    at: Longs  # the offset of the rules of each sentence; empty if there is nothing to multiply by
     key: Longs
     probability: Floats
 
@@ -88,21 +88,21 @@ class Found(NamedTuple):
     """The derivations of sentences in the base grammar."""
 
     nodes: npt.NDArray[np.int32]
-    filled: Longs  # how many nodes of each derivation are used; 0 where the latent grammar has no tree
+    filled: Longs  # the number of nodes of each derivation; 0 if the latent grammar has no tree
 
 
 @lean
 def _key(anchored: Anchored, k: int, n: int) -> int:
-    """An anchored rule as one number."""
+    """Encode an anchored rule as one number."""
     what = anchored.what
     return ((np.int64(what[k, 0]) * (n + 1) + what[k, 1]) * (n + 1) + what[k, 2]) * (n + 1) + what[k, 3]
 
 
 @lean
 def multiply(anchored: Anchored, count: int, n: int, others: Posteriors, first: int, last: int) -> int:
-    """Multiply the probabilities of anchored rules by those that others found, from ``first`` to ``last``.
+    """Multiply the probabilities of anchored rules by those of ``others`` from ``first`` to ``last``.
 
-    Only the rules that these have too are left, in the same order; returns how many.
+    Only the rules in both lists are kept, in the same order; returns their number.
     """
     left = 0
     for k in range(count):
@@ -122,15 +122,15 @@ def multiply(anchored: Anchored, count: int, n: int, others: Posteriors, first: 
 
 
 class Memory(NamedTuple):
-    """What one thread works in, for one sentence after another."""
+    """The working memory of one thread, reused from sentence to sentence."""
 
     cells: Cells
     sums: Space  # the chart of the base
-    above: Floats  # and its outside values
+    above: Floats  # the outside values of the chart of the base
 
 
 def new_memory(grammars: Hierarchy, n: int) -> Memory:
-    """Memory for sentences of up to n words."""
+    """Allocate memory for sentences of up to n words."""
     sums: Space = interpreted(new_space)(INSIDE, len(grammars.fine.substates), n)
     return Memory(new_cells(grammars.coarse, grammars.fine, n), sums, np.zeros_like(sums.values))
 
@@ -146,7 +146,7 @@ def latent_pass(
     memory: Memory,
     found: Found,
 ) -> None:
-    """The tree of each sentence, as a derivation of the base; by max-rule decoding where ``viterbi`` is None."""
+    """Find the tree of each sentence, as a derivation of the base; by max-rule decoding if ``viterbi`` is None."""
     fine, cells = grammars.fine, memory.cells
     for i in shard.which:
         if shard.control[0] != 0:
@@ -177,8 +177,8 @@ def product_pass(
 ) -> Posteriors:
     """Max-rule decoding with several grammars: the posteriors of this one are multiplied by those of ``others``.
 
-    Where ``others`` are empty, nothing is multiplied; where products leave no tree, what was found before stays.
-    Returns the products where ``keeping`` asks for them, for yet another grammar.
+    If ``others`` are empty, nothing is multiplied; if the products leave no tree, the earlier result stays. Returns the
+    products if ``keeping`` is set, for yet another grammar.
     """
     fine, cells = grammars.fine, memory.cells
     kept_at, key, probability, used = np.zeros(len(shard.which) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0), 0
@@ -217,8 +217,8 @@ def _fill_chart(
 ) -> bool:
     """Fill the chart of the last level with the first mask that leaves a tree; returns whether there is one.
 
-    The mask of sentence i comes first, unless there are no masks. Then the posteriors of the base decide, with the
-    first of the thresholds, and with lower ones. A threshold of 0 there, or no tree even so, means the exact chart.
+    The mask of sentence i is tried first, unless there are no masks. Then the posteriors of the base decide, with the
+    first of the thresholds, and with lower ones. If this threshold is 0, or no mask leaves a tree, the chart is exact.
     """
     cells, above, threshold = memory.cells, memory.above, decoding.thresholds[0]
     if masks.sets.shape[0] > 0:
@@ -239,9 +239,9 @@ def _fill_chart(
 
 @compiled
 def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, viterbi: Any, relaxed: float) -> bool:
-    """From a mask of base symbols to a chart of the last level, with a second threshold through the coarse one.
+    """Fill a chart of the last level from a mask of base symbols, with a second threshold at the coarse level.
 
-    Returns whether it has a tree.
+    Returns whether there is a tree.
     """
     n, thresholds = words.shape[0], decoding.thresholds
     if thresholds.shape[0] > 1:
@@ -257,7 +257,7 @@ def _descend(grammars: Hierarchy, words: Any, cells: Cells, decoding: Decoding, 
 
 @compiled
 def _grown(values: Any, used: int, more: int) -> Any:
-    """The numbers in use, in an array with space for more behind them."""
+    """Return the numbers in an array with additional space after them."""
     if used + more <= values.shape[0]:
         return values
     larger = np.empty(2 * (used + more), values.dtype)
@@ -267,9 +267,9 @@ def _grown(values: Any, used: int, more: int) -> Any:
 
 @kernel
 def treebank_parse(base: Base, words: Any, nodes: Any) -> tuple[int, bool]:
-    """Where the latent grammar has no tree: the best one of the treebank grammar, or pieces that cover the words.
+    """Parse with the treebank grammar if the latent grammar has no tree: its best tree, or pieces that cover the words.
 
-    Returns the number of nodes, and whether it is a tree.
+    Returns the number of nodes, and whether they form a tree.
     """
     rules = base.scores.rules
     space = new_space(VITERBI, rules.is_top.shape[0], words.shape[0])

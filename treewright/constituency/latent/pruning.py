@@ -8,22 +8,22 @@ For every span and base symbol there are two actions: build it or skip it. The o
 costs time. As in Roark & Hollingshead's closed cells (2008) and Bodenstab et al.'s beams (2011), the policy has few
 features, and its scores are cheap (:mod:`treewright.constituency.latent.pruning_scores`).
 
-Learning minimises, by AdaGrad, Σ log(1 + e^−z) over needed items + λ Σ log(1 + e^z) over the others: z is above 0 just
-where the odds that the item is needed are above λ. The learners differ in the items that they learn from, and in the
-costs:
+Learning minimises, by AdaGrad, Σ log(1 + e^−z) over needed items + λ Σ log(1 + e^z) over the others: z is above 0
+exactly if the odds that the item is needed are above λ. The learners differ in the items that they learn from, and in
+the costs:
 
 ``classification``
-    all of them; needed are those of the treebank's tree.
+    all items; the needed ones are those of the treebank's tree.
 ``on-policy``
     the items that the policy itself reaches: those that can be built from parts that it has built (Ross et al. 2011).
 ``roll-outs``
-    as ``on-policy``, and then for some decisions of each sentence both actions are tried: it is parsed with the one and
-    with the other, and the difference of the rewards is what the worse action costs (Chang et al. 2015).
+    as ``on-policy``; in addition, for some decisions of each sentence both actions are tried: the sentence is parsed
+    with each action, and the difference of the rewards is the cost of the worse action (Chang et al. 2015).
 
-These are not rows of the table in :mod:`treewright.learners.imitation`, whose tasks take one action at a time in a
-state that grows linearly with the sentence: here a state is a chart, and all symbols of a span are decided at once.
-There is no roll-in by the expert, and so no schedule of β: in the first passes all items are examples. The shared part
-is AdaGrad (:mod:`treewright.policies.adagrad`).
+These learners are not rows of the table in :mod:`treewright.learners.imitation`, whose tasks take one action at a time
+in a state that grows linearly with the sentence: here a state is a chart, and all symbols of a span are decided at
+once. There is no roll-in by the expert, and so no schedule of β: in the first passes all items are examples. The two
+share AdaGrad (:mod:`treewright.policies.adagrad`).
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ Floats = npt.NDArray[np.float32]
 
 LEARNERS = ("classification", "on-policy", "roll-outs")
 
-FREQUENT = 5  # occurrences in training from which a word is a feature of its own
-THRESHOLDS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # of which the best one is chosen on held-out sentences
+FREQUENT = 5  # the minimum number of occurrences in training for a word to be a feature
+THRESHOLDS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # the best one is chosen on held-out sentences
 
 
 @dataclass(frozen=True, eq=False)
 class PruningPolicy:
-    """Which constituents to build; :meth:`learn` makes one. ``threshold`` is added to all scores."""
+    """Selects the constituents to build; :meth:`learn` creates a policy. ``threshold`` is added to all scores."""
 
     weights: Floats  # rows × symbols in whole blocks
-    tag: Ints  # of each kind of word the most probable tag
-    word: Ints  # and its number, −1 where it is not frequent
+    tag: Ints  # the most probable tag of each kind of word
+    word: Ints  # the index of each kind of word among the frequent ones, −1 if it is not frequent
     symbols: int
     root: int
     threshold: float = 0.0
@@ -91,8 +91,8 @@ class PruningPolicy:
         """Learn from binarised trees of the hierarchy's base; ``tradeoff`` is λ, the price of an unnecessary item.
 
         A needed item that is skipped costs 1. ``on-policy`` and ``roll-outs`` begin with two passes of classification.
-        Every tenth tree is held out: the threshold is chosen with which its items cost the least, since a policy is too
-        sure of the sentences that it has learned from. Trees that the grammar cannot derive are left out.
+        Every tenth tree is held out, and the threshold with the lowest cost on these trees is chosen, because a policy
+        is overconfident on the sentences that it has learned from. Trees that the grammar cannot derive are left out.
         """
         learner = current_name("pruning", learner)
         if learner not in LEARNERS:
@@ -142,17 +142,17 @@ class PruningPolicy:
         )
 
     def _cost(self, sentences: Sentences, needed: Bits, spans: npt.NDArray[np.bool_], tradeoff: float) -> float:
-        """What the policy's decisions over some spans cost: needed items that are skipped, and λ for each one built."""
+        """Return the cost of decisions over some spans: 1 for each needed item skipped, λ for each one built."""
         built = self.masks(*sentences).sets
         missed = np.bitwise_count(needed[spans] & ~built[spans]).sum()
         return float(missed + tradeoff * np.bitwise_count(built[spans]).sum())
 
     def with_threshold(self, threshold: float) -> PruningPolicy:
-        """The same policy, building more (above 0) or less (below 0)."""
+        """Return the same policy, which builds more (above 0) or less (below 0)."""
         return replace(self, threshold=float(threshold))
 
     def masks(self, rows: Ints, at: Longs, jobs: int = 1) -> Masks:
-        """The items to build in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
+        """Return the items to build in sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
         sentences, masks = Sentences(rows, at), new_masks(at, self.symbols)
         table = self._table(np.zeros(1, np.float32))
 
@@ -168,7 +168,7 @@ class PruningPolicy:
         return Table(weights, spread, len(self.weights), self.symbols, self.tag, self.word, self.root)
 
     def to_arrays(self) -> dict[str, Any]:
-        """The policy as arrays, for a model file; weights that are small whole numbers take a byte each."""
+        """Return the policy as arrays for a model file; weights that are small whole numbers take a byte each."""
         numbers = np.array([self.symbols, self.root, self.threshold], np.float64)
         narrow = self.weights.astype(np.int8) if np.abs(self.weights).max(initial=0.0) <= 127 else self.weights
         weights = narrow if np.array_equal(narrow, self.weights) else self.weights
@@ -176,7 +176,7 @@ class PruningPolicy:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> PruningPolicy:
-        """The policy that :meth:`to_arrays` gave; :class:`ModelError` if something does not fit."""
+        """Restore the policy from the result of :meth:`to_arrays`; :class:`ModelError` if it is inconsistent."""
         try:
             symbols, root, threshold = np.asarray(arrays["numbers"]).tolist()
             weights = np.ascontiguousarray(arrays["weights"], np.float32)
@@ -215,14 +215,14 @@ def _add_items(base: Grammar, nodes: Ints, sets: Bits) -> None:
 
 
 def _best_tags(lexical: Lexical, counts: npt.NDArray[np.float64]) -> Ints:
-    """For each kind of word the tag with the largest P(word | tag) P(tag)."""
+    """Return for each kind of word the tag with the largest P(word | tag) P(tag)."""
     joint = lexical.score + np.log(counts + 0.5)[lexical.symbol]
     order = np.lexsort((joint, np.repeat(np.arange(len(lexical.at) - 1), np.diff(lexical.at))))
     return lexical.symbol[order[lexical.at[1:] - 1]].astype(np.int32)
 
 
 def _blocks_of_an_item(grammar: Blocks) -> float:
-    """How many blocks an item takes part in, on average over binary rules' parents: the unit of time."""
+    """Return the number of blocks for an item, on average over the parents of binary rules: the unit of time."""
     return float(np.diff(grammar.block_at)[: len(grammar.rules.binary)].sum()) / max(
         len(grammar.rules.of_parent_at) - 1, 1
     )

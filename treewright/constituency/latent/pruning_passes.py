@@ -1,6 +1,6 @@
 """Learning a pruning policy: passes over sentences whose needed items are known.
 
-An *item* is a base symbol over a span. :mod:`treewright.constituency.latent.pruning` says what is minimised.
+An *item* is a base symbol over a span. :mod:`treewright.constituency.latent.pruning` defines the objective.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from treewright.search.hashing import random_below, seed_random
 
 __all__ = ["Deviations", "learn_pass", "lols_pass", "what_can_be_built"]
 
-SLIGHT = 1e-3  # gradients below this change nothing
-EVEN = 2.0  # decisions with scores nearer to 0 than this are nearly even
+SLIGHT = 1e-3  # gradients below this are ignored
+EVEN = 2.0  # decisions with scores closer to 0 than this are nearly even
 
 
 @lean
 def learn_from(table: Table, scratch: Scratch, start: int, end: int, symbol: int, gradient: float, rate: float) -> None:
-    """One step of AdaGrad on all rows of a span, for one symbol."""
+    """Make one step of AdaGrad on all rows of a span, for one symbol."""
     width = table.weights.shape[0] // table.rows
     for f in range(2 * PLACE + SPAN):
         if f < PLACE:
@@ -68,7 +68,7 @@ def learn_pass(
 ) -> float:
     """Learn from each sentence once, in the given order; returns the mean loss of a word.
 
-    ``roll_in``: only from items that the policy reaches, when it decides bottom-up which items of the chart to build.
+    With ``roll_in``, learn only from items that the policy reaches when it decides bottom-up which items to build.
     """
     most, width = longest(sentences, order), gold.sets.shape[1]
     scratch = new_scratch(table, most)
@@ -79,7 +79,7 @@ def learn_pass(
         words = words_of(sentences, i)
         n = words.shape[0]
         total += n
-        look_at_places(table, words, scratch)  # within the sentence, these sums do not follow the weights
+        look_at_places(table, words, scratch)  # these sums are not updated with the weights within the sentence
         for end in range(1, n + 1):
             for start in range(end - 1, -1, -1):
                 span = span_of(start, end)
@@ -109,7 +109,7 @@ def learn_pass(
 
 @lean
 def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: Any, out: Any, some: Any) -> None:
-    """The base symbols that some rule makes of what has been built within a span, or of its word."""
+    """Find the base symbols that some rule derives from the items built within a span, or from its word."""
     rules = grammar.rules
     for w in range(out.shape[1]):
         out[0, w] = np.uint64(0)
@@ -132,12 +132,12 @@ def what_can_be_built(grammar: Blocks, words: Any, start: int, end: int, built: 
 
 
 class Deviations(NamedTuple):
-    """Which decisions are tried both ways."""
+    """The decisions for which both actions are tried."""
 
-    times: int  # how many in each sentence
-    of_an_item: float  # the unit of time: how much work an item is, on average
+    times: int  # the number of decisions in each sentence
+    of_an_item: float  # the unit of time: the average work for an item
     seed: int
-    number: int  # of the pass
+    number: int  # the number of the pass
 
 
 @kernel
@@ -152,9 +152,9 @@ def lols_pass(
     deviations: Deviations,
     cells: Cells,
 ) -> float:
-    """For some decisions of each sentence, parse with both actions; learn from the difference. Returns the mean reward.
+    """Parse with both actions for some decisions of each sentence; learn from the difference. Returns the mean reward.
 
-    The reward is the number of items of the tree that the treebank's has too, less λ for each item built; time is the
+    The reward is the number of items of the tree that the treebank's tree has too, minus λ times the time, which is the
     work done in units of ``deviations.of_an_item``. Deviations are drawn from decisions that are nearly even.
     """
     most = longest(sentences, order)
@@ -187,7 +187,7 @@ def lols_pass(
             sets[span, word] ^= bit(symbol)
             other = _reward_of(grammar, words, sets, gold, i, cells, nodes, price)
             sets[span, word] ^= bit(symbol)
-            gain = usual - other if was_built else other - usual  # of building it
+            gain = usual - other if was_built else other - usual  # the gain of building the item
             score_span(table, scratch, start, end)
             z = np.float64(scratch.score[symbol])
             wrong = 1.0 / (1.0 + math.exp(z if gain > 0.0 else -z))
@@ -200,7 +200,7 @@ def lols_pass(
 def _reward_of(
     grammar: Blocks, words: Any, sets: Any, gold: Masks, i: int, cells: Cells, nodes: Any, price: float
 ) -> float:
-    """Accuracy − λ · time of parsing sentence i with a mask, in items; without a tree, nothing is right."""
+    """Return accuracy − λ · time of parsing sentence i with a mask, in items; without a tree, accuracy is 0."""
     n, rules = words.shape[0], grammar.rules
     cells.work[0] = 0
     take_mask(sets, 0, n, cells)

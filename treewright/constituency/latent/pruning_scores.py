@@ -1,12 +1,13 @@
-"""Scores of a pruning policy: for every span, how much it is for building each base symbol.
+"""Scores of a pruning policy: for every span, a score for building each base symbol.
 
-The policy looks at little: the most probable tags and the words around the two ends of the span, and its length. Its
+The policy has few features: the most probable tags and the words around the two ends of the span, and its length. Its
 score for building symbol A over the span from i to j is
 
     z(A, i, j) = s(A, i) + e(A, j) + w(A, i, j) + threshold
 
-a sum of rows of one table, each with a number for every symbol: s and e are summed once for each place between two
-words, w is a few rows for each span. So all decisions of a sentence take a small part of the time of one chart.
+a sum of rows of one table, each with a number for every symbol: s and e are summed once for each position between two
+words, w is a few rows for each span. All decisions of a sentence therefore take a small fraction of the time of one
+chart.
 """
 
 from __future__ import annotations
@@ -30,36 +31,36 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
-PLACE, SPAN = 7, 5  # rows for a place between words, in either role, and for a span
-LONG = 4  # tags within a span of up to this many words are looked at together
+PLACE, SPAN = 7, 5  # the number of rows for a position between words, in either role, and for a span
+LONG = 4  # the tags within a span of up to this many words form one feature
 
 
 class Table(NamedTuple):
-    """A policy as arrays for kernels."""
+    """The arrays of a policy, for kernels."""
 
     weights: Floats  # rows × symbols in whole blocks, flat
-    spread: Floats  # AdaGrad's sums of squares, while it learns
+    spread: Floats  # the sums of squares of AdaGrad, during learning
     rows: int  # a power of two
     symbols: int
-    tag: Ints  # for each kind of word its most probable tag
-    word: Ints  # and its number, or −1 where it is not frequent
+    tag: Ints  # the most probable tag of each kind of word
+    word: Ints  # the index of each kind of word among the frequent ones, −1 if it is not frequent
     root: int
 
 
 class Scratch(NamedTuple):
     """The rows and scores of one sentence."""
 
-    tags: Longs  # two more before and behind the sentence
+    tags: Longs  # with two additional tags before and after the sentence
     words: Longs
     place: Longs  # (n + 1) × 2 × PLACE rows, of starts and ends
     span: Longs  # SPAN rows
     sums: Floats  # (n + 1) × 2 × symbols in whole blocks, flat
-    score: Floats  # of one span
+    score: Floats  # the scores of one span
 
 
 @compiled
 def new_scratch(table: Table, n: int) -> Scratch:
-    """The arrays for sentences of up to n words."""
+    """Allocate the arrays for sentences of up to n words."""
     width = table.weights.shape[0] // table.rows
     return Scratch(
         np.zeros(n + 4, np.int64),
@@ -78,7 +79,7 @@ def _row(table: Table, template: int, a: int, b: int, c: int) -> int:
 
 @lean
 def look_at_places(table: Table, words: Any, scratch: Scratch) -> None:
-    """The rows of all places between words, as starts and as ends, and their sums."""
+    """Compute the rows of all positions between words, as starts and as ends, and their sums."""
     n, width = words.shape[0], table.weights.shape[0] // table.rows
     t, w = scratch.tags, scratch.words
     for i in range(-2, n + 2):
@@ -105,7 +106,7 @@ def look_at_places(table: Table, words: Any, scratch: Scratch) -> None:
 
 @lean
 def score_span(table: Table, scratch: Scratch, start: int, end: int) -> None:
-    """z of all symbols over a span."""
+    """Compute z of all symbols over a span."""
     width, length = table.weights.shape[0] // table.rows, end - start
     t = scratch.tags
     size = length if length <= 8 else 8 + min(length // 4, 10)
@@ -131,7 +132,7 @@ def score_span(table: Table, scratch: Scratch, start: int, end: int) -> None:
 
 @kernel
 def mask_pass(table: Table, threshold: float, sentences: Sentences, shard: Shard, masks: Masks) -> None:
-    """The sets of symbols that are built, for all spans of each sentence. Every word keeps its most probable tag."""
+    """Find the sets of symbols to build, for all spans of each sentence. Every word keeps its most probable tag."""
     scratch = new_scratch(table, longest(sentences, shard.which))
     for i in shard.which:
         if shard.control[0] != 0:
@@ -150,7 +151,7 @@ def mask_pass(table: Table, threshold: float, sentences: Sentences, shard: Shard
 def choose(
     table: Table, threshold: float, words: Any, start: int, end: int, scratch: Scratch, sets: Any, at: int
 ) -> None:
-    """The symbols of a span whose scores are above 0, as the set ``at``."""
+    """Write the symbols of a span whose scores are above 0 to the set ``at``."""
     for w in range(sets.shape[1]):
         chosen = np.uint64(0)
         for symbol in range(64 * w, min(64 * w + 64, table.symbols)):

@@ -1,11 +1,11 @@
 """Learning latent-variable grammars: split, merge and smooth, with EM in between (Petrov et al. 2006).
 
 The treebank shows trees but not the substates in them. EM finds probabilities that make the trees likely: expected
-counts of rules, given the present probabilities (:func:`expectation`), become the next probabilities
-(:func:`maximise`). In a given tree this takes time linear in its nodes, by inside and outside values of substates only.
-One cycle of learning
+counts of rules, given the current probabilities (:func:`expectation`), determine the next probabilities
+(:func:`maximise`). For a given tree this takes time linear in its nodes, since the tree is fixed and only
+substates are summed over. One cycle of learning
 
-* *splits* every substate in two, and lets EM make use of it;
+* *splits* every substate in two, and runs EM;
 * *merges* the half of the new pairs with the least loss in likelihood (:func:`merge`), and continues with EM;
 * *smooths* the probabilities of substates of one category towards each other (:func:`smooth`), in each of a few more
   steps of EM, so that rare substates do not overfit their few trees.
@@ -54,12 +54,12 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MERGED = 0.5  # of the splits are taken back
+MERGED = 0.5  # the fraction of the splits that are reversed
 RULES = 0.02  # smoothing of rules; that of the lexicon is latent.SMOOTHING
 LEAST = 1e-10  # probabilities below this become 0
 
 
-# ---- the treebank as kernels see it
+# ---- the treebank for kernels
 
 
 class Nodes(NamedTuple):
@@ -68,9 +68,9 @@ class Nodes(NamedTuple):
     symbol: Ints  # the bottom
     one: Ints  # unary rule above it, or −1
     two: Ints  # binary rule below it, or −1
-    right: Ints  # its right child; the left one comes next after it
-    entry: Ints  # of the lexicon, where it is a tag; or −1
-    at: Longs  # where each sentence begins
+    right: Ints  # the right child; the left child is the next node
+    entry: Ints  # the entry of the lexicon if the node is a tag, or −1
+    at: Longs  # the offset of each sentence
     of_binary: Ints  # the nodes of each binary rule
     of_binary_at: Ints
     of_unary: Ints
@@ -95,9 +95,9 @@ class Treebank:
 
 
 def _right_children(derivation: Ints) -> Ints:
-    """The right child of each node that has two: the node that begins where the left one ends."""
+    """Return the right child of each node that has two: the node that begins at the end of the left one."""
     right = np.full(len(derivation), -1, np.int32)
-    begins: dict[int, int] = {}  # the highest node, of those to come, that begins at a word
+    begins: dict[int, int] = {}  # for each word, the highest later node that begins there
     for k in range(len(derivation) - 1, -1, -1):
         _, _, two, start, _ = derivation[k].tolist()
         if two >= 0:
@@ -107,7 +107,7 @@ def _right_children(derivation: Ints) -> Ints:
 
 
 def _grouped(rules: Ints, count: int) -> tuple[Ints, Ints]:
-    """The nodes by their rules, and where those of each rule begin."""
+    """Sort the nodes by their rules; also return the offset of the nodes of each rule."""
     order = np.argsort(rules, kind="stable").astype(np.int32)
     ends = np.searchsorted(rules[order], np.arange(count + 1)).astype(np.int32)
     return order, ends
@@ -117,7 +117,7 @@ def _grouped(rules: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 class Blocks(NamedTuple):
-    """A latent grammar as kernels see it."""
+    """The arrays of a latent grammar, for kernels."""
 
     substates: Ints
     binary_rules: Ints
@@ -131,23 +131,23 @@ class Blocks(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of binary rules' blocks that are not all 0, which soon are few: rule by rule."""
+    """The rows of binary rules' blocks that are not all 0, of which there are soon few: rule by rule."""
 
-    at: Longs  # where those of each rule begin
+    at: Longs  # the offset of the rows of each rule
     left: Ints
-    right: Ints  # the children's substates
-    place: Longs  # where the row begins in the rule's block
+    right: Ints  # the substates of the children
+    place: Longs  # the offset of the row in the rule's block
 
 
 class Vectors(NamedTuple):
-    """For all nodes numbers of substates, of the bottom and then, where there is a unary rule, of the top.
+    """The values of the substates of all nodes, of the bottom and then, if there is a unary rule, of the top.
 
     Inside values are divided by ``scale``, so that their sum is 1; outside values are scaled so that inside times
-    outside is the probability of a substate.
+    outside is the posterior probability of a substate.
     """
 
-    bottom: Longs  # where the bottom's begin
-    top: Longs  # and the top's; without a unary rule the bottom is the top
+    bottom: Longs  # the offset of the bottom's values
+    top: Longs  # the offset of the top's values; without a unary rule the bottom is the top
     inside: Floats
     outside: Floats
     scale: Floats  # nodes × (bottom, top)
@@ -160,15 +160,15 @@ class Expected:
     log_likelihood: float
     binary: Floats
     unary: Floats
-    emitted: Floats  # of the lexicon's entries
+    emitted: Floats  # counts of the lexicon's entries
     vectors: Vectors
 
 
 def expectation(grammar: LatentGrammar, treebank: Treebank, *, smoothing: float = 0.0, jobs: int = 1) -> Expected:
-    """The E-step: expected counts of all rules and words; ``smoothing`` is the lexicon's.
+    """Run the E-step: expected counts of all rules and words; ``smoothing`` is that of the lexicon.
 
-    First the inside and outside values of every node, sentence by sentence, then the counts, rule by rule. No number is
-    added up in two threads, so the result is the same with any number of them.
+    The inside and outside values of every node are computed first, sentence by sentence, then the counts, rule by rule.
+    Each sum is computed by a single thread, so the result does not depend on the number of threads.
     """
     base, nodes, lexicon = grammar.base, treebank.nodes, grammar.lexicon
     # fmt: off
@@ -228,7 +228,7 @@ def _inside_outside_pass(
     control: Any,
     slot: int,
 ) -> None:
-    """Inside and outside values of the substates of each sentence's nodes (Petrov et al. 2006, §2.1)."""
+    """Compute inside and outside values of the substates of each sentence's nodes (Petrov et al. 2006, §2.1)."""
     for sentence in range(first, last):
         if control[0] != 0:
             return
@@ -241,7 +241,7 @@ def _inside_outside_pass(
 
 @lean
 def _inside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vectors: Vectors) -> float:
-    """Inside values from the words up; the logarithm of the tree's probability."""
+    """Compute inside values bottom-up; return the logarithm of the tree's probability."""
     inside, scale = vectors.inside, vectors.scale
     log_likelihood = 0.0
     for node in range(end - 1, begin - 1, -1):
@@ -282,7 +282,7 @@ def _inside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vect
 
 @lean
 def _scaled(values: Any, at: int, k: int) -> float:
-    """Make the sum of some numbers 1, unless it is 0, and tell what it was."""
+    """Normalise some numbers to a sum of 1, unless the sum is 0, and return the original sum."""
     total = 0.0
     for a in range(k):
         total += values[at + a]
@@ -294,7 +294,7 @@ def _scaled(values: Any, at: int, k: int) -> float:
 
 @lean
 def _outside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vectors: Vectors) -> None:
-    """Outside values from the root down. That they fit the inside values follows from how these were scaled."""
+    """Compute outside values top-down. The scaling of the inside values makes the two consistent."""
     inside, outside, scale = vectors.inside, vectors.outside, vectors.scale
     outside[vectors.top[begin]] = 1.0
     for node in range(begin, end):
@@ -322,7 +322,7 @@ def _outside(blocks: Blocks, rows: Rows, nodes: Nodes, begin: int, end: int, vec
 
 @lean
 def _product(one: Any, i: int, two: Any, j: int, k: int) -> float:
-    """The inner product of k numbers, in four sums that the processor can work on at a time."""
+    """Return the inner product of k numbers, in four sums that the processor can compute in parallel."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     whole = k // 4 * 4
     for a in range(0, whole, 4):
@@ -347,7 +347,7 @@ def _binary_pass(
     control: Any,
     slot: int,
 ) -> None:
-    """Expected counts of binary rules: for each of its occurrences inside of left, of right, outside, probability."""
+    """Compute expected counts of binary rules: inside of left × inside of right × outside × probability at a node."""
     inside, outside = vectors.inside, vectors.outside
     for rule in range(first, last):
         if control[0] != 0:
@@ -367,7 +367,7 @@ def _binary_pass(
 
 @kernel
 def _unary_pass(blocks: Blocks, nodes: Nodes, vectors: Vectors, counts: Any, emitted: Any) -> None:
-    """Expected counts of unary rules and of words."""
+    """Compute expected counts of unary rules and of words."""
     inside, outside = vectors.inside, vectors.outside
     for node in range(nodes.symbol.shape[0]):
         at, k = vectors.bottom[node], blocks.substates[nodes.symbol[node]]
@@ -386,19 +386,20 @@ def _unary_pass(blocks: Blocks, nodes: Nodes, vectors: Vectors, counts: Any, emi
 
 
 def maximise(grammar: LatentGrammar, expected: Expected) -> LatentGrammar:
-    """The M-step: relative frequencies of the expected counts.
+    """Run the M-step: relative frequencies of the expected counts.
 
-    Probabilities below 1e-10 become 0; what is left of the substate's is 1 again.
+    Probabilities below 1e-10 become 0; the others of the substate are normalised again.
     """
     lexicon = grammar.lexicon.with_counts(grammar.lexicon.substates, expected.emitted)
     return grammar.with_probabilities(expected.binary, expected.unary, lexicon).normalised(LEAST)
 
 
 def smooth(grammar: LatentGrammar, α: float = RULES) -> LatentGrammar:
-    """Rule probabilities drawn towards their mean over the parent's substates (Petrov et al. 2006, §2.5).
+    """Smooth rule probabilities towards their mean over the parent's substates (Petrov et al. 2006, §2.5).
 
-    p′(Aₐ → …) = (1 − α) p(Aₐ → …) + α/k Σ over a′ of p(Aₐ′ → …). Where a rule is no chain, and the substate stays what
-    it is, the mean is that of staying. Substates that EM has given up, and that no rule leads to, become the mean.
+    p′(Aₐ → …) = (1 − α) p(Aₐ → …) + α/k Σ over a′ of p(Aₐ′ → …). If a rule is not a chain, so that the substate does
+    not change, the mean is that of the probabilities of not changing. Substates that EM has eliminated, to which no
+    rule leads, become the mean.
     """
 
     def block_of(old: Floats, symbols: Sequence[int], stays: bool) -> Floats:
@@ -415,11 +416,11 @@ def smooth(grammar: LatentGrammar, α: float = RULES) -> LatentGrammar:
 
 
 def merge(grammar: LatentGrammar, treebank: Treebank, expected: Expected, share: float = MERGED) -> LatentGrammar:
-    """Take back the splits that are missed the least (Petrov et al. 2006, §2.4).
+    """Reverse the splits with the least loss in likelihood (Petrov et al. 2006, §2.4).
 
-    If the halves A₁ and A₂ of a substate were one at a single node, its inside value would be p₁ I(A₁) + p₂ I(A₂), p
-    being their relative frequencies, and its outside value O(A₁) + O(A₂). What this makes of the tree's probability,
-    multiplied over all nodes, approximates the likelihood that merging them costs.
+    If the halves A₁ and A₂ of a substate were one at a single node, its inside value would be p₁ I(A₁) + p₂ I(A₂),
+    where p are their relative frequencies, and its outside value O(A₁) + O(A₂). The ratio by which this changes the
+    tree's probability, multiplied over all nodes, approximates the loss in likelihood.
     """
     usage, losses = usage_and_losses(grammar, treebank, expected)
     pairs = [
@@ -438,9 +439,9 @@ def merge(grammar: LatentGrammar, treebank: Treebank, expected: Expected, share:
 
 
 def usage_and_losses(grammar: LatentGrammar, treebank: Treebank, expected: Expected) -> tuple[Floats, Floats]:
-    """How often each substate is used, in expectation, and at the first of each pair what merging it costs.
+    """Return the expected count of each substate, and the cost of merging each pair, at the first of the pair.
 
-    The cost is in log-likelihood. A top and its bottom are merged together: their losses stand at the top.
+    The cost is in log-likelihood. A top and its bottom are merged together: their costs are stored at the top.
     """
     nodes, vectors = treebank.nodes, expected.vectors
     usage, losses = np.zeros(grammar.first[-1]), np.zeros(grammar.first[-1])
@@ -480,7 +481,7 @@ def _loss_pass(
     usage: Any,
     losses: Any,
 ) -> None:
-    """−log of what merging makes of each node's probability, added up for each pair."""
+    """Sum, for each pair, −log of the ratio by which merging changes the probability of each node."""
     for node in range(nodes.symbol.shape[0]):
         symbol = category[nodes.symbol[node]]
         if nodes.one[node] >= 0:
@@ -509,12 +510,12 @@ def _add_losses(vectors: Vectors, at: int, k: int, first: int, usage: Any, losse
 class SplitMerge(Learner):
     """Cycles of splitting, merging and smoothing (Petrov et al. 2006), as settings.
 
-    ``split``, ``merge`` and ``smooth`` are the steps of EM after each. On the development part of the WSJ sample, other
-    numbers of them changed no more than another seed does, which may be a point of F1. So there are several *starts*,
-    with one seed after the other: the best grammar on development data is kept.
+    ``split``, ``merge`` and ``smooth`` are the numbers of steps of EM after each. On the development part of the WSJ
+    sample, other numbers of steps changed the result no more than another seed does, which may be a point of F1. There
+    are therefore several *starts*, each with its own seed, and the best grammar on development data is kept.
 
     * ``merged``: the share of the splits that are reversed.
-    * ``rule_smoothing`` and ``lexicon_smoothing``: how far the probabilities of substates are drawn together.
+    * ``rule_smoothing`` and ``lexicon_smoothing``: the strength of smoothing towards the mean over substates.
     """
 
     name: ClassVar[str] = "split-merge"
@@ -547,16 +548,17 @@ class SplitMerge(Learner):
 
     @property
     def passes(self) -> int:
-        """The cycles of all starts: training reports each as other learners do their passes."""
+        """The number of cycles of all starts: training reports each cycle as other learners report passes."""
         return self.starts * self.cycles
 
 
 @dataclass
 class TrainedLatent:
-    """Hierarchies of grammars: that of the treebank, and one a cycle up to the best one; and what each cycle did.
+    """Hierarchies of grammars: the treebank grammar, and one for each cycle up to the best one; and the history.
 
-    There is a hierarchy for each start, the best first. In the history, cycles are counted on from start to start;
-    ``loss`` is −log P(tree) a word, ``decisions`` are the substates and ``examples`` the rules.
+    There is a hierarchy for each start, the best first. In the history, the numbers of cycles continue from start to
+    start; ``loss`` is −log P(tree) per word, ``decisions`` is the number of substates and ``examples`` the number of
+    rules.
     """
 
     hierarchies: list[list[LatentGrammar]]
@@ -569,7 +571,7 @@ class TrainedLatent:
 
     @property
     def score(self) -> float | None:
-        """That of the best cycle on development data."""
+        """The score of the best cycle on development data."""
         return best_score(self.history)
 
 
@@ -587,11 +589,10 @@ def train_latent(
 ) -> TrainedLatent:
     """Learn a hierarchy of latent grammars from binarised trees.
 
-    ``evaluate`` scores the levels that there are after each cycle, higher is better, and those up to the best cycle of
-    the best start are returned. Without it there is nothing to choose by: there is one start, and all its cycles are
-    returned. ``progress`` is told of each step of EM. With ``checkpoint``, a folder, the grammars are kept there after
-    each cycle, and ``resume`` goes on from them: the result is the same as without the interruption, with any number of
-    ``jobs``.
+    ``evaluate`` scores the levels after each cycle, higher is better, and the levels up to the best cycle of the best
+    start are returned. Without it there is one start, and all its cycles are returned. ``progress`` is called after
+    each step of EM. With ``checkpoint``, a folder, the grammars are saved there after each cycle, and ``resume``
+    continues from them: the result is the same as without the interruption, with any number of ``jobs``.
     """
     learner = learner or SplitMerge()
     seed, jobs = whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -614,7 +615,7 @@ def train_latent(
 
 
 class _Cycles:
-    """Cycles of one start after the other, as the loop runs them."""
+    """The state of the training: the cycles of all starts in sequence."""
 
     def __init__(
         self,
@@ -629,10 +630,10 @@ class _Cycles:
         self.jobs, self.progress = jobs, progress
         self.levels = [grammar]
         self.kept: list[list[LatentGrammar]] = []  # the levels of each start, up to its best cycle
-        self.best = -np.inf  # the score of the best cycle of the present start
+        self.best = -np.inf  # the score of the best cycle of the current start
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """One cycle, of a new start after the last cycle of the one before."""
+        """Run one cycle; after the last cycle of a start, begin the next start."""
         start, cycle = divmod(iteration - 1, self.learner.cycles)
         if cycle == 0:
             self.levels, self.best = [self.grammar], -np.inf
@@ -646,7 +647,7 @@ class _Cycles:
         return {"beta": 0.0, "loss": loss, "decisions": size["substates"], "examples": size["rules"]}
 
     def current(self) -> list[LatentGrammar]:
-        """The levels of the present start."""
+        """The levels of the current start."""
         return self.levels
 
     def keep(self, score: float | None, best: bool) -> None:
@@ -655,14 +656,14 @@ class _Cycles:
             self.kept[-1], self.best = self.levels, -np.inf if score is None else score
 
     def best_first(self, history: Sequence[Pass]) -> list[list[LatentGrammar]]:
-        """The levels of each start up to its best cycle, those of the best start first."""
+        """Return the levels of each start up to its best cycle, those of the best start first."""
         cycles = self.learner.cycles
         scores = [best_score(history[k * cycles : (k + 1) * cycles]) for k in range(len(self.kept))]
         order = sorted(range(len(self.kept)), key=lambda start: -(scores[start] or 0.0))
         return [self.kept[start] for start in order]
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """The levels of the present start, and the best ones of all starts."""
+        """Return the levels of the current start, and the best ones of all starts."""
         arrays = {**hierarchy_to_arrays(self.levels), "starts": np.array(len(self.kept)), "best": np.array(self.best)}
         for start, each in enumerate(self.kept):
             if each is not self.levels:
@@ -685,7 +686,7 @@ def _cycle(
     jobs: int,
     progress: Callable[[str, int, int], None] | None,
 ) -> tuple[LatentGrammar, float]:
-    """One cycle of splitting, merging and smoothing; the grammar, and the last log-likelihood."""
+    """Run one cycle of splitting, merging and smoothing; return the grammar and the last log-likelihood."""
     done, steps = 0, learner.split + learner.merge + learner.smooth
 
     def em(grammar: LatentGrammar, times: int, α: float, lexical: float) -> tuple[LatentGrammar, float]:
@@ -716,7 +717,7 @@ def _fingerprint(
 ) -> checkpoints.Fingerprint:
     """The identity of a training run: the settings, the seed, the trees, and the grammar and lexicon read off them.
 
-    More starts may be added to those that are there, or more cycles to a single one.
+    More starts may be added to those in the checkpoint, or more cycles to a single one.
     """
     digest = hashlib.sha256()
     for array in (*treebank.nodes, *grammar.to_arrays().values()):
