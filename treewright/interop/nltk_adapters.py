@@ -1,8 +1,8 @@
-"""Models of Treewright as parsers and taggers of NLTK (``ParserI`` and ``TaggerI``).
+"""Adapters that use models of Treewright as parsers and taggers in NLTK (``ParserI`` and ``TaggerI``).
 
-``TreewrightParser`` gives constituency trees as :class:`nltk.Tree`, ``TreewrightDependencyParser`` dependency trees as
-:class:`nltk.parse.DependencyGraph`, and ``TreewrightTagger`` pairs of words and tags. Each takes a model: an object, a
-file, or the name of a bundled model.
+``TreewrightParser`` returns constituency trees as :class:`nltk.Tree`, ``TreewrightDependencyParser`` returns dependency
+trees as :class:`nltk.parse.DependencyGraph`, and ``TreewrightTagger`` returns pairs of words and tags. Each takes a
+model: an object, a file, or the name of a bundled model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["TreewrightDependencyParser", "TreewrightParser", "TreewrightTagger"]
 
 
 class _Adapter:
-    """A model, and how it annotates lists of words."""
+    """The common base class: a model that annotates lists of words."""
 
     layer = ""
 
@@ -45,7 +45,7 @@ class _Adapter:
 
 class _Parser(_Adapter, ParserI, ABC):
     def parse(self, sent: Sequence[str], *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Yield the tree of a sentence, a list of words."""
+        """Yield the tree of a sentence, which is a list of words."""
         return next(self.parse_sents([sent]))
 
     def parse_sents(self, sents: Iterable[Sequence[str]], *args: Any, **kwargs: Any) -> Iterator[Iterator[Any]]:
@@ -59,7 +59,7 @@ class _Parser(_Adapter, ParserI, ABC):
 
 
 class TreewrightParser(_Parser):
-    """A constituency parser of NLTK that uses a model of Treewright."""
+    """A constituency parser for NLTK that uses a model of Treewright."""
 
     layer = "constituency"
 
@@ -69,7 +69,7 @@ class TreewrightParser(_Parser):
 
 
 class TreewrightDependencyParser(_Parser):
-    """A dependency parser of NLTK that uses a model of Treewright."""
+    """A dependency parser for NLTK that uses a model of Treewright."""
 
     layer = "dependency"
 
@@ -82,7 +82,7 @@ class TreewrightDependencyParser(_Parser):
 
 
 class TreewrightTagger(_Adapter, TaggerI):
-    """A tagger of NLTK that uses a model of Treewright; ``column`` is ``xpos`` or ``upos``."""
+    """A tagger for NLTK that uses a model of Treewright; ``column`` is ``xpos`` or ``upos``."""
 
     def __init__(self, model: Any = "english", column: str = "xpos") -> None:
         self.layer = column

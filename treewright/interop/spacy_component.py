@@ -1,13 +1,13 @@
 """Treewright in spaCy: a component that annotates documents, and a tokenizer.
 
-Both are found by entry points, without an import::
+spaCy finds both by entry points, without an import::
 
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "treewright.Tokenizer.v1"}}})
     nlp.add_pipe("treewright", config={"model": "english"})
 
-The component sets tags, lemmas, morphology, dependencies and the beginnings of sentences. Constituency trees and
-meaning graphs are in ``doc._.constituents`` (brackets) and ``doc._.amr`` (PENMAN notation), lists with one for each
-sentence.
+The component sets tags, lemmas, morphology, dependencies and sentence starts. ``doc._.constituents`` is a list of
+constituency trees in bracket notation, and ``doc._.amr`` is a list of meaning graphs in PENMAN notation; each list has
+one element per sentence.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def make_component(nlp: Language, name: str, model: str) -> TreewrightComponent:
 
 
 def make_tokenizer(model: str = "english") -> Callable[[Language], TreewrightTokenizer]:
-    """Make the tokenizer with the one of a model: a file, or the name of a bundled model."""
+    """Make a tokenizer from the tokenizer of a model: a file, or the name of a bundled model."""
     return lambda nlp: TreewrightTokenizer(nlp.vocab, model)
 
 
 class _Saved:
-    """The common part: it has a model, and writes it to disk in Treewright's format."""
+    """The common base class: it has a model, and writes it to disk in Treewright's format."""
 
     def __init__(self, model: Any) -> None:
         self.model = load(model) if isinstance(model, str) or hasattr(model, "__fspath__") else model
@@ -89,7 +89,7 @@ class _Saved:
 
 
 class TreewrightComponent(_Saved):
-    """A component of spaCy that annotates documents with a pipeline of Treewright, many at a time."""
+    """A spaCy component that annotates batches of documents with a pipeline of Treewright."""
 
     def __init__(self, vocab: Vocab, model: Any = "english", *, name: str = "treewright") -> None:
         super().__init__(model)
@@ -102,7 +102,7 @@ class TreewrightComponent(_Saved):
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate documents as they come, ``batch_size`` at a time."""
+        """Annotate a stream of documents, ``batch_size`` at a time."""
         docs = iter(stream)
         while batch := list(islice(docs, batch_size)):
             divided = [self._sentences(doc) for doc in batch]
@@ -150,7 +150,7 @@ def _annotated(doc: Doc, sentences: list[list[Any]], found: list[Sentence]) -> D
             ]
             values[token.i] = np.array(row, np.uint64).astype(np.int64) if row[0] >= 0 else _signed(row)
             previous = token.i
-    for token in doc:  # white space belongs to the token before it
+    for token in doc:  # white space belongs to the previous token
         if token.is_space:
             before = max((t.i for t in doc[: token.i] if not t.is_space), default=previous)
             values[token.i, 0] = before - token.i
@@ -165,14 +165,14 @@ def _annotated(doc: Doc, sentences: list[list[Any]], found: list[Sentence]) -> D
 
 
 def _signed(row: list[int]) -> Any:
-    """A row whose head is to the left: hashes are unsigned, and offsets are not."""
+    """A row with a negative head offset as signed integers; the hashes are converted from unsigned integers."""
     return np.array([row[0], *np.array(row[1:], np.uint64).astype(np.int64).tolist()], np.int64)
 
 
 class TreewrightTokenizer(_Saved):
-    """A tokenizer of spaCy that divides text as a model of Treewright does, and marks where sentences begin.
+    """A spaCy tokenizer that uses the tokenizer of a model of Treewright, and marks sentence starts.
 
-    A token such as *don't* is two words if they are spelled like it together; otherwise it stays one.
+    A token such as *don't* becomes two words if they spell the token together; otherwise it stays one word.
     """
 
     def __init__(self, vocab: Vocab, model: Any = "english") -> None:
@@ -188,7 +188,7 @@ class TreewrightTokenizer(_Saved):
         return found
 
     def __call__(self, text: str) -> Doc:
-        """Divide a text."""
+        """Tokenize a text."""
         words: list[str] = []
         spaces: list[bool] = []
         starts: list[bool] = []
@@ -200,7 +200,7 @@ class TreewrightTokenizer(_Saved):
             starts.append(start)
 
         def gap(white: str) -> None:
-            """White space: one space belongs to the token before, and further white space is a token."""
+            """Add white space: one space belongs to the previous token, and further white space is a token."""
             if words and white.startswith(" "):
                 spaces[-1] = True
                 white = white[1:]
@@ -224,5 +224,5 @@ class TreewrightTokenizer(_Saved):
         return Doc(self.vocab, words=words, spaces=spaces, sent_starts=starts if words else None)
 
     def pipe(self, texts: Iterable[str], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Divide texts as they come."""
+        """Tokenize a stream of texts."""
         yield from map(self, texts)

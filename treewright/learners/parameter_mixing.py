@@ -1,7 +1,7 @@
 """Iterative parameter mixing: online learning on shards of a corpus, for corpora that one machine cannot hold.
 
 McDonald, Hall and Mann (2010), *Distributed training strategies for the structured perceptron*, Figure 3: in each pass
-every shard learns from the same weights, independently of the others; then the weights are mixed, which is their mean
+every shard learns from the same weights, independently of the others; then the weights are mixed by taking their mean
 (uniform mixing, μ = 1 / S), and the next pass begins with the mixture::
 
     IterParamMix(shards S of T)
@@ -66,7 +66,7 @@ def mix(states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
     mixed = {}
     for name, first in states[0].items():
         total = np.zeros(first.shape, np.float64)
-        for state in states:  # in the order of shards, whichever was ready first
+        for state in states:  # in the order of the shards, not in the order in which they finish
             total += state[name]
         total /= len(states)
         mixed[name] = (np.rint(total) if first.dtype.kind == "i" else total).astype(first.dtype)
@@ -74,7 +74,7 @@ def mix(states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
 
 
 class ShardLearner:
-    """Learns on one shard; a pass depends only on the given state."""
+    """A learner on one shard; the result of a pass depends only on the given state."""
 
     def __init__(self, learner: Learner, packed: Packed, **settings: Any) -> None:
         check_online(learner)
@@ -100,7 +100,7 @@ class _Mixing(Iterations):
         self.shards = shards
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """One pass over each shard, and the mixture."""
+        """Run one pass over each shard, and mix the results."""
         self.policy = None
         found = self.shards.advance(iteration, self.trainer.to_arrays())
         self.trainer.restore(mix([state for state, _ in found]))
@@ -134,12 +134,12 @@ def train_mixed(
         learner: an online learner.
         shards: the shards of the corpus.
         trainer: an untrained trainer, which receives the mixture.
-        about: everything besides the learner and the trainer that the result depends on: the data, the number of
-            shards, the seed.
-        evaluate: scores the mixture after each pass, and the best is returned.
+        about: the other factors that the result depends on, besides the learner and the trainer: the data, the number
+            of shards, the seed.
+        evaluate: scores the mixture after each pass; the best mixture is returned.
         report: receives each pass.
         checkpoint: a folder for the state after each pass.
-        resume: whether to continue from it.
+        resume: whether to continue from the checkpoint.
     """
     check_online(learner)
     mixing = _Mixing(shards, trainer)

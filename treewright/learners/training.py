@@ -1,4 +1,4 @@
-"""Training for any task: Goodman's Algorithm 6 with any imitation learner, or learning with beam search."""
+"""Train policies for any task: Goodman's Algorithm 6 with any imitation learner, or learning with beam search."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF
 
 
 class Trainable(Protocol):
-    """The start of :func:`train`: a policy, or an untrained one."""
+    """The starting point of :func:`train`: a trained or an untrained policy."""
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """The trainer of the policy, for a corpus and the learner's update."""
+        """Return the trainer of the policy for a corpus and the learner's update."""
 
 
 @dataclass
 class Trained:
-    """The final policy (the best on development data, if there was a score), and the history of training."""
+    """The final policy (the best on development data, if it was scored), and the history of training."""
 
     policy: Any
     history: list[Pass] = field(default_factory=list)
@@ -97,14 +97,14 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Trained:
-    """Train a policy for a task, with a learner by name or your own.
+    """Train a policy for a task, with a named learner or your own.
 
-    ``policy`` is trained; by default it is a linear policy with a table of 2^``bits`` rows for hashed features.
+    ``policy`` is the policy to train; by default it is linear with a table of 2^``bits`` rows for hashed features.
     ``beam`` is the width of the beam of structured learners, at least 2; others ignore it. ``evaluate`` scores a policy
-    after each iteration (higher is better), and the best is returned; its argument changes in later iterations, so copy
-    its weights to keep them. ``report`` receives each :class:`Pass`, and ``progress`` (stage, done, total) is called
-    regularly. With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues
-    from it: the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
+    after each iteration (higher is better), and the best policy is returned. Later iterations change its argument, so
+    copy the weights to keep them. ``report`` receives each :class:`Pass`, and ``progress`` (stage, done, total) is
+    called regularly. ``checkpoint`` is a folder for the state after each iteration, and ``resume`` continues from it:
+    the result is the same to the bit as without the interruption. The result does not depend on ``jobs``.
     """
     learner = make_learner(learner, Imitation, Structured)
     bits, seed, jobs = whole_number("bits", bits, 1, 30), whole_number("seed", seed, 0), whole_number("jobs", jobs, 1)
@@ -156,7 +156,7 @@ def make_training(
 
 
 class Iterations(ABC):
-    """Iterations that end with a policy each, of which the best is kept, as the loop runs them."""
+    """The iterations of a training loop. Each iteration ends with a policy, and the best policy is kept."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
@@ -165,20 +165,20 @@ class Iterations(ABC):
 
     @abstractmethod
     def advance(self, iteration: int) -> dict[str, Any]:
-        """One iteration over the corpus."""
+        """Run one iteration over the corpus."""
 
     def current(self) -> LearnablePolicy:
-        """The policy that the iteration ended with."""
+        """Return the policy at the end of the iteration."""
         assert self.policy is not None
         return self.policy
 
     def keep(self, score: float | None, best: bool) -> None:
-        """Keep the best policy."""
+        """Store the current policy if it is the best."""
         if best:
             self.best = self.trainer.kept(self.current(), self.best)
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """The state of the trainer, and the best policy."""
+        """Return the state of the trainer, and the best policy."""
         assert self.best is not None
         return {**_named("trainer", self.trainer.to_arrays()), **_named("best", self.best.to_arrays())}
 
@@ -197,12 +197,12 @@ class Training(Iterations):
         self.sentences = sentences_of(packed)
 
     def cells(self, which: Longs) -> int:
-        """The number of cells of the largest state among some sentences."""
+        """Return the number of cells in the largest state of some sentences."""
         state_at = self.sentences.state_at
         return int((state_at[which + 1] - state_at[which]).max(initial=1))
 
     def tell(self, stage: str, total: int, done: int = 0) -> Callable[[int], None] | None:
-        """A function that reports the progress of a stage, added to ``done``."""
+        """Return a function that reports the progress of a stage, added to ``done``."""
         progress = self.progress
         return None if progress is None else lambda count: progress(stage, done + count, total)
 
@@ -216,19 +216,19 @@ def _of(prefix: str, arrays: checkpoints.Arrays) -> dict[str, npt.NDArray[Any]]:
 
 
 class _Imitating(Training):
-    """Goodman's Algorithm 6: in each iteration visit states, cost their actions, train."""
+    """Goodman's Algorithm 6: each iteration visits states, computes the costs of their actions, and trains."""
 
     def __init__(self, learner: Imitation, *others: Any) -> None:
         super().__init__(*others)
         self.learner = learner
-        self.examples = self.collected = no_examples()  # to learn from, and those of the last iteration
-        self.policies: list[LearnablePolicy] = []  # SEARN's, oldest first
-        self.mistakes = np.zeros(0, np.int32)  # on each example, for α
+        self.examples = self.collected = no_examples()  # the training examples, and those from the last iteration
+        self.policies: list[LearnablePolicy] = []  # the policies of SEARN, oldest first
+        self.mistakes = np.zeros(0, np.int32)  # the number of mistakes on each example, for α
         self.unseen = np.ones(len(self.packed), np.bool_)  # sentences without examples
         self.iteration = 0
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """One iteration over the corpus."""
+        """Run one iteration over the corpus."""
         self.policy, self.iteration = None, iteration  # policies may be large: do not keep two in memory
         learner, β = self.learner, self.learner.beta(iteration)
         self.collected, decisions = no_examples(), 0
@@ -258,7 +258,7 @@ class _Imitating(Training):
 
     @property
     def _expert_alone(self) -> bool:
-        """Whether the expert replaces the policy: in the first pass (π̂₀ = π*), and where first visits count."""
+        """Whether the expert replaces the policy: in the first pass (π̂₀ = π*), or if only first visits count."""
         return self.iteration == 1 or self.learner.data == "first"
 
     def _shares(self) -> npt.NDArray[np.float64]:
@@ -277,7 +277,7 @@ class _Imitating(Training):
         return self.trainer.policy(), [β, 1.0]
 
     def _order(self) -> Longs:
-        """The sentences to visit: all, or in the first iterations the shorter ones."""
+        """The sentences to visit: all sentences, or only the shorter ones in the first iterations."""
         packed, small_first = self.packed, self.learner.small_first
         if self.iteration > small_first:
             return np.arange(len(packed), dtype=np.int64)
@@ -285,7 +285,7 @@ class _Imitating(Training):
         return np.sort(np.argsort(packed.lengths, kind="stable")[:share])
 
     def _choices(self) -> tuple[Choices, RollOut | None]:
-        """The learner's choices for the kernels. Before the first training the expert replaces the policy."""
+        """The learner's choices for the kernels. Before the first training, the expert replaces the policy."""
         learner, online = self.learner, self.learner.data == "online"
         roll_in, roll_out = (
             EXPERT if self._expert_alone and who == LEARNED else who
@@ -318,7 +318,7 @@ class _Imitating(Training):
         run, cells = kernel_for(packed, imitate_pass), self.cells(order)
 
         def visit(start: int, end: int) -> list[Examples]:
-            """Visit some sentences that are prepared together, so that the result does not depend on the threads."""
+            """Visit some sentences. They are prepared together, so that the result does not depend on the threads."""
             scorer = prepare(policy, packed, order[start:end], mixture)
 
             def work(first: int, last: int, control: Longs, slot: int) -> Examples:
@@ -374,7 +374,7 @@ class _Imitating(Training):
         return float(total / max(n, 1))
 
     def arrays(self, folder: Path) -> checkpoints.Arrays:
-        """Everything that the next iteration needs; examples are in one file per iteration that collected some."""
+        """Return the state for the next iteration; the examples of each iteration are in a separate file."""
         if self.collected.size:
             checkpoints.save_arrays(folder, f"examples-{self.iteration}", self.collected._asdict())
         policies = [_named(f"policy{k}", policy.to_arrays()) for k, policy in enumerate(self.policies)]
@@ -403,7 +403,7 @@ class _Searching(Training):
         self.learner, self.beam = learner, beam
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """One pass over the corpus."""
+        """Run one pass over the corpus."""
         self.policy = None
         order = np.arange(len(self.packed), dtype=np.int64)
         np.random.default_rng([self.seed, iteration]).shuffle(order)
@@ -450,7 +450,7 @@ def _planned(learner: Learner) -> int:
 
 
 def _fingerprint(learner: Learner, packed: Packed, trainer: Trainer, beam: int, seed: int) -> checkpoints.Fingerprint:
-    """The identity of a training run: the task, the data and every setting but the number of iterations."""
+    """The identity of a training run: the task, the data, and all settings except the number of iterations."""
     settings = {**learner.params(), "passes": None, **trainer.settings(), "seed": seed}
     if isinstance(learner, Structured):
         settings["beam"] = beam

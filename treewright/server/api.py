@@ -103,7 +103,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def _answer(content: dict[str, Any]) -> Response:
-    """JSON as it is: what the library returns needs no checks, which take longer than the rest for large answers."""
+    """Return JSON without validation, which would dominate the time of large answers and is not necessary here."""
     return Response(json.dumps(content, ensure_ascii=False), media_type="application/json")
 
 
@@ -119,7 +119,7 @@ async def parse(request: Request, body: ParseRequest) -> Response:
         wanted = Text(sentences=tuple(_sentence(words, bench) for words in body.sentences), layers=layers)
     document = await bench.annotate(model, wanted)
     if layers is not None and (unknown := layers - set(model.layers)):
-        model.component(min(unknown))  # says that there is none
+        model.component(min(unknown))  # raises the error for an unknown layer
 
     def written() -> Response:
         found = {"model": model.name, **document.to_json()}
@@ -141,7 +141,7 @@ def _sentence(words: list[str], bench: Workbench) -> Sentence:
 
 
 def _formats(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """A sentence in the formats of its layers."""
+    """Yield a sentence in the formats of its layers."""
     yield "conllu", analysis.to_conllu()
     if analysis.constituents is not None:
         yield "brackets", format_ptb(replace(analysis.sentence, tree=analysis.constituents))
@@ -150,7 +150,7 @@ def _formats(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 
 def drawings(analysis: Analysis, width: int | None) -> Iterator[tuple[str, str]]:
-    """The drawings of a sentence by layer."""
+    """Yield the drawings of a sentence by layer."""
     from treewright.reports import amr_svg, constituency_svg, dependency_svg
 
     if analysis.dependencies is not None:
@@ -177,7 +177,7 @@ async def trace(request: Request, body: TraceRequest) -> Response:
         if gold is not None and len(gold) and gold.forms != sentence.forms:
             again = (
                 body.text.split()
-            )  # a treebank may divide the text otherwise; its words are taken if the letters agree
+            )  # a treebank may tokenize the text differently; its words are used if the letters agree
             if "".join(gold.forms).replace(" ", "") == "".join(again):
                 sentence = Sentence.from_words(gold.forms)
     else:

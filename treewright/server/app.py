@@ -1,4 +1,4 @@
-"""The application: routes, middleware, and answers to what goes wrong."""
+"""The application: routes, middleware, and error responses."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _TYPES = {
 
 
 def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origins: Sequence[str] = ()) -> FastAPI:
-    """Return the application with some models: model files, or names of bundled models; without any, all bundled ones.
+    """Return the application for model files or names of bundled models; by default, for all bundled models.
 
-    ``origins`` are the web sites whose pages may call the service (CORS); by default there are none.
+    ``origins`` are the web sites whose pages may call the service (CORS); by default, no other site may.
     """
     from treewright.bundled import bundled_models
 
@@ -75,10 +75,10 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
 
 
 def _add_routes(app: FastAPI) -> None:
-    """All routes in one list, the busiest first.
+    """Add all routes in one list, with the most frequent first.
 
-    Endpoints of the other protocols read the request themselves, so they are called without FastAPI's preparations,
-    which would take as long as parsing a short sentence. Their routes of FastAPI are there for the description.
+    Endpoints of the other protocols read the request themselves. They are called without FastAPI's request handling,
+    which would take as long as parsing a short sentence. FastAPI has routes for them only for the OpenAPI description.
     """
     others = [route for module in (udpipe, corenlp) for route in module.router.routes if isinstance(route, APIRoute)]
     app.router.routes += [Route(each.path, each.endpoint, methods=each.methods) for each in others]
@@ -86,7 +86,7 @@ def _add_routes(app: FastAPI) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """The pages and what they load. All files are read here, so that no path of a request reaches the file system."""
+    """Add the pages and their files. All files are read here, so that no path of a request reaches the file system."""
     parts = {"": _HERE, "viewer/": _VIEWER}
     found = {
         f"{folder}{file.name}": file.read_bytes()
@@ -112,7 +112,7 @@ def _add_pages(app: FastAPI) -> None:
 
 
 def _add_answers(app: FastAPI) -> None:
-    """Every error has a status, a code and a message; clients of other protocols get plain text."""
+    """Add the error handlers: a status, a code and a message, or plain text for clients of other protocols."""
 
     async def refused(request: Request, error: Any) -> Response:
         return _problem(request, error.status, error.code, error.message, error.headers)

@@ -1,4 +1,4 @@
-"""Requests of many clients in one batch: kernels annotate many sentences together as fast as a few."""
+"""Batches of requests from many clients: annotating many sentences together takes little longer than a few."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Batcher:
     """Gathers jobs for a few milliseconds and runs them together in a thread.
 
     ``work`` takes the inputs of a batch and returns an answer for each of them. If it raises an error, the jobs run one
-    by one, so that only those that cause it fail.
+    by one, so that only the jobs that cause the error fail.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Batcher:
         return await job.answer
 
     async def _run(self) -> None:
-        """Work until the queue is empty."""
+        """Run batches until the queue is empty."""
         loop = asyncio.get_running_loop()
         while self._queue:
             await self._gather()
@@ -69,7 +69,7 @@ class Batcher:
             self.batches, self.jobs = self.batches + 1, self.jobs + len(batch)
             try:
                 answers = await loop.run_in_executor(self.threads, self._answers, [job.wanted for job in batch])
-            except BaseException as error:  # such as a pool that was shut down: nobody may wait for ever
+            except BaseException as error:  # for example, a pool that was shut down: no client may wait for ever
                 answers = [error] * len(batch)
             for job, answer in zip(batch, answers, strict=True):
                 if job.answer.done():
@@ -80,7 +80,7 @@ class Batcher:
                     job.answer.set_result(answer)
 
     async def _gather(self) -> None:
-        """Wait as long as further jobs come, up to ``window``: one batch is cheaper than two."""
+        """Wait for further jobs, at most for ``window``: one batch is cheaper than two."""
         loop = asyncio.get_running_loop()
         end, seen = loop.time() + self.window, 0
         while seen < len(self._queue) and loop.time() < end:
@@ -88,7 +88,7 @@ class Batcher:
             await asyncio.sleep(self.pause)
 
     def _next(self) -> list[_Job]:
-        """The jobs of the next batch: those whose clients still wait, in the order in which they came."""
+        """Return the jobs of the next batch: those whose clients are still waiting, in the order of arrival."""
         batch: list[_Job] = []
         words = 0
         while self._queue and (not batch or words + self._queue[0].size <= self.most):

@@ -75,7 +75,7 @@ async def _text(request: Request) -> str:
 
 
 def _properties(text: str) -> Mapping[str, Any]:
-    """Properties in JSON, or as Python writes a dictionary."""
+    """Read properties, in JSON or as a Python dictionary literal."""
     if not text.strip():
         return {}
     try:
@@ -126,7 +126,7 @@ def _dependencies(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 
 def _tokens(text: str, analysis: Analysis) -> Iterator[dict[str, Any]]:
-    """The words. Offsets count characters of the text; words of one token share it letter by letter if they can."""
+    """Yield the words, with character offsets in the text. Words of one token divide its span if they spell it."""
     words, at = analysis.sentence.tokens, 0
     for span, surface in zip(analysis.tokens, surface_tokens(analysis.sentence), strict=True):
         parts = words[span.first - 1 : span.last]

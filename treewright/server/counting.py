@@ -22,7 +22,7 @@ class Counts:
         self.under_way = 0
 
     def around(self, app: Any) -> Any:
-        """The application with counting around it."""
+        """Return the application wrapped by this middleware."""
         self.app = app
         return self
 
@@ -45,14 +45,14 @@ class Counts:
         finally:
             self.under_way -= 1
             taken = time.perf_counter() - start
-            route = getattr(scope.get("route"), "path", "other")  # never the path of a request: that is unbounded
+            route = getattr(scope.get("route"), "path", "other")  # never the request's path: paths are unbounded
             self.requests[route, status] += 1
             self.seconds += taken
             for bound in _BUCKETS:
                 self.buckets[bound] += taken <= bound
 
     def text(self, bench: Any) -> str:
-        """All counts as Prometheus reads them."""
+        """Return all counts in the text format of Prometheus."""
         total = sum(self.requests.values())
         lines = [
             "# HELP treewright_requests_total Requests by route and status.",

@@ -25,7 +25,7 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 ]
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # but no white space
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")  # except white space
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def check_text(text: str, limits: Limits, *, name: str = "text") -> str:
 
 
 class SizeLimit:
-    """ASGI middleware that refuses bodies and addresses that are too large, before they are read as a whole."""
+    """ASGI middleware that refuses bodies and addresses that are too large, before they are read completely."""
 
     def __init__(self, app: Any, limits: Limits) -> None:
         self.app, self.limits = app, limits
@@ -95,7 +95,7 @@ class SizeLimit:
 
         async def counted() -> Any:
             nonlocal received, whole
-            try:  # after the body, only the end of the connection comes, and that may take its time
+            try:  # after the body, only the end of the connection follows, which has no time limit
                 async with asyncio.timeout(None if whole else self.limits.idle):
                     message = await receive()
             except TimeoutError:
@@ -115,7 +115,7 @@ class SizeLimit:
 
 
 class SecurityHeaders:
-    """ASGI middleware that adds the headers that keep browsers from doing anything unexpected with an answer."""
+    """ASGI middleware that adds security headers to answers."""
 
     def __init__(self, app: Any) -> None:
         self.app = app

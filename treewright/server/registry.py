@@ -1,4 +1,4 @@
-"""The models of a server: loaded once, found by name and never by a path from a request."""
+"""The models of a server. They are loaded once and found by name, never by a path from a request."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["Model", "Models", "Text", "trace_kinds"]
 class Text:
     """The input of an analysis: a text, or sentences that are divided into words.
 
-    ``one`` makes a text one sentence, ``lines`` ends a sentence at every line end, and ``spaced`` says that spaces are
-    between words. ``layers`` are those that are wanted; None is all.
+    With ``one``, the text is one sentence. With ``lines``, a sentence ends at every line end. With ``spaced``, spaces
+    separate words. ``layers`` are the requested layers; None means all.
     """
 
     text: str = ""
@@ -37,7 +37,7 @@ class Text:
 
 @dataclass
 class Model:
-    """A model by its name. It is loaded in the background; :meth:`wait` returns it when it is there."""
+    """A model with a name. It is loaded in the background; :meth:`wait` returns it as soon as it is loaded."""
 
     name: str
     path: str
@@ -48,7 +48,7 @@ class Model:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is loaded."""
+        """Whether the model is loaded."""
         return self._ready.is_set()
 
     def load(self) -> None:
@@ -81,11 +81,11 @@ class Model:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that the model gives."""
+        """The layers that the model annotates."""
         return tuple(layer for component in self.components for layer in component.gives())
 
     def component(self, layer: str) -> Estimator[Any]:
-        """Return the component that gives a layer."""
+        """Return the component that annotates a layer."""
         for component in self.components:
             if layer in component.gives():
                 return component
@@ -101,7 +101,7 @@ class Model:
         """Analyse several texts together."""
         found = self._divided(wanted)
         results: list[list[Sentence]] = [[] for _ in wanted]
-        for layers in dict.fromkeys(each.layers for each in wanted):  # usually there is one set of layers
+        for layers in dict.fromkeys(each.layers for each in wanted):  # usually there is only one set of layers
             places = [k for k, each in enumerate(wanted) if each.layers == layers]
             flat = iter(self._annotated([s for k in places for s in found[k]], layers))
             for k in places:
@@ -112,7 +112,7 @@ class Model:
         ]
 
     def _divided(self, wanted: Sequence[Text]) -> list[list[Sentence]]:
-        """The sentences of each text, divided into words; texts are tokenized together."""
+        """The tokenized sentences of each text; all texts are tokenized together."""
         tokenizer = self.tokenizer
         found: list[list[Sentence]] = [[] for _ in wanted]
         raw: dict[bool, list[int]] = {}
@@ -147,7 +147,7 @@ class Model:
         return self._part(layers).annotate(sentences)
 
     def _part(self, layers: frozenset[str] | None) -> Pipeline:
-        """The components of a pipeline that some layers need."""
+        """The components of a pipeline that are necessary for some layers; all components for None."""
         pipeline: Pipeline = self.wait()
         if layers is None:
             return pipeline
@@ -157,7 +157,7 @@ class Model:
         return self._parts[given]
 
     def prepared(self, sentence: Sentence, layer: str) -> Sentence:
-        """The sentence as the component that gives ``layer`` gets it: with the layers before, and without this one."""
+        """Return the sentence as input of the component that annotates ``layer``, with all previous layers."""
         component, model = self.component(layer), self.wait()
         if not isinstance(model, Pipeline):
             return sentence
@@ -167,7 +167,7 @@ class Model:
         return sentence if model.lemmas is None else with_lemmas(sentence, model.lemmas)
 
     def about(self) -> dict[str, Any]:
-        """The public description: layers, classes, the licence and the scores; no path."""
+        """Return the public description: layers, classes, licence and scores, but no path."""
         model = self.wait()
         card = dict(getattr(model, "card", None) or getattr(model, "card_", {}))
         shown = {key: card[key] for key in ("licence", "license", "scores", "language", "date") if key in card}
@@ -189,7 +189,7 @@ class Model:
 
 
 def trace_kinds(component: Estimator[Any]) -> list[str]:
-    """The kinds of traces that a component offers, its usual one first; nothing where there is only one."""
+    """Return the kinds of traces of a component, with the default first; an empty list if there is only one."""
     if component.annotates != "constituency":
         return []
     pops = ["pops"] if getattr(component, "priority_", None) is not None else []
@@ -197,7 +197,7 @@ def trace_kinds(component: Estimator[Any]) -> list[str]:
 
 
 def _joined(sentences: Sequence[Sentence]) -> Sentence:
-    """All sentences as one."""
+    """Join all sentences into one."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
     extras: list[tuple[int, str]] = []
     before = 0
@@ -211,7 +211,7 @@ def _joined(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def _part(pipeline: Pipeline, layers: frozenset[str]) -> Pipeline:
-    """The components that the wanted layers need."""
+    """The pipeline of the components that are necessary for the requested layers."""
     needed, kept = set(layers), list[Estimator[Any]]()
     for component in reversed(pipeline.components):
         if needed & set(component.gives()) or isinstance(component, Tokenizer):
@@ -240,14 +240,14 @@ class Models:
         return len(self._models)
 
     def load(self) -> None:
-        """Load all models, and let each annotate a word, so that its compiled code is in memory."""
+        """Load all models, and annotate a word with each, so that its compiled code is in memory."""
         for model in self:
             model.load()
             if model._error is None:
                 model.annotate([Text("Time flies.")])
 
     def find(self, name: str | None) -> Model:
-        """Return a model by its name; without one, the first. The name of a request is only looked up in a table."""
+        """Return the model with a name, or the first model for None. The name is only looked up in a table."""
         if not name:
             return next(iter(self))
         if name not in self._models:

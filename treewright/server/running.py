@@ -1,4 +1,4 @@
-"""Running the application on a socket, until it is told to stop."""
+"""Run the application on a socket until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treewright.server.limits import Limits
 
 __all__ = ["serve"]
 
-_HEAD = 16_384  # bytes of a request's head, beside its address
+_HEAD = 16_384  # the maximum number of bytes in the head of a request, without its address
 
 
 def serve(
@@ -27,9 +27,9 @@ def serve(
     limits: Limits | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve an application until Ctrl-C or a signal to end; requests under way are finished.
+    """Serve an application until Ctrl-C or a termination signal; active requests are finished first.
 
-    ``port`` 0 takes a free one. ``on_start`` is called with the address as soon as connections are accepted.
+    With ``port`` 0, a free port is used. ``on_start`` is called with the address as soon as connections are accepted.
     """
     limits = limits or Limits()
     _allow_many_files()
@@ -44,7 +44,7 @@ def serve(
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nothing depends on who asks
+        proxy_headers=False,  # no answer depends on the address of the client
         timeout_keep_alive=max(int(limits.idle), 1),
         timeout_graceful_shutdown=int(limits.seconds) + 5,
         h11_max_incomplete_event_size=limits.body + _HEAD,
@@ -56,7 +56,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it has started."""
+    """A server that calls a function when it has started."""
 
     def __init__(self, config: uvicorn.Config, on_start: Callable[[], None] | None) -> None:
         super().__init__(config)
@@ -83,7 +83,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _allow_many_files() -> None:
-    """Raise the number of files that the process may open to what the system allows."""
+    """Raise the limit of open files of the process to the maximum that the system allows."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -96,7 +96,7 @@ def _allow_many_files() -> None:
 
 
 def _http() -> type[Any]:
-    """The faster one of uvicorn's implementations of HTTP that is installed."""
+    """The fastest installed HTTP implementation of uvicorn."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
@@ -107,17 +107,17 @@ def _http() -> type[Any]:
 
 
 def _patient(limits: Limits) -> type[Any]:
-    """The HTTP protocol with limited patience: a connection without a whole head of a request is closed after a while.
+    """Return the HTTP protocol with a time limit: a connection without a complete request head is closed after it.
 
-    This holds for the first request of a connection and for those after it. If there are too many such connections,
-    the one that has waited longest is closed at once, so that a client that opens thousands of connections and sends
-    nothing does not keep others out.
+    The limit applies to the first request of a connection and to later ones. If there are too many such connections,
+    the one that has waited longest is closed at once. A client that opens thousands of connections and sends nothing
+    therefore cannot block other clients.
     """
     silent: OrderedDict[Any, None] = OrderedDict()
     most = limits.body + _HEAD
 
     class Patient(_http()):  # type: ignore[misc]  # one of two classes
-        """A connection with a clock."""
+        """A connection with a timer."""
 
         _clock: asyncio.TimerHandle | None = None
         _unread = 0
@@ -145,7 +145,7 @@ def _patient(limits: Limits) -> type[Any]:
             super().connection_lost(exc)
 
         def _wait(self) -> None:
-            """Start the clock: the head of a request is to come."""
+            """Start the timer, which runs until the head of a request is complete."""
             self._heard()
             self._clock = self.loop.call_later(limits.idle, self._give_up)
             silent[self] = None

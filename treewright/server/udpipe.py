@@ -28,7 +28,7 @@ _OUTPUTS = ("conllu", "horizontal", "plaintext", "vertical")
 
 
 async def _values(request: Request) -> dict[str, str]:
-    """The parameters of a request: query string, form, or multipart with files."""
+    """Read the parameters of a request from its query string, its form, or its multipart body with files."""
     values = dict(request.query_params)
     if request.method == "POST":
         kind = request.headers.get("content-type", "")
@@ -89,7 +89,7 @@ def _asked(values: dict[str, str]) -> set[str]:
 
 
 def _input(values: dict[str, str], bench: Workbench) -> Text:
-    """The text or the sentences of a request, without the annotation that is to be made."""
+    """Read the text or the sentences of a request, without the annotation that the request asks for."""
     data, format = values["data"], (values.get("input") or "conllu").partition("=")[0]
     if "tokenizer" in values:
         text = check_text(data, bench.limits, name="data")
@@ -114,7 +114,7 @@ def _input(values: dict[str, str], bench: Workbench) -> Text:
 
 
 def _bare(sentence: Sentence, values: dict[str, str]) -> Sentence:
-    """A sentence without what the request wants to be made: a pipeline keeps what is there."""
+    """Remove the annotation that the request asks for, because a pipeline keeps existing annotation."""
     if "tagger" in values:
         for column in _TAGS:
             sentence = sentence.with_column(column, ["_"] * len(sentence))
@@ -124,7 +124,7 @@ def _bare(sentence: Sentence, values: dict[str, str]) -> Sentence:
 
 
 def _shown(sentence: Sentence, wanted: Text, k: int, values: dict[str, str]) -> Sentence:
-    """The sentence with the tags that the request has, and not those that only the parser needed."""
+    """Replace tags that only the parser needed by the tags in the request."""
     if "tagger" in values:
         return sentence
     for column in _TAGS:

@@ -1,4 +1,4 @@
-"""The work of the service, without HTTP: texts, traces and comparisons, in threads with limits."""
+"""The operations of the service, independent of HTTP: analyses, traces and comparisons, in threads with limits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from treewright.tracing import Trace
 __all__ = ["Workbench", "read_annotated"]
 
 _GOLD_FORMATS = ("conllu", "ptb", "amr")
-_SAMPLES = 1_000  # of the bootstrap
-_SHORT = 500  # words whose answer is written in a millisecond or so
+_SAMPLES = 1_000  # the number of bootstrap samples
+_SHORT = 500  # the number of words whose answer is written in about a millisecond
 
 Answer = TypeVar("Answer")
 
 
 class Workbench:
-    """The models, the threads that use them, and the queue before each."""
+    """The models, the threads that run them, and a queue for each model."""
 
     def __init__(self, models: Models, limits: Limits) -> None:
         self.models, self.limits = models, limits
@@ -43,7 +43,7 @@ class Workbench:
         self._traces = 0
 
     def start(self) -> None:
-        """Begin to load the models, in the background."""
+        """Start to load the models in the background."""
         self.loading.submit(self._load)
 
     def _load(self) -> None:
@@ -52,7 +52,7 @@ class Workbench:
             self.models.load()
 
     def stop(self) -> None:
-        """Finish what is under way, and end the threads."""
+        """Finish the active work, and end the threads."""
         for pool in (self.annotating, self.tracing, self.loading, self.writing):
             pool.shutdown(wait=True, cancel_futures=False)
 
@@ -78,14 +78,14 @@ class Workbench:
         return document
 
     async def write(self, work: Callable[[], Answer], document: Document, *, slow: bool = False) -> Answer:
-        """Make an answer of a document: at once if it is short, or else in a thread, so that others are not kept."""
+        """Write the answer for a document: at once if it is short, or else in a thread, so that others do not wait."""
         if not slow and sum(len(each.sentence) for each in document) <= _SHORT:
             return work()
         answer: Answer = await self._in_time(asyncio.get_running_loop().run_in_executor(self.writing, work))
         return answer
 
     async def apart(self, work: Callable[[], Any]) -> Any:
-        """Run what interprets the functions of a task in a thread of its own, behind at most a few others."""
+        """Run work that interprets the functions of a task in a separate thread, with a short queue."""
         if self._traces >= max(self.limits.waiting // 16, 2):
             raise Refused(
                 429, "busy", f"{self._traces} requests for steps are waiting; try again", {"Retry-After": "2"}
@@ -106,7 +106,7 @@ class Workbench:
         gold: Sentence | None,
         options: dict[str, Any],
     ) -> Trace:
-        """Return the decisions of the component that gives a layer."""
+        """Return the decisions of the component that annotates a layer."""
         if len(words) > self.limits.trace_words:
             raise Refused(
                 413,
@@ -129,7 +129,7 @@ class Workbench:
     # ---- comparing
 
     async def compare_text(self, a: Model, b: Model, text: str, layer: str | None) -> dict[str, Any]:
-        """Analyse a text with two models, and say where they differ. Both get the words of the first."""
+        """Analyse a text with two models, and return the differences. Both models use the tokens of the first."""
         one = await self.annotate(a, Text(text))
         bare = tuple(Sentence.from_words(each.words) for each in one)
         two = await self.annotate(b, Text(sentences=bare))
@@ -192,7 +192,7 @@ class Workbench:
     # ---- input
 
     async def words_of(self, model: Model, text: str, number: int) -> Sentence:
-        """The words of one sentence of a text."""
+        """Return the words of one sentence of a text."""
         check_text(text, self.limits)
         document = await self.annotate(model, Text(text, layers=frozenset({"words"})))
         if not 0 <= number < len(document):
@@ -218,7 +218,7 @@ def read_annotated(text: str, format: str | None, limits: Limits, *, name: str =
 
 
 def _judged(gold: Sentence, sentence: Sentence) -> Sentence:
-    """The sentence with its gold annotation. Graphs often come without words."""
+    """Return the sentence with its gold annotation. Graphs often have no words of their own."""
     if not len(gold) and gold.graph is not None:
         return replace(sentence, graph=gold.graph)
     if gold.forms != sentence.forms:
@@ -247,7 +247,7 @@ def _has(gold: Sequence[Sentence], layer: str) -> bool:
 
 
 def _differences(a: Sentence, b: Sentence, layer: str) -> list[dict[str, Any]]:
-    """Where two annotations of the same words differ in a layer."""
+    """The differences between two annotations of the same words in a layer."""
     match layer:
         case "dependency":
             pairs = zip(a.tokens, b.tokens, strict=True)
@@ -289,7 +289,7 @@ def _spans(sentence: Sentence) -> set[tuple[str, int, int]]:
 
 
 def _triples(sentence: Sentence) -> list[tuple[str, str, str]]:
-    """The triples of a graph by concepts, which need no names of variables."""
+    """The triples of a graph, with concepts instead of variables."""
     graph = sentence.graph
     if graph is None:
         return []
@@ -300,7 +300,7 @@ def _triples(sentence: Sentence) -> list[tuple[str, str, str]]:
 
 
 def _intervals(scores: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of a score and their intervals; no tables by label or length."""
+    """The values of a score and their intervals, without the tables by label or length."""
     return {
         name: value
         for name, value in scores.items()

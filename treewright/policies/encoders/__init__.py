@@ -1,6 +1,6 @@
-"""Policies with learned encoders: sentences are encoded once, and a state costs a few additions of rows.
+"""Policies with learned encoders. A sentence is encoded once; scoring a state then takes a few vector additions.
 
-Training needs PyTorch; parsing needs NumPy and the engine only. See ``docs/encoders.md``.
+Training needs PyTorch; parsing needs only NumPy and the engine. See ``docs/encoders.md``.
 """
 
 from typing import TYPE_CHECKING

@@ -11,7 +11,7 @@ from treewright.settings import one_of
 
 __all__ = ["ENCODERS", "NEWEST", "SIZES", "Architecture", "find_architecture"]
 
-#: the version of the computation that is written to model files, and the newest one that can be read
+#: the version of the computation: it is written to model files, and newer versions cannot be read
 NEWEST = 1
 
 ENCODERS = ("convolution", "lstm", "stack-lstm")
@@ -19,7 +19,7 @@ ENCODERS = ("convolution", "lstm", "stack-lstm")
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """An encoder: which vectors make up a word, how words are encoded in context, and how actions are scored.
+    """The architecture of an encoder: the input vectors of a word, the layers over words, and the scoring layer.
 
     Args:
         encoder: ``convolution``: residual convolutions over three words with gated linear units and layer
@@ -29,11 +29,11 @@ class Architecture:
         width: the size of the vector of a word in context: the channels of a convolution, or the units of both
             directions of an LSTM together; with a stack-LSTM, the units of each of the three.
         hidden: the hidden units of the layer that scores actions.
-        word: the size of the embeddings of words; fixed vectors are projected to it.
-        letters: the number of filters over the characters of a word; 0 means that characters are not read.
+        word: the size of the embeddings of words; fixed vectors are projected to this size.
+        letters: the number of filters over the characters of a word; with 0, characters are not read.
         letter: the size of the embeddings of characters.
         column: the size of the embeddings of the values of each column.
-        dropout: the share of units that are dropped in training.
+        dropout: the probability that a unit is dropped in training.
         channel_dropout: the probability that a whole part of a word (its embedding, its characters, a column) is
             dropped.
         word_dropout: a known word that occurs c times is treated as unknown with the probability
@@ -60,19 +60,19 @@ class Architecture:
 
     @property
     def reads_structure(self) -> bool:
-        """Whether it reads the structure of states, which not every task has, and not the words at their positions."""
+        """Whether the encoder reads the structure of states (not all tasks have it), not the words at positions."""
         return self.encoder == "stack-lstm"
 
     def to_plain(self) -> dict[str, Any]:
-        """The architecture as plain values, with the version of the computation."""
+        """Return the architecture as plain values, with the version of the computation."""
         return {"version": NEWEST, **asdict(self)}
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> Architecture:
-        """The architecture that :meth:`to_plain` described.
+        """Return the architecture that :meth:`to_plain` described.
 
         Raises:
-            ModelError: if a newer version of Treewright wrote it.
+            ModelError: if the architecture was written by a newer version of Treewright.
         """
         version = values.get("version", 0)
         known = {each.name for each in fields(cls)}
@@ -95,7 +95,7 @@ SIZES: dict[str, Architecture] = {
 
 
 def find_architecture(size: str | Architecture) -> Architecture:
-    """Return the architecture of a size; an architecture is returned as it is.
+    """Return the architecture with the name of a size; an architecture is returned unchanged.
 
     >>> find_architecture("small").width
     64

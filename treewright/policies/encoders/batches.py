@@ -15,9 +15,9 @@ Longs = npt.NDArray[np.int64]
 
 
 def grouped(lengths: npt.NDArray[Any], most: int, random: np.random.Generator) -> list[Longs]:
-    """The places of sentences in groups of similar lengths, in random order, with at most ``most`` words each.
+    """Return groups of sentences of similar lengths, in random order, with at most ``most`` words in each group.
 
-    A sentence with more words is a group of its own.
+    A group is an array of indices of sentences. A longer sentence forms a group by itself.
 
     >>> groups = grouped(np.array([3, 9, 2, 3]), 6, np.random.default_rng(0))
     >>> sorted(sorted(np.array([3, 9, 2, 3])[group].tolist()) for group in groups)
@@ -29,7 +29,7 @@ def grouped(lengths: npt.NDArray[Any], most: int, random: np.random.Generator) -
 
 
 def in_parts(lengths: npt.NDArray[Any], most: int) -> list[slice]:
-    """Consecutive sentences with at most ``most`` words together, but at least one sentence."""
+    """Split sentences into consecutive parts of at most ``most`` words, with at least one sentence in each part."""
     parts, start, words = [], 0, 0
     for k, length in enumerate(lengths.tolist()):
         if k > start and words + length > most:
@@ -40,7 +40,7 @@ def in_parts(lengths: npt.NDArray[Any], most: int) -> list[slice]:
 
 
 def chosen(examples: Examples, which: Longs) -> Examples:
-    """Some of the examples."""
+    """Return the examples with the indices ``which``."""
 
     def ranges(at: Longs, which: Longs) -> tuple[Longs, Longs]:
         sizes = (at[1:] - at[:-1])[which]

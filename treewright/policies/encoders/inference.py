@@ -1,7 +1,7 @@
-"""Encoding sentences with NumPy: the same computation as that of :mod:`~treewright.policies.encoders.network`.
+"""Encode sentences with NumPy: the same computation as in :mod:`~treewright.policies.encoders.network`.
 
-An :class:`Encoder` is made of the parameters once. Sentences are encoded in blocks of some hundred words, so that the
-matrices stay in the cache of the processor.
+An :class:`Encoder` is built from the parameters once. It encodes sentences in blocks of several hundred words, so that
+the matrices stay in the cache of the processor.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ __all__ = ["Encoder", "Layout", "layout_of"]
 Floats = npt.NDArray[np.float32]
 Longs = npt.NDArray[np.int64]
 
-_REMEMBERED = 32_768  # forms whose vectors are kept from one text to the next
+_REMEMBERED = 32_768  # the number of forms whose vectors are cached across texts
 _VERY_LOW = np.float32(-1e4)
 _HALF = np.float32(0.5)
 _TINY = np.float32(1e-5)
 
 
 class Layout(NamedTuple):
-    """The rows of some sentences: where they are among all ``words``, and where each sentence begins among them."""
+    """The rows of some sentences: their indices among all ``words``, and the first row of each sentence."""
 
     rows: Longs
     at: Longs
 
 
 def layout_of(words: Words, which: Longs) -> Layout:
-    """The rows of the sentences ``which``, one sentence after the other."""
+    """Return the rows of the sentences ``which``, in this order."""
     lengths = words.at[which + 1] - words.at[which]
     at = np.zeros(len(which) + 1, np.int64)
     np.cumsum(lengths, out=at[1:])
@@ -57,10 +57,10 @@ class Encoder:
         self._lock = threading.Lock()
 
     def table(self, words: Words, which: Longs) -> tuple[Floats, Longs]:
-        """The contribution of each word to the hidden units at each position, and the offset of each sentence.
+        """Return the contribution of each word to the hidden units at each position, and the offset of each sentence.
 
-        The table has the shape rows × positions × hidden units. For a stack-LSTM it has the vectors of the words, which
-        do not depend on other words: rows × width.
+        The table has the shape rows × positions × hidden units. For a stack-LSTM it contains the vectors of the
+        words without context and has the shape rows × width.
         """
         p, layout = self.parameters, layout_of(words, which)
         first = self._first_layer(words, layout)
@@ -77,7 +77,7 @@ class Encoder:
     # ---- words
 
     def _first_layer(self, words: Words, layout: Layout) -> Floats:
-        """The input of the first layer, multiplied by its matrix: sums of rows for the form and for each column."""
+        """The input of the first layer times its matrix, computed as a sum of rows for the form and each column."""
         matrix, bias = self._input
         forms, inverse = np.unique(words.form[layout.rows], return_inverse=True)
         vectors = self._of_forms(words)[forms]
@@ -88,7 +88,7 @@ class Encoder:
 
     @cached_property
     def _input(self) -> tuple[Floats, Floats]:
-        """The matrix of the first layer, which words pass, and its bias."""
+        """The matrix and the bias of the first layer, which reads the vectors of words."""
         if self.architecture.encoder != "lstm":
             return self.parameters["input"], self.parameters["input_bias"]
         parts = [self._lstm[0, direction] for direction in range(2)]
@@ -106,7 +106,7 @@ class Encoder:
         return tables
 
     def _of_forms(self, words: Words) -> Floats:
-        """The vectors of the forms of a text: computed once a text, and remembered from one text to the next."""
+        """The vectors of the forms of a text. They are computed once per text and cached across texts."""
         memo = words.memo
         if memo and memo[0][0] is self:
             vectors: Floats = memo[0][1]
@@ -126,7 +126,7 @@ class Encoder:
         return vectors
 
     def _made_of_forms(self, forms: list[str]) -> Floats:
-        """The embeddings of words, their fixed vectors and their characters."""
+        """Compute the vectors of forms from their embeddings, fixed vectors and characters."""
         p, looked_up = self.parameters, self.inputs.looked_up(forms)
         parts = [p["word"][looked_up.word]]
         if self.inputs.vectors is not None:
@@ -136,7 +136,7 @@ class Encoder:
         return np.concatenate(parts, axis=1)
 
     def _spelled(self, letters: npt.NDArray[np.int16]) -> Floats:
-        """The characters of words: for each filter its highest value anywhere in the word, at least 0."""
+        """Max-pool each filter over the characters of a word, followed by a ReLU."""
         p = self.parameters
         n, size = len(letters), p["letter"].shape[1]
         framed = np.zeros((n, LONGEST + 2, size), np.float32)
@@ -151,7 +151,7 @@ class Encoder:
     # ---- words in context
 
     def _convolved(self, first: Floats, layout: Layout) -> Floats:
-        """Residual convolutions; a row of zeros stands before and behind each sentence."""
+        """Apply the residual convolutions, with a row of zeros before and after each sentence."""
         p, n = self.parameters, len(layout.at) - 1
         lengths = np.diff(layout.at)
         inner = np.arange(len(first)) + np.repeat(np.arange(1, n + 1), lengths)
@@ -178,7 +178,7 @@ class Encoder:
         return x[inner]
 
     def _recurrent(self, first: Floats, layout: Layout) -> Floats:
-        """LSTMs in both directions, over all sentences at once: those that are long enough take each step."""
+        """Apply LSTMs in both directions to all sentences at once; a step applies to those that are long enough."""
         lengths = np.diff(layout.at)
         order = np.argsort(-lengths, kind="stable")
         starts, sizes = layout.at[:-1][order], lengths[order]
@@ -206,7 +206,7 @@ class Encoder:
     def _lstm(self) -> dict[tuple[int, int], tuple[Floats, Floats, Floats]]:
         """The matrices of the LSTMs by layer and direction, with the gates in the order input, forget, output, cell.
 
-        The inputs of the first three are halved, so that tanh can be used for all: σ(x) = ½ tanh(x / 2) + ½.
+        The inputs of the first three gates are halved, so that tanh computes all four: σ(x) = ½ tanh(x / 2) + ½.
         """
         units, found = self.architecture.width // 2, {}
         order = np.concatenate([np.arange(2 * units), np.arange(3 * units, 4 * units), np.arange(2 * units, 3 * units)])
@@ -220,7 +220,7 @@ class Encoder:
 
 
 def _lstm_steps(gates: Floats, recurrent: Floats, active: list[int], edges: list[int]) -> Floats:
-    """The outputs of an LSTM for rows in the order of its steps; ``active`` sentences take each of them."""
+    """The outputs of an LSTM for rows in the order of its steps; ``active`` is the number of sentences at each step."""
     units = len(recurrent)
     out = np.empty((len(gates), units), np.float32)
     most = active[0] if active else 0
@@ -243,7 +243,7 @@ def _lstm_steps(gates: Floats, recurrent: Floats, active: list[int], edges: list
 
 
 def _normalise(values: Floats, scale: Floats, shift: Floats) -> None:
-    """Layer normalisation of each row, in place."""
+    """Apply layer normalisation to each row, in place."""
     width = np.float32(values.shape[1])
     values -= (values.sum(axis=1) / width)[:, None]
     variance = np.einsum("ij,ij->i", values, values) / width
@@ -253,5 +253,5 @@ def _normalise(values: Floats, scale: Floats, shift: Floats) -> None:
 
 
 def _parts(array: npt.NDArray[Any], size: int) -> list[npt.NDArray[Any]]:
-    """An array in parts of at most ``size`` rows."""
+    """Split an array into parts of at most ``size`` rows."""
     return [array[start : start + size] for start in range(0, max(len(array), 1), size)]

@@ -1,6 +1,6 @@
 """The inputs of an encoder for a word: its form, its characters, the values of some columns, and a fixed vector.
 
-:class:`Inputs` are the vocabularies of a corpus; :meth:`Inputs.read` turns sentences into the numbers of
+:class:`Inputs` holds the vocabularies of a corpus; :meth:`Inputs.read` turns sentences into the numbers of
 :class:`Words`, which a packed corpus carries (``Packed.words``). Every sentence ends with an artificial root.
 
 >>> inputs = Inputs.learn([["a", "dog"], ["a", "cat"]])
@@ -32,8 +32,8 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 ROOT = "\0root"
-#: characters of a word that are read, with the marks of its beginning and its end; of longer words, as many from
-#: either end
+#: the number of characters of a word that are read, including the marks of its beginning and its end; half of them
+#: come from either end of a longer word
 LONGEST = 20
 
 # The first numbers of every vocabulary: unknown values, and the root.
@@ -51,7 +51,7 @@ class Column(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of its values, with the unknown value and the root."""
+        """The number of values, including the unknown value and the root."""
         return _FIRST + len(self.values)
 
     def numbers(self) -> dict[str, int]:
@@ -69,10 +69,10 @@ class Forms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of packed sentences as numbers; the rows ``at[i]:at[i + 1]`` are sentence i, whose last is the root.
+    """The words of packed sentences as numbers. Sentence i has the rows ``at[i]:at[i + 1]``; its last row is the root.
 
-    ``form`` has for each row the number of its form in ``forms``. ``columns`` and ``targets`` have a row of numbers for
-    each column that is read, and for each that is predicted while learning.
+    ``form`` contains the index in ``forms`` for each row. ``columns`` has a row of numbers for each column that is an
+    input, and ``targets`` for each column that is predicted in training.
     """
 
     forms: list[str]
@@ -80,7 +80,7 @@ class Words:
     columns: Ints
     targets: Ints
     at: Longs
-    memo: list[Any] = field(default_factory=list)  # what an encoder computed of the forms; see inference
+    memo: list[Any] = field(default_factory=list)  # vectors of the forms that an encoder has computed; see inference
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,11 @@ class Inputs:
         min_count: int = 1,
         vectors: Vectors | None = None,
     ) -> Inputs:
-        """The vocabularies of some sentences.
+        """Return the vocabularies of some sentences.
 
-        A token is a form, or a tuple that begins with it. ``columns`` and ``targets`` name further places in the tuple:
-        columns to read, and columns to predict while learning. Words that are rarer than ``min_count`` in lower case
-        are unknown.
+        A token is a form, or a tuple whose first element is the form. ``columns`` and ``targets`` map names to other
+        elements of the tuple: columns to read, and columns to predict in training. Words whose lower-case form occurs
+        fewer than ``min_count`` times are unknown.
         """
         forms = Counter(_forms(sentences))
         counts, letters = Counter[str](), Counter[str]()
@@ -130,16 +130,16 @@ class Inputs:
 
     @property
     def n_words(self) -> int:
-        """The number of rows of a table of words."""
+        """The number of rows in the table of word embeddings."""
         return _FIRST + len(self.words)
 
     @property
     def n_letters(self) -> int:
-        """The number of rows of a table of characters."""
+        """The number of rows in the table of character embeddings."""
         return _FIRST_LETTER + len(self.letters)
 
     def read(self, sentences: Sequence[Sequence[Any]], *, targets: bool = False) -> Words:
-        """The numbers of the words of some sentences; with ``targets``, also what is predicted while learning."""
+        """Return the words of some sentences as numbers; with ``targets``, also the columns to predict in training."""
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         at = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum(lengths + 1, out=at[1:])
@@ -160,7 +160,7 @@ class Inputs:
         return Words(list(numbers), form, read(self.columns), read(self.targets if targets else ()), at)
 
     def looked_up(self, forms: Iterable[str]) -> Forms:
-        """The numbers of words, characters and vectors of some forms."""
+        """Return the numbers of words, characters and vectors for some forms."""
         forms = list(forms)
         words = np.array([self._words.get(form.lower(), _UNKNOWN) for form in forms], np.int32)
         letters = np.zeros((len(forms), LONGEST), np.int16)
@@ -191,7 +191,7 @@ class Inputs:
     # ---- the model file
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The vocabularies as arrays."""
+        """Return the vocabularies as arrays."""
         arrays: dict[str, npt.NDArray[Any]] = {
             **pack_strings(self.words, "words"),
             **pack_strings(self.letters, "letters"),
@@ -206,7 +206,7 @@ class Inputs:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Inputs:
-        """The vocabularies that :meth:`to_arrays` wrote."""
+        """Return the vocabularies that :meth:`to_arrays` wrote."""
 
         def columns(kind: str) -> tuple[Column, ...]:
             names, places = unpack_strings(arrays, f"{kind}_names"), arrays[f"{kind}_places"].tolist()

@@ -1,8 +1,8 @@
 """The forward pass of an encoder in PyTorch, with dropout.
 
-It computes what :mod:`~treewright.policies.encoders.inference` computes with NumPy. The parameters are a dictionary of
-tensors with the names and shapes of :mod:`~treewright.policies.encoders.parameters`. All random numbers come from one
-generator, so that a step can be repeated.
+The computation is the same as in :mod:`~treewright.policies.encoders.inference`, which uses NumPy. The
+parameters are a dictionary of tensors with the names and shapes of :mod:`~treewright.policies.encoders.parameters`. All
+random numbers come from one generator, so that a step can be repeated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["CorpusOnDevice", "Encoding", "encode"]
 Tensors = dict[str, torch.Tensor]
 
 _LOW = -1e4
-_SHORT = 10  # characters of a short word, with the marks of its beginning and its end
+_SHORT = 10  # the most characters of a short word, including the marks of its beginning and its end
 
 
 class CorpusOnDevice:
@@ -45,13 +45,13 @@ class CorpusOnDevice:
         self.targets = [self.tensor(each) for each in words.targets]
 
     def tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
-        """An array of whole numbers on the device."""
+        """Return an array of integers as a tensor on the device."""
         return torch.as_tensor(array.astype(np.int64), device=self.device)
 
 
 @dataclass
 class Encoding:
-    """The output of the encoder for some sentences: the table of their words, and the scores of the targets' values."""
+    """The output of the encoder for some sentences: the table of their words, and scores for the targets' values."""
 
     table: torch.Tensor
     """Rows × positions × hidden units; for a stack-LSTM, rows × width."""
@@ -79,7 +79,7 @@ def encode(
         x = torch.relu(x @ p["input"] + p["input_bias"])
         first = _left_out(x, architecture.dropout, random, sentence, len(which))
     elif architecture.encoder == "convolution":
-        # a row of zeros before and behind each sentence: neighbours are then slices, whose gradient is cheap
+        # with a row of zeros before and after each sentence, neighbours are slices, whose gradient is cheap
         places = np.arange(len(layout.rows)) + np.repeat(np.arange(1, len(which) + 1), lengths)
         inner, size = corpus.tensor(places), len(layout.rows) + len(which) + 1
         is_word = torch.zeros((size, 1), device=x.device).index_fill_(0, inner, 1.0)
@@ -108,7 +108,7 @@ def encode(
 
 
 def dropped(x: torch.Tensor, share: float, random: torch.Generator | None) -> torch.Tensor:
-    """Dropout: set a share of the values to zero."""
+    """Apply dropout: set a share of the values to zero."""
     if random is None or share == 0.0:
         return x
     kept = torch.rand(x.shape, device=x.device, generator=random) >= share
@@ -118,7 +118,7 @@ def dropped(x: torch.Tensor, share: float, random: torch.Generator | None) -> to
 def _left_out(
     x: torch.Tensor, share: float, random: torch.Generator | None, sentence: torch.Tensor, n: int
 ) -> torch.Tensor:
-    """Dropout of units, the same ones in all words of a sentence."""
+    """Apply dropout with the same mask for all words of a sentence."""
     if random is None or share == 0.0:
         return x
     kept = (torch.rand((n, x.shape[1]), device=x.device, generator=random) >= share).float() / (1.0 - share)
@@ -128,7 +128,7 @@ def _left_out(
 def _words(
     a: Architecture, p: Tensors, corpus: CorpusOnDevice, rows: torch.Tensor, random: torch.Generator | None
 ) -> torch.Tensor:
-    """The vectors of words: embedding and fixed vector, characters, and columns, side by side."""
+    """The vectors of words: the sum of embedding and fixed vector, the characters, and the columns, concatenated."""
     form = corpus.form[rows]
     word = corpus.word[form]
     if random is not None:
@@ -152,9 +152,9 @@ def _words(
 
 
 def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
-    """The characters of words: for each filter its highest value anywhere in the word, at least 0.
+    """Max-pool each filter over the characters of a word, followed by a ReLU.
 
-    Short words are computed apart from long ones: most of the places of a long word would be empty in them.
+    Short and long words are computed separately, because short words would be mostly padding otherwise.
     """
     short = (letters[:, _SHORT:] == 0).all(1)
     parts = [_filtered(p, letters[short, :_SHORT]), _filtered(p, letters[~short])]
@@ -163,7 +163,7 @@ def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
 
 
 def _filtered(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
-    """The filters over the characters of words of similar lengths."""
+    """Apply the filters to the characters of words of similar lengths."""
     empty = letters == 0
     embedded = functional.embedding(letters, p["letter"]).masked_fill(empty[:, :, None], 0.0)
     framed = functional.pad(embedded, (0, 0, 1, 1))
@@ -173,7 +173,7 @@ def _filtered(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
 
 
 def _convolved(p: Tensors, layer: int, x: torch.Tensor) -> torch.Tensor:
-    """One residual convolution with a gate; what it makes of the rows between sentences has no meaning."""
+    """Apply one gated residual convolution; the results for the rows between sentences are meaningless."""
     framed = functional.pad(x, (0, 0, 1, 1))
     windows = torch.cat([framed[:-2], x, framed[2:]], 1)
     gated = functional.glu(windows @ p[f"filters{layer}"] + p[f"filter_bias{layer}"], 1)
@@ -181,7 +181,7 @@ def _convolved(p: Tensors, layer: int, x: torch.Tensor) -> torch.Tensor:
 
 
 def _steps(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The rows in the order of the steps of an LSTM over all sentences at once, and how many take each step."""
+    """The rows in the order of the steps of an LSTM over all sentences, and the number of sentences at each step."""
     lengths = np.diff(layout.at)
     order = np.argsort(-lengths, kind="stable")
     starts, sizes = layout.at[:-1][order], lengths[order]
@@ -193,7 +193,7 @@ def _steps(layout: Layout) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
 
 
 def _recurrent(p: Tensors, layer: int, x: torch.Tensor, steps: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """One layer of LSTMs in both directions."""
+    """Apply one layer of bidirectional LSTMs."""
     units = p[f"lstm{layer}_forward_recurrent"].shape[0]
     weights = []
     for direction in ("forward", "backward"):

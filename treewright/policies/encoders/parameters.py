@@ -1,8 +1,8 @@
-"""The parameters of an encoder: their names, shapes and first values.
+"""The parameters of an encoder: their names, shapes and initial values.
 
 All matrices are laid out for ``x @ matrix``. A layer ``lstm0`` has the gates input, forget, cell and output, in this
-order, for each of its directions. Of a stack-LSTM, ``lstm`` has the matrices of the stack, the buffer and the actions
-by layer: the rows for its input above those for its last output.
+order, for each of its directions. For a stack-LSTM, ``lstm`` contains the matrices of the stack, the buffer and the
+actions by layer; the rows for the input come before the rows for the previous output.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["WINDOW", "Parameters", "initial_parameters", "parameter_shapes"]
 
 Parameters = Mapping[str, npt.NDArray[Any]]
 
-WINDOW = 3  # words, or characters, that a convolution reads at a time
+WINDOW = 3  # the number of words or characters that a convolution reads at a time
 
 
 class Shape(NamedTuple):
-    """The shape of a parameter and the size of its first values: uniform up to it, or normal where ``normal``."""
+    """The shape of a parameter and the scale of its initial values: normal if ``normal``, or else uniform."""
 
     shape: tuple[int, ...]
     scale: float
@@ -42,9 +42,9 @@ def parameter_shapes(
     structured: bool = False,
     n_relations: int = 0,
 ) -> dict[str, Shape]:
-    """The parameters by name: of the words, of the encoder, and of the layer that scores actions.
+    """Return the shapes of the parameters of the words, of the encoder and of the layer that scores actions, by name.
 
-    Where actions carry structure, this layer is a table with ``n_actions`` hashed rows.
+    If actions carry structure, the last layer is a hashed table with ``n_actions`` rows.
     """
     a = architecture
     shapes = {"word": Shape((inputs.n_words, a.word), 1.0 / math.sqrt(a.word), normal=True)}
@@ -80,7 +80,7 @@ def parameter_shapes(
 
 
 def initial_parameters(shapes: Mapping[str, Shape], seed: int) -> dict[str, npt.NDArray[np.float32]]:
-    """First values of the parameters, drawn with a seed."""
+    """Draw initial values of the parameters with a seed."""
     random = np.random.default_rng([seed, 18])
 
     def drawn(shape: Shape) -> npt.NDArray[np.float32]:
@@ -125,7 +125,7 @@ def _recurrent(a: Architecture, size: int) -> dict[str, Shape]:
 
 def _stacks(a: Architecture, size: int, n_actions: int, n_relations: int) -> dict[str, Shape]:
     def matrix(rows: int, *shape: int) -> Shape:
-        return Shape(shape, math.sqrt(3.0 / rows))  # signals pass several of them: their size stays what it is
+        return Shape(shape, math.sqrt(3.0 / rows))  # keeps the scale of signals that pass several matrices
 
     return {
         "input": _matrix(size, a.width),

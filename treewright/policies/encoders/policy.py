@@ -1,4 +1,4 @@
-"""Encoded policies: an encoder makes one table per sentence, and a layer scores actions from it."""
+"""Encoded policies: an encoder computes one table per sentence, and a layer scores actions from it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ __all__ = ["EncodedPolicy", "Teaching", "UntrainedEncoder", "make_scorer", "outp
 
 Longs = npt.NDArray[np.int64]
 
-_BLOCK = 1000  # words that are encoded at a time
+_BLOCK = 1000  # the number of words that are encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedPolicy(LearnablePolicy):
-    """A policy with an encoder: score = W·relu(Σₖ Pₖ[positionₖ]), where P is made once for a sentence.
+    """A policy with an encoder: score = W·relu(Σₖ Pₖ[positionₖ]), where P is computed once per sentence.
 
-    With several ``members`` (SEARN), one of them makes each decision, drawn with the ``probabilities`` given. All have
-    the same architecture and the same inputs.
+    With several ``members`` (SEARN), each decision is made by one member, which is drawn according to
+    ``probabilities``. All members have the same architecture and the same inputs.
     """
 
     architecture: Architecture
@@ -45,19 +45,19 @@ class EncodedPolicy(LearnablePolicy):
 
     @property
     def block(self) -> int:
-        """The most words that are encoded at a time."""
+        """The maximum number of words that are encoded at a time."""
         return _BLOCK
 
     @property
     def mixture(self) -> npt.NDArray[np.float64]:
-        """Cumulative probabilities of the expert (here: none) and of the members, as the engine takes them."""
+        """Cumulative probabilities of the expert (here: none) and of the members, in the format of the engine."""
         cumulative = np.cumsum([0.0, *self.probabilities])
         cumulative[-1] = 1.0
         return cumulative
 
     @property
     def n_parameters(self) -> int:
-        """The number of parameters of a member."""
+        """The number of parameters of one member."""
         return sum(int(np.prod(array.shape)) for array in self.members[0].values())
 
     @cached_property
@@ -66,7 +66,7 @@ class EncodedPolicy(LearnablePolicy):
 
     @cached_property
     def _outputs(self) -> tuple[npt.NDArray[np.float32], ...]:
-        """The parameters of the layer that scores actions, with all members in one array."""
+        """The parameters of the layer that scores actions; each array contains all members."""
         return tuple(
             np.ascontiguousarray(np.stack([each.parameters[name] for each in self._encoders]))
             for name in output_names(self.members[0])
@@ -80,13 +80,13 @@ class EncodedPolicy(LearnablePolicy):
         return make_scorer(self.architecture, self._outputs, table, tables[0][1], packed, which, self.mixture)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that continues from this policy, which must have one member."""
+        """Return a trainer that continues from this policy, which must have one member."""
         if len(self.members) != 1:
             raise ConfigError("training can continue only from a single encoded policy")
         return UntrainedEncoder(self.architecture, self.inputs, start=self.members[0]).trainer(packed, update)
 
     def compressed(self, most: int | None = None) -> EncodedPolicy:
-        """The same policy with 16-bit parameters; ``most`` applies to linear policies only and is ignored."""
+        """Return the policy with 16-bit parameters; ``most`` applies to linear policies only and is ignored."""
 
         def narrow(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
             return array.astype(np.float16).astype(np.float32)
@@ -94,7 +94,7 @@ class EncodedPolicy(LearnablePolicy):
         return replace(self, members=tuple({name: narrow(a) for name, a in each.items()} for each in self.members))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The policy as arrays."""
+        """Return the policy as arrays."""
         arrays: dict[str, npt.NDArray[Any]] = {
             **pack_strings([json.dumps(self.architecture.to_plain())], "architecture"),
             "probabilities": np.asarray(self.probabilities, np.float64),
@@ -105,7 +105,7 @@ class EncodedPolicy(LearnablePolicy):
         return arrays
 
     def stored(self) -> dict[str, npt.NDArray[Any]]:
-        """The policy as arrays for a model file, with parameters in 16 bits."""
+        """Return the policy as arrays for a model file, with 16-bit parameters."""
         return {
             name: array.astype(np.float16) if name.startswith("parameters") else array
             for name, array in self.to_arrays().items()
@@ -113,7 +113,7 @@ class EncodedPolicy(LearnablePolicy):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> EncodedPolicy:
-        """The policy from the result of :meth:`to_arrays` or :meth:`stored`."""
+        """Return the policy from the result of :meth:`to_arrays` or :meth:`stored`."""
         [written] = unpack_strings(arrays, "architecture")
         probabilities = tuple(float(p) for p in arrays["probabilities"])
         members = []
@@ -127,7 +127,7 @@ class EncodedPolicy(LearnablePolicy):
 
 @dataclass(frozen=True, eq=False)
 class Teaching:
-    """A larger policy to learn from, its inputs for the words of the corpus, and its weight in the loss."""
+    """A larger policy as teacher, the words of the corpus as its inputs, and its weight in the loss."""
 
     policy: EncodedPolicy
     words: Words
@@ -142,10 +142,10 @@ class UntrainedEncoder:
         architecture: the architecture of the encoder.
         inputs: the vocabularies of the corpus.
         seed: the seed of the initial parameters and of dropout.
-        step_size: the step size of AdamW, from which it falls linearly to 0.
+        step_size: the initial step size of AdamW; it decreases linearly to 0.
         batch: the number of words in a step.
-        target_weight: the weight of the loss of the inputs' targets, which are predicted from the first layer.
-        device: ``cuda``, ``cpu``, or ``auto``: CUDA where there is a GPU.
+        target_weight: the weight of the auxiliary loss: the first layer predicts the targets of the inputs.
+        device: ``cuda``, ``cpu``, or ``auto``: CUDA if there is a GPU.
         teacher: a policy to learn from besides the oracle (distillation).
         start: initial parameters, instead of random ones.
     """
@@ -161,7 +161,7 @@ class UntrainedEncoder:
     start: Parameters | None = field(default=None, repr=False)
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that uses PyTorch; ``update`` applies to linear policies only and is ignored."""
+        """Return a trainer that uses PyTorch; ``update`` applies to linear policies only and is ignored."""
         words_of(packed)
         if self.architecture.reads_structure and not packed.task.max_structure:
             raise TaskError(
@@ -182,7 +182,7 @@ class UntrainedEncoder:
 
 
 def output_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the parameters that score actions."""
+    """Return the names of the parameters that score actions."""
     if "summary" in parameters:
         return PARAMETERS
     if "actions" in parameters:
@@ -199,7 +199,7 @@ def make_scorer(
     which: Longs,
     mixture: npt.NDArray[np.float64],
 ) -> Scorer:
-    """The scorer for the sentences ``which``, from what scores actions and a table in which they begin ``at``."""
+    """Return the scorer for the sentences ``which``; ``at`` contains their first rows in the table."""
     start = np.full(len(packed), -1, np.int64)
     start[which] = at[:-1]
     if architecture.reads_structure:
@@ -215,7 +215,7 @@ def make_scorer(
 
 
 def words_of(packed: Packed) -> Words:
-    """The words of packed sentences, as an encoder reads them."""
+    """Return the words of packed sentences in the format that an encoder reads."""
     if not isinstance(packed.words, Words):
         raise TaskError(
             f"task {packed.task.name!r}: the sentences were packed without their words; use "

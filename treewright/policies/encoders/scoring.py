@@ -1,11 +1,11 @@
-"""How an encoded policy scores actions: W·relu(Σₖ Pₖ[positionₖ]).
+"""The scores of actions in an encoded policy: W·relu(Σₖ Pₖ[positionₖ]).
 
 P is a table that the encoder computes once per sentence: the contribution of each word to the hidden units at each of
-the task's positions. So a state costs one row of the table for each position, and one product over the units above
-zero.
+the task's positions. Scoring a state therefore adds one row of the table for each position, and multiplies the units
+above zero by W.
 
-Where actions carry structure, W has no column for each action. An action is then the sum of rows of a hashed table: one
-for its number, and one for each of its features.
+If actions carry structure, W does not have a column for each action. The vector of an action is then the sum of rows of
+a hashed table: one row for its number, and one row for each of its features.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from treewright.search.trouble import TOO_MANY_FEATURES
 
 __all__ = ["ROWS", "Encoded", "EncodedScoring", "StructuredScoring", "rows_of"]
 
-#: What the functions read: ``table[m, r, k]`` is what row r adds at position k to the hidden units of member m, and
-#: ``missing[m, k]`` what a missing word adds; ``start[i]`` is the first row of sentence i; ``weights`` and ``bias`` of
-#: each member map hidden units to actions: units × actions, or rows × units where actions carry structure.
+#: The input of the functions: ``table[m, r, k]`` is the contribution of row r at position k to the hidden units of
+#: member m, and ``missing[m, k]`` is that of a missing word; ``start[i]`` is the first row of sentence i; ``weights``
+#: and ``bias`` of each member map hidden units to actions: units × actions, or rows × units if actions carry structure.
 Encoded = record(("table", "missing", "start", "weights", "bias"))
 
 ROWS = 1 << 14
-"""The rows of the hashed table of actions and of their features."""
+"""The number of rows in the hashed table of actions and their features."""
 
 _FACTOR, _SHIFT, _MASK = 0x9E3779B1, 12, ROWS - 1
 
 
 @inlined
 def _row_of(number: int) -> int:
-    """The row of an action or of a feature."""
+    """The row of an action or a feature in the hashed table."""
     return ((np.int64(number) * np.int64(_FACTOR)) >> np.int64(_SHIFT)) & np.int64(_MASK)
 
 
 def rows_of(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The rows of actions or of features, which are numbers from 0 to 2³¹ − 1."""
+    """Return the rows of actions or features, which are numbers from 0 to 2³¹ − 1."""
     rows: npt.NDArray[np.int64] = ((numbers.astype(np.int64) * _FACTOR) >> _SHIFT) & _MASK
     return rows
 
@@ -61,7 +61,7 @@ def _add_up(arrays: Any, member: int, size: int, scratch: Scratch, hidden: Any) 
 
 
 class EncodedScoring(Scoring):
-    """Encoded policies. What is observed is the number of the sentence and the task's positions."""
+    """The scoring of encoded policies. An observation contains the number of the sentence and the task's positions."""
 
     def __init__(self, hidden: int) -> None:
         self.hidden = hidden
@@ -109,19 +109,19 @@ class EncodedScoring(Scoring):
             scratch.scores[k] = out[scratch.actions[k]]
 
     def plain(self) -> Any:
-        """The same scoring interpreted; the scores are computed with slices, to the same bits, and much faster."""
+        """The same scoring for the interpreter. Array slices make it much faster; the scores are equal to the bit."""
         twin = super().plain()
         twin.score = _score_with_slices
         return twin
 
     def sizes(self, task: Task) -> Sizes:
-        """The sentence and its positions; the hidden units and the scores of all actions."""
+        """Return the sizes: the sentence and its positions, and the hidden units and the scores of all actions."""
         most = int(task.max_positions)
         return Sizes(observed=1 + most, sums=self.hidden + int(task.n_actions), one=most)
 
 
 class StructuredScoring(EncodedScoring):
-    """Encoded policies for tasks whose actions carry structure."""
+    """The scoring of encoded policies for tasks whose actions carry structure."""
 
     @staticmethod
     def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
@@ -164,20 +164,20 @@ class StructuredScoring(EncodedScoring):
             scratch.scores[k] = total
 
     def plain(self) -> Any:
-        """The same scoring interpreted, with slices."""
+        """The same scoring for the interpreter, with array slices."""
         twin = super().plain()
         twin.score = _score_structure_with_slices
         return twin
 
     def sizes(self, task: Task) -> Sizes:
-        """The sentence and its positions; the units twice; and the features of all actions."""
+        """Return the sizes: the sentence and its positions, two copies of the units, the features of all actions."""
         positions, features = int(task.max_positions), int(task.max_features)
         extra = int(task.n_actions) * features
         return Sizes(observed=1 + positions, sums=2 * self.hidden, extra=extra, one=max(positions, features))
 
 
 def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, units: int) -> Any:
-    """The same result as :func:`_add_up`."""
+    """Compute the same result as :func:`_add_up`."""
     table, missing = arrays.table[member], arrays.missing[member]
     first, hidden = arrays.start[scratch.observed[0]], np.zeros(units, np.float32)
     for k, position in enumerate(scratch.observed[1:size].tolist()):
@@ -186,7 +186,7 @@ def _hidden_with_slices(arrays: Any, member: int, size: int, scratch: Scratch, u
 
 
 def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """The same result as :meth:`EncodedScoring.score`: the same additions and products in the same order."""
+    """Compute the same result as :meth:`EncodedScoring.score`: the same additions and products in the same order."""
     weights = arrays.weights[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, len(weights))
     out = arrays.bias[member].copy()
@@ -201,7 +201,7 @@ def _score_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scr
 
 
 def _score_structure_with_slices(arrays: Any, member: int, size: int, n: int, scratch: Scratch) -> None:
-    """The same result as :meth:`StructuredScoring.score`: the same additions and products in the same order."""
+    """Compute the result of :meth:`StructuredScoring.score`: the same additions and products in the same order."""
     weights, bias = arrays.weights[member], arrays.bias[member]
     hidden = _hidden_with_slices(arrays, member, size, scratch, weights.shape[1])
     rows = rows_of(scratch.actions[:n])

@@ -1,6 +1,6 @@
-"""The forward pass of a stack-LSTM in PyTorch: what :mod:`~treewright.policies.encoders.stack_scoring` computes.
+"""The forward pass of a stack-LSTM in PyTorch, equivalent to :mod:`~treewright.policies.encoders.stack_scoring`.
 
-The structures of all states of a step are computed together, each distinct part once
+The structures of all states of a training step are computed together, and each distinct part is computed once
 (:mod:`~treewright.policies.encoders.structures`).
 """
 
@@ -19,7 +19,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 def summarise(p: Tensors, words: torch.Tensor, plan: Plan) -> torch.Tensor:
-    """The summaries of states before the hidden layer: stack, buffer and actions side by side."""
+    """Return the inputs of the hidden layer for states: the outputs for stack, buffer and actions, concatenated."""
     device = words.device
     vectors = words
     for part in plan.compositions:
@@ -36,7 +36,7 @@ def summarise(p: Tensors, words: torch.Tensor, plan: Plan) -> torch.Tensor:
 
 
 def _read(p: Tensors, which: int, vectors: torch.Tensor, chains: Chains) -> torch.Tensor:
-    """What an LSTM makes of lists of vectors: its outputs at their ends, and zeros for empty lists."""
+    """The last outputs of an LSTM over lists of vectors, and zeros for empty lists."""
     layers, units = p["lstm"].shape[1], p["lstm"].shape[2] // 2
     number, parent = (torch.as_tensor(each, device=vectors.device) for each in (chains.vector, chains.parent))
     edges = chains.at.tolist()

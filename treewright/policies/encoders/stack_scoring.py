@@ -1,13 +1,13 @@
-"""How a stack-LSTM scores actions (Dyer et al. 2015): three LSTMs read the stack, the buffer and the actions so far.
+"""The scores of a stack-LSTM (Dyer et al. 2015): three LSTMs read the stack, the buffer and the actions so far.
 
-What is observed is the task's ``structure``, and the scores follow from it alone. An arc makes a new vector for its
-head, tanh(U[head; dependent; relation]), which takes the place of the old one on the stack or in the buffer. Then
+An observation is the task's ``structure``, and the scores depend on nothing else. An arc computes a new vector for its
+head, tanh(U[head; dependent; relation]), which replaces the old one on the stack or in the buffer. Then
 score = W·relu(V[stack; buffer; actions]), where each part is the output of its LSTM at the end of its list.
 
-Two successive states have most of their structure in common. So the vectors of the last state are kept in the working
-space of the thread, for each beginning of each list, and only what follows the common beginning is computed: pushing
-is a step of an LSTM, and popping costs nothing. Where the next state is not a successor, as in roll-outs and beams,
-less is in common, and the scores are the same.
+Two successive states share most of their structure. The working space of the thread therefore keeps the vectors of the
+last state for each prefix of each list, and only the vectors after the common prefix are computed: pushing is one step
+of an LSTM, and popping costs nothing. If the next state is not a successor, as in roll-outs and beams, the common
+prefix is shorter, and the scores are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treewright.search.trouble import TOO_MUCH_STRUCTURE
 
 __all__ = ["PARAMETERS", "StackScoring", "Summarised"]
 
-#: the parameters that the functions read, of all members in one array each
+#: the parameters that the functions read; each array contains all members
 PARAMETERS = (
     "action",
     "relation",
@@ -37,13 +37,13 @@ PARAMETERS = (
     "output",
     "output_bias",
 )
-#: What the functions read: ``table[m, r]`` is the vector of row r for member m, ``start[i]`` is the first row of
-#: sentence i, ``rows[i]`` the number of its rows, and ``room`` has the length of the longest sentence and the most
-#: actions of an episode. ``action`` has the vectors of all actions of a member in one row.
+#: The input of the functions: ``table[m, r]`` is the vector of row r for member m, ``start[i]`` is the first row of
+#: sentence i, ``rows[i]`` is the number of its rows, and ``room`` contains the length of the longest sentence and the
+#: maximum number of actions in an episode. A row of ``action`` contains the vectors of all actions of a member.
 Summarised = record(("table", "start", "rows", "room", *PARAMETERS))
 
 _STACK, _BUFFER, _ACTIONS = range(3)
-# What is remembered of the last state: whose it was, and the lengths of its lists. The lists follow.
+# The cache of the last state: its sentence and member, and the lengths of its lists. The lists follow.
 _SENTENCE, _MEMBER, _N_ARCS, _N_STACK, _N_BUFFER, _N_ACTIONS, _HEADER = range(7)
 
 
@@ -92,7 +92,7 @@ def _copy(values: Any, out: Any) -> None:
 
 @lean
 def _in_common(ids: Any, count: Any, before: Any, n_before: Any, below: Any) -> Any:
-    """How many vectors at the beginning of a list are those of before: the numbers are the same, and ``below``."""
+    """The length of the prefix that a list shares with the previous one: equal numbers that are less than ``below``."""
     k = np.int64(0)
     while k < count and k < n_before and ids[k] == before[k] and ids[k] < below:
         k += 1
@@ -103,9 +103,9 @@ def _in_common(ids: Any, count: Any, before: Any, n_before: Any, below: Any) -> 
 def _read_on(
     matrices: Any, bias: Any, vectors: Any, ids: Any, common: int, count: Any, states: Any, gates: Any
 ) -> None:
-    """Let an LSTM read the vectors of a list from ``common`` on; ``states`` has a row for each beginning of the list.
+    """Run an LSTM over the vectors of a list from ``common`` on; ``states`` has a row for each prefix of the list.
 
-    A row has the output and the cell of each layer.
+    A row contains the output and the cell of each layer.
     """
     layers, units = bias.shape[0], bias.shape[1] // 4
     size = 2 * units * layers
@@ -123,14 +123,14 @@ def _read_on(
 
 
 class StackScoring(Scoring):
-    """Policies with a stack-LSTM. What is observed is the number of the sentence and the task's structure."""
+    """The scoring of stack-LSTMs. An observation contains the number of the sentence and the task's structure."""
 
     def __init__(self, width: int, layers: int, hidden: int, longest: int) -> None:
         self.width, self.layers, self.hidden, self.longest = width, layers, hidden, longest
 
     @staticmethod
     def observe(task: Any, x: Any, i: int, state: Any, n: int, scratch: Scratch) -> int:
-        """Write the number of the sentence and the structure of the state; return how many numbers these are."""
+        """Write the number of the sentence and the structure of the state; return the length of the observation."""
         scratch.observed[0] = i
         count = task.structure(x, state, scratch.observed[1:])
         return 1 + count if count < scratch.observed.shape[0] else TOO_MUCH_STRUCTURE
@@ -142,7 +142,7 @@ class StackScoring(Scoring):
         sentence, width, layers = np.int64(observed[0]), arrays.table.shape[2], arrays.lstm.shape[2]
         hidden, n_actions = arrays.summary.shape[2], arrays.output.shape[2]
         items, steps, row = arrays.room[0] + 2, arrays.room[1], 2 * layers * width
-        # the working space: vectors of words are followed by those that arcs have made
+        # the working space: vectors of words, followed by those that arcs have composed
         gates, units, out = sums[: 4 * width], sums[4 * width : 4 * width + hidden], sums[4 * width + hidden :]
         at = 4 * width + hidden + n_actions
         vectors = sums[at : at + 2 * items * width]
@@ -157,7 +157,7 @@ class StackScoring(Scoring):
                 header[k] = 0
             for k in range(arrays.rows[sentence]):
                 _copy(arrays.table[member, arrays.start[sentence] + k], vectors[k * width : (k + 1) * width])
-        # where the four lists are
+        # the offsets of the four lists
         stack_at = np.int64(1)
         buffer_at = stack_at + 1 + observed[stack_at]
         arcs_at = buffer_at + 1 + observed[buffer_at]
@@ -208,7 +208,7 @@ class StackScoring(Scoring):
             scratch.scores[k] = out[scratch.actions[k]]
 
     def plain(self) -> Any:
-        """The same scoring interpreted; vectors are computed with slices, which is much faster."""
+        """The same scoring for the interpreter; array slices make it much faster."""
         twin = super().plain()
         slices = {_add_product: _add_product_with_slices, _open_gates: _open_gates_with_slices}
         plain = {f.py_func if isinstance(f, CompiledFunction) else f: slow for f, slow in slices.items()}
@@ -216,7 +216,7 @@ class StackScoring(Scoring):
         return twin
 
     def sizes(self, task: Task) -> Sizes:
-        """The structure; and what is remembered of the last state, whole numbers and vectors."""
+        """Return the sizes for the structure, and for the integers and vectors of the cached last state."""
         items, steps = self.longest + 2, int(task.steps_bound(self.longest))
         row = 2 * self.layers * self.width
         vectors = (4 + 2 * items) * self.width + self.hidden + int(task.n_actions) + (2 * items + steps) * row
@@ -225,7 +225,7 @@ class StackScoring(Scoring):
 
 
 def _add_product_with_slices(x: Any, matrix: Any, first: int, out: Any) -> None:
-    """What :func:`_add_product` adds: the same products in the same order."""
+    """Compute the same result as :func:`_add_product`: the same products in the same order."""
     rows = x[:, None] * matrix[first : first + len(x)]
     whole = len(x) - len(x) % 4
     for k in range(0, whole, 4):
@@ -235,7 +235,7 @@ def _add_product_with_slices(x: Any, matrix: Any, first: int, out: Any) -> None:
 
 
 def _open_gates_with_slices(gates: Any, cell: Any, is_first: bool, out: Any) -> None:
-    """What :func:`_open_gates` writes."""
+    """Compute the same result as :func:`_open_gates`."""
     half = np.float32(0.5)
     put, forget, new, give = np.split(gates, 4)
     put, forget, give = (half * np.tanh(half * each) + half for each in (put, forget, give))

@@ -1,8 +1,8 @@
 """The structures of many states as one plan: each vector that a stack-LSTM computes is listed once.
 
-States of one episode have most of their structure in common, and states of several episodes of a sentence a part of it.
-A plan numbers the distinct vectors of composition and the distinct beginnings of stacks, buffers and lists of actions.
-Those of one depth do not depend on each other, so that they can be computed together.
+The states of one episode share most of their structure, and the states of several episodes of a sentence share a part
+of it. A plan numbers the distinct composed vectors and the distinct prefixes of stacks, buffers and lists of actions.
+Vectors of the same depth do not depend on each other, so they can be computed together.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Compositions(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """The distinct beginnings of lists, in the order of their lengths; those of length k + 1 are ``at[k]:at[k + 1]``.
+    """The distinct prefixes of lists, sorted by length; those of length k + 1 are ``at[k]:at[k + 1]``.
 
-    A beginning is another one, its ``parent`` among those that are shorter by one, and the number of one more vector.
-    ``last`` has for each state the number of its whole list, −1 for an empty one.
+    A prefix is its ``parent``, which is the prefix that is shorter by one, and the number of one more vector. ``last``
+    contains the number of the whole list for each state, or −1 if the list is empty.
     """
 
     vector: Longs
@@ -42,9 +42,9 @@ class Chains(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be computed for some states: compositions by depth, and the chains of stack, buffer and actions.
+    """The computation for some states: compositions by depth, and the chains of stack, buffer and actions.
 
-    Vectors are numbered: the rows of words first, and then compositions in the order in which they are listed here.
+    Vectors are numbered: first the rows of words, then the compositions in the order of their lists.
     """
 
     compositions: list[Compositions]
@@ -52,9 +52,9 @@ class Plan(NamedTuple):
 
 
 def plan_structures(examples: Examples, start: Longs, rows: int) -> Plan:
-    """The plan for the structures that examples have observed; ``start`` has the first row of each sentence."""
+    """Return the plan for the structures in some examples; ``start`` contains the first row of each sentence."""
     observed, at = examples.observed.tolist(), examples.observed_at.tolist()
-    arcs: dict[tuple[int, int, int], int] = {}  # head, dependent and relation; in the order in which they were met
+    arcs: dict[tuple[int, int, int], int] = {}  # head, dependent and relation, in the order of their first occurrence
     depths: list[int] = []
     chains: tuple[dict[tuple[int, int], int], ...] = ({}, {}, {})
     last: tuple[list[int], ...] = ([], [], [])
@@ -86,7 +86,7 @@ def plan_structures(examples: Examples, start: Longs, rows: int) -> Plan:
 
 
 def _by_depth(arcs: dict[tuple[int, int, int], int], depths: list[int], rows: int) -> tuple[list[Compositions], Longs]:
-    """Compositions by their depths, and for each vector its number in this order."""
+    """The compositions sorted by depth, and the number of each vector in this order."""
     depth = np.array(depths, np.int64)
     order = np.argsort(depth, kind="stable")
     renumbered = np.arange(rows + len(order))
@@ -99,7 +99,7 @@ def _by_depth(arcs: dict[tuple[int, int, int], int], depths: list[int], rows: in
 
 
 def _chains(known: dict[tuple[int, int], int], ends: list[int]) -> Chains:
-    """Beginnings by their lengths."""
+    """The prefixes sorted by length."""
     table = np.array(list(known), np.int64).reshape(-1, 2)
     length = np.zeros(len(table) + 1, np.int64)  # the last cell stands for the empty list
     for k, parent in enumerate(table[:, 0].tolist()):

@@ -10,7 +10,7 @@ __all__ = ["checked_torch", "find_device"]
 
 
 def checked_torch() -> Any:
-    """Import PyTorch, or say how to install it."""
+    """Import PyTorch, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError:
@@ -22,10 +22,10 @@ def checked_torch() -> Any:
 
 
 def find_device(name: str) -> str:
-    """The device that a setting means: ``auto`` is a GPU where there is one.
+    """Return the device for a setting; ``auto`` is a GPU if there is one.
 
     Raises:
-        ConfigError: for a device that is not there.
+        ConfigError: if the device is not available.
     """
     torch = checked_torch()
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0

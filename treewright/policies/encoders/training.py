@@ -1,8 +1,8 @@
-"""Training an encoder with PyTorch: AdamW on −log Σ{p(a) : a has the least cost}, with averaged parameters.
+"""Train an encoder with PyTorch: AdamW on −log Σ{p(a) : a has the least cost}, with averaged parameters.
 
-While an online learner visits sentences, the policy acts with the tables of the same forward pass that the following
-step differentiates: sentences are encoded once. Learners that collect examples have them grouped by sentence here, so
-that a sentence is encoded once in an epoch, however many states were visited in it.
+While an online learner visits sentences, the policy acts with the tables of a forward pass, and the following step
+differentiates the same pass: sentences are encoded once. For learners that collect examples, the examples are grouped
+by sentence, so that a sentence is encoded once per epoch, regardless of the number of its states.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ Tensors = dict[str, torch.Tensor]
 
 _AVERAGE = 0.995
 _BETAS, _DECAY, _EPSILON = (0.9, 0.95), 1e-5, 1e-8
-_STEPS, _FEWEST = 50, 50  # small corpora: this number of steps in an epoch, but of no fewer words
-_WARM_UP = 200  # steps, or a twentieth of all if that is less
+_STEPS, _FEWEST = 50, 50  # for small corpora: the number of steps per epoch, and the least number of words per step
+_WARM_UP = 200  # the number of steps, but at most a twentieth of all steps
 _LONGEST_GRADIENT = 5.0
-_MOST_STATES = 24_000  # in a step
-_EVALUATED = 6000  # words that are encoded at a time where nothing is learned
+_MOST_STATES = 24_000  # the maximum number of states in a step
+_EVALUATED = 6000  # the number of words that are encoded at a time outside training
 _IMPOSSIBLE = -1e9
 
 
 class EncoderTrainer(Trainer):
-    """Learns an encoded policy."""
+    """The trainer of an encoded policy."""
 
     policy_class = EncodedPolicy
 
@@ -62,7 +62,7 @@ class EncoderTrainer(Trainer):
         self.untrained, self.packed = untrained, packed
         self.device = find_device(untrained.device)
         if self.device == "cpu":
-            torch.set_num_threads(1)  # several threads wait for each other longer than they compute
+            torch.set_num_threads(1)  # several threads would spend more time on waiting than on computing
         else:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         task, self.architecture = packed.task, untrained.architecture
@@ -102,7 +102,7 @@ class EncoderTrainer(Trainer):
         )
 
     def _on_device(self, packed: Packed) -> CorpusOnDevice:
-        """The words of a packed corpus as tensors: of the one that is learned from, and of the last other one."""
+        """The words of a packed corpus as tensors; those of the training corpus and of one other corpus are cached."""
         words = words_of(packed)
         if id(words) not in self.corpora:
             self.corpora = {key: each for key, each in self.corpora.items() if each is self.corpus}
@@ -112,30 +112,30 @@ class EncoderTrainer(Trainer):
     # ---- the interface for learners
 
     def plan(self, epochs: int) -> None:
-        """The step size falls to zero within this number of epochs."""
+        """Set the number of epochs within which the step size decreases to zero."""
         self.epochs = epochs
 
     def batches(self, order: Longs) -> list[Longs]:
-        """Sentences of similar lengths together, with about the same number of words in each group."""
+        """Group sentences of similar lengths, with about the same number of words in each group."""
         lengths = self.packed.lengths[order]
         random = np.random.default_rng([self.untrained.seed, self.steps])
         groups = grouped(lengths, self.batch_words, random)
         return [np.sort(order[group]) for group in groups]
 
     def acting(self) -> Policy:
-        """The current parameters, with the dropout of the next step."""
+        """Return a policy with the current parameters and the dropout of the next step."""
         return _Acting(self)
 
     def policy(self) -> LearnablePolicy:
-        """The averaged parameters."""
+        """Return a policy with the averaged parameters."""
         return _Averaged(self)
 
     def kept(self, policy: LearnablePolicy, previous: LearnablePolicy | None) -> EncodedPolicy:
-        """A copy of the parameters."""
+        """Return a copy of the policy that later steps do not change."""
         return policy.copied() if isinstance(policy, _Averaged) else policy  # type: ignore[return-value]
 
     def learn(self, examples: Examples, order: Longs, mistakes: npt.NDArray[np.int32], tell: Tell | None) -> float:
-        """Learn from the examples, all of a sentence in one step."""
+        """Learn from the examples; all examples of a sentence are in the same step."""
         if not len(order):
             return 0.0
         sentences = examples.observed[examples.observed_at[:-1]][order]
@@ -153,13 +153,13 @@ class EncoderTrainer(Trainer):
             self._step(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), credit=True)
 
     def fresh(self) -> EncoderTrainer:
-        """An untrained trainer."""
+        """Return a new, untrained trainer."""
         trainer = EncoderTrainer(self.untrained, self.packed)
         trainer.epochs = self.epochs
         return trainer
 
     def mixed(self, policies: Sequence[LearnablePolicy], probabilities: Sequence[float]) -> EncodedPolicy:
-        """The members of all policies together."""
+        """Return a mixture of the members of all policies."""
         copies = [self.kept(policy, None) for policy in policies]
         members = tuple(member for each in copies for member in each.members)
         return replace(copies[0], members=members, probabilities=tuple(probabilities))
@@ -167,7 +167,7 @@ class EncoderTrainer(Trainer):
     # ---- steps
 
     def _groups(self, sentences: npt.NDArray[np.int32], order: Longs) -> Iterator[Longs]:
-        """The examples ``order`` in groups, all examples of a sentence in the same one."""
+        """Split the examples ``order`` into groups; all examples of a sentence are in the same group."""
         visited = set() if self.visited is None else set(self.visited[0].tolist())
         distinct, inverse, counts = np.unique(sentences, return_inverse=True, return_counts=True)
         if visited.issuperset(distinct.tolist()):
@@ -182,7 +182,7 @@ class EncoderTrainer(Trainer):
             yield np.concatenate([by_sentence[k] for k in group])
 
     def _step_or_halves(self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32]) -> float:
-        """One step, or where the memory of the GPU does not suffice two steps with half of the sentences each."""
+        """Take one step, or two steps with half of the sentences each if the memory of the GPU is not sufficient."""
         try:
             return self._step(examples, which, mistakes)
         except torch.OutOfMemoryError:
@@ -202,14 +202,14 @@ class EncoderTrainer(Trainer):
         return sum(self._step_or_halves(examples, part, mistakes) for part in (which[left], which[~left]))
 
     def _free(self) -> None:
-        """Return memory that is not used to the GPU."""
+        """Return unused memory to the GPU."""
         if self.device != "cpu":
             torch.cuda.empty_cache()
 
     def _step(
         self, examples: Examples, which: Longs, mistakes: npt.NDArray[np.int32], *, credit: bool = False
     ) -> float:
-        """One gradient step; return the cost of the preferred actions."""
+        """Take one gradient step; return the cost of the preferred actions."""
         part = examples if len(which) == examples.size else chosen(examples, which)
         sentences = np.unique(part.observed[part.observed_at[:-1]]).astype(np.int64)
         encoding = self._encoding(sentences)
@@ -233,7 +233,7 @@ class EncoderTrainer(Trainer):
         return float(paid.sum())
 
     def _encoding(self, sentences: Longs) -> Encoding:
-        """The encoder's output for the sentences: from the pass that visited them, or from a new one."""
+        """The output of the encoder for the sentences, from the forward pass of the visit or from a new one."""
         if self.visited is not None:
             which, encoding = self.visited
             self.visited = None
@@ -244,7 +244,7 @@ class EncoderTrainer(Trainer):
         return encode(self.architecture, self.parameters, self.corpus, sentences, self._seeded())
 
     def _seeded(self) -> torch.Generator:
-        """The generator of this step."""
+        """The random number generator of this step."""
         self.random.manual_seed((self.untrained.seed << 32) + self.steps)
         return self.random
 
@@ -287,7 +287,7 @@ class EncoderTrainer(Trainer):
         return loss
 
     def _opinion(self, part: Examples) -> torch.Tensor:
-        """The scores that the teacher gives."""
+        """The scores of the teacher."""
         assert self.teacher is not None
         assert self.untrained.teacher is not None
         p, corpus = self.teacher
@@ -297,7 +297,7 @@ class EncoderTrainer(Trainer):
             return self._states(p, encoding, part, None)
 
     def _descend(self, loss: torch.Tensor, words: int) -> None:
-        """Change the parameters along the gradient, and their average."""
+        """Update the parameters along the gradient, and then their average."""
         total = max(self.epochs * int(self.packed.lengths.sum()), 1)
         steps = max(total / self.batch_words, 1.0)
         warm = min(1.0, (self.steps + 1) / max(1.0, min(_WARM_UP, steps / 20)))
@@ -316,7 +316,7 @@ class EncoderTrainer(Trainer):
     # ---- checkpoints
 
     def settings(self) -> dict[str, Any]:
-        """The architecture and all that the steps depend on."""
+        """Return the architecture and all other settings that the steps depend on."""
         untrained = self.untrained
         digest = hashlib.sha256()
         for name, array in sorted(untrained.inputs.to_arrays().items()):
@@ -333,7 +333,7 @@ class EncoderTrainer(Trainer):
         }
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The parameters, their averages, and the state of AdamW."""
+        """Return the parameters, their averages, and the state of AdamW."""
         arrays = {
             "steps": np.array([self.steps, self.seen, self.batch_words], np.int64),
         }
@@ -364,7 +364,7 @@ class EncoderTrainer(Trainer):
 
 
 class _Acting(Policy):
-    """The current parameters. The sentences that it prepares are used in the next step."""
+    """A policy with the current parameters. The next step uses the sentences that it prepares."""
 
     def __init__(self, trainer: EncoderTrainer) -> None:
         self.trainer = trainer
@@ -384,14 +384,14 @@ class _Acting(Policy):
 
 
 class _Averaged(LearnablePolicy):
-    """The averaged parameters, which change during training."""
+    """A policy with the averaged parameters, which change during training."""
 
     def __init__(self, trainer: EncoderTrainer) -> None:
         self.owner = trainer
 
     @property
     def block(self) -> int:
-        """The most words that are encoded at a time."""
+        """The maximum number of words that are encoded at a time."""
         return _EVALUATED
 
     def prepare(self, packed: Packed, which: Longs) -> Scorer:
@@ -409,28 +409,28 @@ class _Averaged(LearnablePolicy):
         return _scorer(owner.architecture, owner.average, packed, which, table, np.array(at))
 
     def copied(self) -> EncodedPolicy:
-        """A fixed policy that does not need PyTorch."""
+        """Return a fixed copy that does not need PyTorch."""
         parameters = {name: value.cpu().numpy().copy() for name, value in self.owner.average.items()}
         return EncodedPolicy(self.owner.architecture, self.owner.untrained.inputs, (parameters,))
 
     def trainer(self, packed: Packed, update: Any) -> Trainer:
-        """A trainer that continues from this policy."""
+        """Return a trainer that continues from this policy."""
         return self.copied().trainer(packed, update)
 
     def to_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The policy as arrays."""
+        """Return the policy as arrays."""
         return self.copied().to_arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """A policy that needs no PyTorch."""
+        """Return a policy that does not need PyTorch."""
         return EncodedPolicy.from_arrays(arrays)
 
 
 def _scorer(
     architecture: Architecture, p: Tensors, packed: Packed, which: Longs, table: torch.Tensor, at: Longs
 ) -> Scorer:
-    """A table as the engine takes it."""
+    """The scorer for a table, in the format of the engine."""
 
     def plain(tensor: torch.Tensor) -> npt.NDArray[np.float32]:
         return np.ascontiguousarray(tensor.detach().cpu().numpy())[None]
@@ -443,7 +443,7 @@ def _scorer(
 
 
 def _units(p: Tensors, table: torch.Tensor, examples: Examples, start: Longs) -> torch.Tensor:
-    """What the words at the positions of some examples add to the hidden units."""
+    """The contributions of the words at the positions of some examples to the hidden units."""
     observed = examples.observed.reshape(examples.size, -1)
     rows, positions, hidden = table.shape
     places = observed[:, 1:]
@@ -499,12 +499,12 @@ def _listed_costs(examples: Examples, device: str) -> _Costs:
 
 
 def _structured_scores(units: torch.Tensor, p: Tensors, examples: Examples) -> torch.Tensor:
-    """The scores of the actions that examples list: each is a sum of rows, of its number and of its features."""
+    """The scores of the actions that examples list; an action is the sum of the rows of its number and its features."""
     counts, further = np.diff(examples.action_at), np.diff(examples.extra_at)
     starts = np.arange(len(further)) + examples.extra_at[:-1]
     numbers = np.insert(
         examples.extra, examples.extra_at[:-1], examples.actions
-    )  # a number, and its features behind it
+    )  # the number of an action, followed by its features
     of_example = np.repeat(np.arange(len(counts)), counts)
     place = np.arange(len(of_example)) - np.repeat(examples.action_at[:-1], counts)
 

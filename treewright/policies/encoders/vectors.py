@@ -1,7 +1,7 @@
-"""Fixed word vectors, read from text files (word2vec, GloVe, fastText): the first words, with 8 bits per number.
+"""Fixed word vectors from text files (word2vec, GloVe, fastText): the first words, with 8 bits per number.
 
-A line has a word and its numbers, separated by spaces. A first line with two whole numbers, the number of words and
-the width, may come before them. Files list frequent words first, so the first lines are kept.
+A line has a word and its numbers, separated by spaces. The file may begin with a header of two integers, the number
+of words and the width. Files list frequent words first, so the first lines are kept.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from treewright.models import pack_strings, unpack_strings
 __all__ = ["Vectors", "read_vectors"]
 
 _LEVELS = 127
-_WIDEST = 100_000  # numbers of a vector
+_WIDEST = 100_000  # the maximum number of dimensions
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Fixed vectors of words, as whole numbers of 8 bits and a scale for each word."""
+    """Fixed vectors of words, as 8-bit integers and a scale for each word."""
 
     words: tuple[str, ...]
     values: npt.NDArray[np.int8]
@@ -45,39 +45,39 @@ class Vectors:
         return {word: number for number, word in enumerate(self.words)}
 
     def find(self, form: str) -> int:
-        """The number of the vector of a form, or of the form in lower case; −1 where there is none."""
+        """Return the number of the vector of a form, or else of the form in lower case; −1 if there is none."""
         found = self.numbers.get(form)
         return self.numbers.get(form.lower(), -1) if found is None else found
 
     def rows(self, numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """The vectors with the given numbers; zeros for −1."""
+        """Return the vectors with the given numbers; zeros for −1."""
         found: npt.NDArray[np.float32] = self.values[numbers].astype(np.float32) * self.scales[numbers, None]
         found[numbers < 0] = 0.0
         return found
 
     @classmethod
     def quantised(cls, words: tuple[str, ...], vectors: npt.NDArray[np.float32]) -> Vectors:
-        """Vectors rounded to 8 bits: the largest number of a vector becomes 127."""
+        """Round vectors to 8 bits: the largest number of a vector becomes 127."""
         scales = np.abs(vectors).max(axis=1, initial=0.0).astype(np.float32) / np.float32(_LEVELS)
         scales[scales == 0.0] = 1.0
         return cls(words, np.rint(vectors / scales[:, None]).astype(np.int8), scales)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The vectors as arrays for a model file."""
+        """Return the vectors as arrays for a model file."""
         return {"vectors": self.values, "vector_scales": self.scales, **pack_strings(self.words, "vector_words")}
 
     @classmethod
     def from_arrays(cls, arrays: Any) -> Vectors:
-        """The vectors that :meth:`to_arrays` wrote."""
+        """Return the vectors that :meth:`to_arrays` wrote."""
         return cls(tuple(unpack_strings(arrays, "vector_words")), arrays["vectors"], arrays["vector_scales"])
 
 
 def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vectors:
-    """Read the first ``most`` vectors of a text file; of a word that occurs twice, the first vector counts.
+    """Read the first ``most`` vectors of a text file; if a word occurs twice, its first vector is used.
 
     Raises:
-        CorpusError: for a line without a word, with something that is not a number, or with a vector of another width
-            than the first one; and if there are no vectors in the file.
+        CorpusError: if a line has no word, a value that is not a number, or a vector whose width differs from the first
+            one, or if the file contains no vectors.
     """
     words: dict[str, None] = {}
     values = array("f")
@@ -87,7 +87,7 @@ def read_vectors(path: str | os.PathLike[str], most: int | None = None) -> Vecto
             raise CorpusError(f"a line of more than {_WIDEST:,} numbers", path=os.fspath(path), line=number)
         parts = line.rstrip().split(" ")
         if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):
-            # int() refuses thousands of digits; a width beyond the limit fits no line, and is told there
+            # int() rejects thousands of digits; a width beyond the limit fits no line, and the error is raised there
             width = int(parts[1]) if len(parts[1]) < 20 else _WIDEST + 1
             continue
         if not line.strip():
