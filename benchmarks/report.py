@@ -1,4 +1,4 @@
-"""Write ``docs/benchmarks.md`` from the results that are kept, so that no figure in it is typed by hand."""
+"""Write ``docs/benchmarks.md`` from the stored results, so that no number in it is typed by hand."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def dependency_learners(results: dict[str, Any]) -> list[str]:
 
 
 def explored(found: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """Where following the parser's own predictions helped, and where not, in words."""
+    """Return sentences that say where following the parser's own predictions helped, and where it did not."""
     other = "dynamic oracle, no exploration"
     helped: dict[bool, list[str]] = {True: [], False: []}
     ends, alone = [], []
@@ -549,7 +549,7 @@ def default_settings(treebanks: dict[str, Any]) -> list[str]:
 
 
 def against_the_paper(rows: dict[str, Any], evidence: dict[str, Any]) -> list[str]:
-    """The paper's Table 3, ten sections, beside ours, and what of the distance the evidence explains."""
+    """The paper's Table 3, ten sections, beside ours, and the part of the difference that the evidence explains."""
     published = {"Perceptron": 10.5, "MWAL": 6.9, "MaxEnt, 50 best": 14.7, "Max-Margin": 12.7, "Policy Matching": 21.0}
     body = [
         [name, f"{there:.1f}"]

@@ -1,1 +1,1 @@
-"""The reliability campaign: what happens to Treewright when files, processes and machines misbehave."""
+"""The reliability campaign: tests of Treewright with damaged files, killed processes and faulty machines."""

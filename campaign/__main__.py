@@ -57,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
         nonlocal waiting
         check = checks[name]
         share = float("inf")
-        if arguments.minutes is not None:  # what is left, divided among the checks that are left
+        if arguments.minutes is not None:  # the remaining time, divided among the remaining checks
             left = arguments.minutes * 60 - (time.monotonic() - begun)
             share = max(left, 0) * arguments.jobs / waiting
         waiting -= 1

@@ -1,6 +1,6 @@
-"""Crashes: processes are killed at any moment, work at the same places at once, or find a cache that is not theirs.
+"""Crashes: processes are killed at any moment, write to the same files at once, or find a damaged or foreign cache.
 
-A worker loads the library and its kernels once, and runs each command in a copy of itself (``fork``): so that hundreds
+A worker loads the library and its kernels once, and runs each command in a copy of itself (``fork``), so that hundreds
 of trainings can be killed in minutes. The commands are those of the command line.
 """
 
@@ -44,7 +44,7 @@ def checks() -> list[Check]:
 
 
 def killed(pid: int, seconds: float) -> int:
-    """Let a process run for some time, kill it if it still runs, and return how it ended."""
+    """Let a process run for some time, kill it if it still runs, and return its exit code."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -59,7 +59,7 @@ def killed(pid: int, seconds: float) -> int:
 
 
 class KilledTraining(Check):
-    """Training is killed at a random moment, resumed, perhaps killed again, and must end with the same model."""
+    """Trainings that are killed at a random moment and resumed, once or several times, must end with the same model."""
 
     goal = 100
     limit = 600
@@ -90,7 +90,7 @@ class KilledTraining(Check):
         return (self.folder / "log").read_text()[-2000:]
 
     def case(self, random: Random, number: int) -> list[float]:
-        """The moments of the kills, as shares of the time of a whole training."""
+        """The times of the kills, as fractions of the time of a whole training."""
         return [random.random() for _ in range(random.choice((1, 1, 2, 3)))]
 
     def run(self, case: list[float]) -> None:
@@ -117,7 +117,7 @@ class KilledTraining(Check):
 
 
 class Writer(ABC):
-    """Something that writes the same place again and again, version by version."""
+    """A writer of numbered versions, each of which replaces the one before."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,7 +135,7 @@ class Writer(ABC):
 
     @abstractmethod
     def look(self, told: int) -> None:
-        """See whether a whole version is there, not older than the last one that was finished."""
+        """Check that there is a complete version, and that it is not older than the last finished one."""
 
 
 class ModelWriter(Writer):
@@ -205,7 +205,7 @@ class CheckpointWriter(Writer):
 
 
 class CacheWriter(Writer):
-    """An entry of the cache of compiled code. It may be missing, but what is there is whole."""
+    """An entry of the cache of compiled code. It may be missing, but if it exists, it is complete."""
 
     def write(self, version: int) -> None:
         from treewright.search import native
@@ -225,7 +225,7 @@ class CacheWriter(Writer):
 
 
 class StoreWriter(Writer):
-    """The store of an experiment: every result that was reported as written is there."""
+    """The store of an experiment: it contains every result that was reported as written."""
 
     def begin(self) -> None:
         for file in self.folder.glob("s.sqlite*"):
@@ -267,7 +267,7 @@ WRITERS: dict[str, type[Writer]] = {
 
 
 class KilledWriting(Check):
-    """A process that writes a file again and again is killed: the old file is there, or the new one."""
+    """A process that writes a file repeatedly is killed: the old file exists, or the new one."""
 
     goal = 1000
     quick = 10
@@ -313,11 +313,11 @@ class KilledWriting(Check):
                 file.unlink()
 
 
-# ---- at once
+# ---- concurrent processes
 
 
 class Together(Check):
-    """Several processes do the same at the same places."""
+    """Several processes do the same work on the same files at once."""
 
     limit = 300
 
@@ -344,7 +344,7 @@ class Together(Check):
             shutil.rmtree(work)
 
     def start(self, work: Path, delays: list[float], command: Callable[[int], list[str]]) -> list[tuple[int, str]]:
-        """Run commands at once, each after a delay; return their exit codes and what they said."""
+        """Run commands at once, each after a delay; return their exit codes and messages."""
 
         def run(k: int) -> int:
             time.sleep(delays[k])
@@ -384,7 +384,7 @@ def _parsed(check: Together, text: Path) -> bytes:
 
 
 def store_together(check: Together, work: Path, delays: list[float]) -> None:
-    """Writers of a store take turns: one that finds it busy says so."""
+    """One process at a time writes to a store: the others report that it is in use."""
     from treewright.experiments.store import Outcome, Store, StoreError
 
     def write(k: int) -> int:
@@ -409,20 +409,20 @@ def store_together(check: Together, work: Path, delays: list[float]) -> None:
 
 
 def cache_together(check: Together, work: Path, delays: list[float]) -> None:
-    """Processes fill and read a small cache, and each removes what the others may be reading."""
+    """Processes fill and read a small cache, and each removes entries that the others may be reading."""
     from treewright.search import native
 
     def fill(k: int) -> int:
         import warnings
 
-        warnings.simplefilter("error")  # that nothing can be kept would be one
+        warnings.simplefilter("error")  # a failure to store an entry would be a warning
         for n in range(60):
             name = str(n % 12)
             native.keep("kernel", name, "layout", name.encode() * 2000)
             try:
                 found = native._read_file(work / "cache" / native._file_name("kernel", name, "layout"))
             except FileNotFoundError:
-                continue  # somebody made room
+                continue  # another process removed the entry
             if found != name.encode() * 2000:
                 return 1
         return 0
@@ -493,7 +493,7 @@ NO_POWERS = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
 class StrangeCache(Check):
-    """The cache of compiled code is not as it should be: programs are slower, and their results are the same."""
+    """With a damaged or unusable cache of compiled code, programs are slower, and their results are the same."""
 
     name = "cache"
     what = "damaged, foreign, full and unwritable caches of compiled code: the same results"
@@ -571,7 +571,7 @@ def swapped(work: Path, random: Random) -> None:
 
 
 def other_version(work: Path, random: Random) -> None:
-    """What a compiler with other settings has written, as another version of it would."""
+    """Entries of a compiler with other settings, which stand for those of another version."""
     clean(work, random)
     _run_program(work, NUMBA_OPT="1")
 
@@ -634,7 +634,7 @@ def of_another_user(work: Path, random: Random) -> tuple[str, ...]:
 
 
 def planted(work: Path, random: Random) -> None:
-    """Another user has put whole entries there: with code of their own, for all that we know."""
+    """Complete entries that belong to another user, and that may contain any code."""
     for file in work.iterdir():
         os.chown(file, 65534, 65534)
 
@@ -651,7 +651,7 @@ def full_disk(work: Path, random: Random) -> None:
 
 
 def mount(folder: Path, size: str) -> None:
-    """A file system that is soon full."""
+    """Mount a small file system, which is soon full."""
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
     )
@@ -660,7 +660,7 @@ def mount(folder: Path, size: str) -> None:
 
 
 def unfinished(work: Path, random: Random) -> None:
-    """What killed processes have left."""
+    """The temporary files of killed processes."""
     for k in range(20):
         (work / f".{k:032x}").write_bytes(random.randbytes(1000))
 

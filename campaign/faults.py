@@ -1,8 +1,8 @@
 """Faults: full disks, little memory, signals, closed streams, odd names, locales and clocks.
 
-Every case runs a command of the command line. It must end with the right result, or with one line that says what is
-wrong and an exit code that says that it failed: without a traceback, without a crash, with the old file in its place,
-and without temporary files.
+Every case runs a command of the command line. It must end with the right result, or with an error message of one line and
+an exit code for failure. There must be no traceback, no crash and no temporary files, and the old file must still be
+there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ended(NamedTuple):
 
 
 class Commands(Check):
-    """Commands on a small corpus with a small tagger, in a process of their own or in a copy of this one."""
+    """Commands on a small corpus with a small tagger, in a new process or in a copy of this one."""
 
     limit = 300
 
@@ -70,7 +70,7 @@ class Commands(Check):
         return Ended(code, out.read_bytes(), log.read_text(errors="replace"))
 
     def start(self, *arguments: object, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command in a process of its own."""
+        """Start a command in a new process."""
         variables = {**os.environ, "PYTHONPATH": str(ROOT), "TREEWRIGHT_COMPILE": "later", **options.pop("env", {})}
         command = [*options.pop("prefix", ()), sys.executable, "-m", "treewright", *map(str, arguments)]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
@@ -98,7 +98,7 @@ learners = ["supervised", "dagger"]
 
 
 def is_clean_failure(found: Ended, codes: tuple[int, ...] = (1, 2)) -> None:
-    """Did a command fail as it should?"""
+    """Check that a command failed as it should."""
     expect(found.code in codes, f"ended with {found.code}: {found.said[-2000:]}")
     expect("Traceback" not in found.said and "Exception ignored" not in found.said, found.said[-2000:])
     expect("error:" in found.said, f"it does not say what is wrong: {found.said[-500:]!r}")
@@ -113,7 +113,7 @@ def nothing_left(folder: Path) -> None:
 
 
 class FullDisk(Commands):
-    """A disk that becomes full at some write; when there is room again, the same command does its work."""
+    """A disk that becomes full at some write; when there is space again, the same command succeeds."""
 
     name = "full-disk"
     what = "commands on a disk that becomes full: old files stay, and it is said"
@@ -212,7 +212,7 @@ class FileLimit(Commands):
 
             log = self.folder / "log"
             log.write_bytes(b"")
-            read, write = os.pipe()  # what it says must not be limited
+            read, write = os.pipe()  # the limit must not apply to its messages
 
             def work_() -> int:
                 os.dup2(write, 2)
@@ -240,7 +240,7 @@ class FileLimit(Commands):
 
 
 class LittleMemory(Commands):
-    """The process may not have more than some memory (RLIMIT_AS)."""
+    """The memory of the process is limited (RLIMIT_AS)."""
 
     name = "memory"
     what = "commands with a limit of memory: the right result, or an error that says so"
@@ -359,7 +359,7 @@ class Signals(Commands):
 
 
 class Streams(Commands):
-    """Standard streams that are closed, full, folders, or read by somebody who stops early."""
+    """Standard streams that are closed, full, folders, or read by a process that stops early."""
 
     name = "streams"
     what = "commands whose input or output is closed, full or cut off"
@@ -424,7 +424,7 @@ class Streams(Commands):
                 is_clean_failure(found)
 
     def _cut_off(self, arguments: list[Any], options: dict[str, Any]) -> Ended:
-        """Somebody reads one line, and goes."""
+        """A reader that reads one line and closes the pipe."""
         process = self.start(*arguments, **options)
         assert process.stdout is not None
         process.stdout.readline()
@@ -481,7 +481,7 @@ class Names(Commands):
             shutil.rmtree(folder)
 
 
-# ---- surroundings
+# ---- environment
 
 
 class Surroundings(Commands):
@@ -563,7 +563,7 @@ class Surroundings(Commands):
             shutil.rmtree(work)
 
     def _from_the_future(self) -> None:
-        """What a clock leaves behind that was set back by a year: files from the future."""
+        """Give files dates in the future, as if the clock had been set back by a year."""
         future = time.time() + 365 * 86400
         for file in [self.model, self.text, *self.corpus.folder.iterdir()]:
             os.utime(file, (future, future))

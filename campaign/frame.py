@@ -1,9 +1,9 @@
-"""What a campaign is made of: checks with numbered cases, findings, and a record of what has been tried.
+"""The framework of the campaign: checks with numbered cases, findings, and a record of the cases that were tried.
 
 A *part* is a module of this package with a function ``checks()`` that returns its :class:`Check` objects. A check has
 numbered cases: case ``n`` of a seed is always the same, so that a number is enough to repeat it. A worker process runs
-the cases of one check; a case that ends the worker or takes too long is a finding like a wrong answer, and the next
-worker goes on behind it.
+the cases of one check. A case that ends the worker or takes too long is a finding, as a wrong result is, and the next
+worker continues with the next case.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STORE = FOLDER.parent / "build" / "campaign" / "campaign.sqlite"
 
 
 class Finding(Exception):
-    """Something that must not happen; the message says what was expected and what was seen."""
+    """A broken promise; the message says what was expected and what happened."""
 
 
 class Unavailable(Exception):
@@ -40,7 +40,7 @@ class Unavailable(Exception):
 
 
 class Check(ABC):
-    """One promise, tried case by case. Any exception of ``run`` is a finding."""
+    """A test of one promise, case by case. Any exception of ``run`` is a finding."""
 
     name: str
     """Unique within its part, such as ``conllu``."""
@@ -62,14 +62,14 @@ class Check(ABC):
 
     @abstractmethod
     def case(self, random: Random, number: int) -> Any:
-        """Make the case of a number. ``random`` is seeded with the check, the seed and the number."""
+        """Return the case with a number. ``random`` is seeded with the check, the seed and the number."""
 
     @abstractmethod
     def run(self, case: Any) -> None:
         """Try a case; raise :class:`Finding` if something is wrong."""
 
     def shown(self, case: Any) -> str:
-        """A case for people, in a report of a finding."""
+        """Return a readable form of a case, for the report of a finding."""
         return repr(case)
 
     def finish(self) -> None:
@@ -82,7 +82,7 @@ def random_of(check: Check, seed: int, number: int) -> Random:
 
 
 def all_checks(names: list[str]) -> dict[str, Check]:
-    """The checks of the parts, or of the single checks (``readers.conllu``), that are named; all if none is."""
+    """Return the checks of the named parts, or the named checks (``readers.conllu``); all checks if there are no names."""
     found: dict[str, Check] = {}
     for part in PARTS:
         wanted = not names or part in names
@@ -163,7 +163,7 @@ class Store:
 
 @dataclass
 class Outcome:
-    """What one call of :func:`run_check` did."""
+    """The result of one call of :func:`run_check`."""
 
     cases: int = 0
     findings: int = 0
@@ -171,11 +171,11 @@ class Outcome:
     unavailable: str | None = None
 
 
-MOST_FINDINGS = 20  # of one check in one run: more of them tell nothing new
+MOST_FINDINGS = 20  # of one check in one run: more would tell nothing new
 
 
 def run_check(name: str, store: Store, *, seed: int, upto: int, seconds: float) -> Outcome:
-    """Run the cases of a check that were not tried yet, up to a number, for at most this time."""
+    """Run cases of a check that were not tried yet, for a maximum number of cases and a maximum time."""
     check = all_checks([name])[name]
     outcome = Outcome()
     begun = time.monotonic()
@@ -193,7 +193,7 @@ def run_check(name: str, store: Store, *, seed: int, upto: int, seconds: float) 
 def _run_worker(
     check: Check, name: str, store: Store, seed: int, first: int, upto: int, seconds: float, outcome: Outcome
 ) -> bool:
-    """Run one worker process until it ends or must be ended; return whether another one should follow."""
+    """Run one worker process until it ends or must be killed; return whether another one should follow."""
     context = multiprocessing.get_context("spawn")
     current = context.Value("q", -1, lock=False)  # the case that is running; -1: preparing
     ours, theirs = context.Pipe(duplex=False)
@@ -234,7 +234,7 @@ def _run_worker(
                 if current.value != seen:
                     seen, since = current.value, time.monotonic()
                     if since - written > 5 and seen > recorded:
-                        record(seen)  # so that little is lost when the campaign is interrupted
+                        record(seen)  # so that little is lost if the campaign is interrupted
                 elif time.monotonic() - since > check.limit:
                     late = True
                     break
@@ -242,7 +242,7 @@ def _run_worker(
             if not late:
                 worker.join(10)
             with suppress(ProcessLookupError):
-                os.killpg(worker.pid, signal.SIGKILL)  # the worker, and whatever it has started
+                os.killpg(worker.pid, signal.SIGKILL)  # the worker and all processes that it has started
             worker.kill()
             worker.join()
     if outcome.unavailable is not None:
@@ -268,7 +268,7 @@ def _work(
     name: str, seed: int, first: int, upto: int, seconds: float, most: int, current: Any, pipe: Connection, folder: str
 ) -> None:
     """The worker process."""
-    os.setsid()  # whatever it starts ends with it
+    os.setsid()  # processes that it starts end with it
     parent = os.getppid()
     until = time.monotonic() + seconds
     check = all_checks([name])[name]

@@ -1,7 +1,7 @@
 """Kernels: compiled code with checks of all indices, in every order of first use, and against the interpreter.
 
-Machine code is made with ``NUMBA_BOUNDSCHECK=1``, in a cache of its own: an index outside of an array is an IndexError
-there, also in the vector operations of charts. :class:`Alarm` shows that such an error is noticed.
+Kernels are compiled with ``NUMBA_BOUNDSCHECK=1``, in a separate cache. An index outside of an array then raises an
+IndexError, also in the vector operations of charts. :class:`Alarm` shows that such an error is noticed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def checks() -> list[Check]:
 
 
 def check_indices() -> None:
-    """Compile with checks of indices from now on: before Numba is imported."""
+    """Compile with checks of indices from now on; call this before Numba is imported."""
     expect("numba" not in sys.modules, "Numba is imported already")
     os.environ |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(CHECKED), "TREEWRIGHT_COMPILE": "now"}
 
@@ -90,7 +90,7 @@ class Alarm(Check):
 
     def run(self, case: tuple[str, int, list[int]]) -> None:
         name, size, places = case
-        vector = name in ("block", "sums")  # blocks of eight; they have no negative places
+        vector = name in ("block", "sums")  # blocks of eight; they take no negative indices
         fits = [0 <= i <= size - 8 if vector else -size <= i < size for i in places]
         arguments: list[Any] = [self.array(size), *places]
         if name == "matrix":
@@ -111,7 +111,7 @@ class Alarm(Check):
 
 @cache
 def variations() -> list[tuple[str, dict[str, Any]]]:
-    """A task and settings, for all tasks and learners, updates of learners, and choices of settings, one at a time."""
+    """Return pairs of a task and settings: each learner, update and value of a setting of every task, one at a time."""
     from treewright.estimators.registry import estimator_names
 
     each = {task: list(_of_task(task)) for task in estimator_names()}
@@ -163,7 +163,7 @@ REAL = {
 
 @cache
 def corpora(task: str) -> list[Sequence[Any]]:
-    """The built-in corpus, and those real ones that are on this machine and have what a task learns from."""
+    """Return the built-in corpus, and the real corpora on this machine that have the annotation of a task."""
     from treewright import builtin_corpus
     from treewright.corpora import read_sentences
 
@@ -192,7 +192,7 @@ class Bounds(Check):
 
     @property
     def goal(self) -> int:  # type: ignore[override]
-        """Three corpora for each."""
+        """Three corpora for each variation."""
         return 3 * len(variations())
 
     def prepare(self, folder: Path) -> None:
@@ -227,14 +227,14 @@ class Bounds(Check):
         except (ConfigError, CorpusError) as error:
             if settings == next(iter(_of_task(task))) and source == 0:
                 raise Finding(f"the usual settings are refused: {error}") from None
-            return  # settings that do not go together, or a corpus that lacks something
+            return  # settings that cannot be combined, or a corpus without the annotation
         estimator.warns = False
         found = estimator.predict(test, jobs=jobs)
         again = type(estimator).from_model(estimator.to_model())
         again.warns = False
         expect(again.predict(test) == found, "the model predicts something else after it was saved")
         estimator.evaluate(test)
-        TASKS[task].exercise(estimator, test[0])  # what commands run besides: comparisons, best lists
+        TASKS[task].exercise(estimator, test[0])  # other code of the commands: comparisons, best lists
         if type(estimator)._trace is not Estimator._trace:
             estimator.trace(test[0])
 
@@ -273,7 +273,7 @@ class Walks(Check):
                 self.walked += 1
             raise _Walked
 
-        training.preflight = walk  # called with every corpus that is packed to be learned from
+        training.preflight = walk  # called with every packed training corpus
 
     def case(self, random: Random, number: int) -> tuple[str, dict[str, Any], int, int]:
         task, settings = self._every[number % len(self._every)]
@@ -320,7 +320,7 @@ class Order(Check):
     name = "order"
     what = "processes that use two, three or all tasks, in every order, with code that other processes compiled"
     limit = 900
-    quick = 0  # tests/search/test_collisions.py is a slice of it
+    quick = 0  # tests/search/test_collisions.py runs a part of it
 
     kinds = tuple(kind for kind in commands() if "," not in kind and kind not in ("pipeline", "latent"))
 
@@ -355,7 +355,7 @@ class Order(Check):
         return {Path(path).stem: digest for path, digest in json.loads(done.stdout).items()}
 
     def _compile(self, kind: str) -> None:
-        """Let each kernel be compiled by a process that uses one task only."""
+        """Compile each kernel in a process that uses only one task."""
         if kind not in self.compiled:
             environment = self._environment(self.caches[0], TREEWRIGHT_COMPILE="now")
             expect(self._predictions([kind], environment) == {kind: self.right[kind]}, f"{kind}: compiled is different")
@@ -459,7 +459,7 @@ class Own(Task):
 
 
 class _Writing:
-    """Writes random code over integers that stay small, so that 32 bits and 64 bits give the same."""
+    """Writes random code over integers that stay small, so that 32 bits and 64 bits give the same results."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -584,7 +584,7 @@ class OwnTasks(Check):
 
 
 def _module(text: str) -> ModuleType:
-    """The code as a module, with a file: that the compiler can read its source."""
+    """Return the code as a module that has a file, so that the compiler can read its source."""
     module = ModuleType(f"own_{hashlib.sha256(text.encode()).hexdigest()[:16]}")
     exec(compile(text, f"<{module.__name__}>", "exec"), vars(module))
     sys.modules[module.__name__] = module

@@ -1,6 +1,6 @@
-"""Large inputs: 10 MB of anything take at most 10 seconds, and 10 times their memory plus 100 MB.
+"""Large inputs: 10 MB of any bytes take at most 10 seconds, and memory of at most 10 times their size plus 100 MB.
 
-``python -m campaign.large READER FILE`` reads one file in a process of its own and prints what it took.
+``python -m campaign.large READER FILE`` reads one file in a new process and prints the time and the memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZE = 10_000_000
 SECONDS = 10.0
 MEMORY = 10 * SIZE + 100_000_000
 
-#: what is repeated until the file is large; functions make the whole content
+#: the pattern that is repeated until the file is large, or a function that makes the whole content
 PATTERNS: dict[str, bytes | Callable[[], bytes]] = {
     "random bytes": lambda: Random(0).randbytes(SIZE),
     "random ASCII": lambda: Random(0).randbytes(SIZE).translate(bytes(32 + k % 95 for k in range(256))),
@@ -192,7 +192,7 @@ def _measure(reader: str, path: str) -> dict[str, Any]:
         small.flush()
         with suppress(TreewrightError):
             READERS[reader](small.name)
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))  # for the machine's sake
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))  # to protect the machine
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
         READERS[reader](path)

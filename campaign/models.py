@@ -1,4 +1,4 @@
-"""Model files: every change is noticed, no claim in a header is believed, and nothing in a file is executed."""
+"""Model files: every change is detected, no size in a header is trusted, and nothing in a file is executed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Files(_InMemory):
         self._raw = self._path.read_bytes()
         length = int.from_bytes(self._raw[:8], "little")
         self._header, self._data = json.loads(self._raw[8 : 8 + length]), self._raw[8 + length :]
-        # A claim of petabytes must not be tried out: this much is more than any case needs.
+        # A header may declare petabytes, which must not be allocated. No case needs as much memory as this limit.
         resource.setrlimit(resource.RLIMIT_AS, (4 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     def case(self, random: Random, number: int) -> tuple[int, int]:
@@ -179,7 +179,7 @@ NUMBERS = (
 
 
 def signed(random: Random, header: dict[str, Any], data: bytes) -> bytes:
-    """A file with wrong contents and right checksums, as somebody would make it on purpose."""
+    """A file with wrong contents and right checksums, as an attacker would make it."""
     header = json.loads(json.dumps(header))
     names = [name for name in header if name != "__metadata__"]
     document = json.loads(header["__metadata__"]["treewright"])

@@ -1,4 +1,4 @@
-"""Damaged files: a seed file with some mutations, of bytes and of the pieces that a format is made of."""
+"""Damaged files: a seed file with some mutations of its bytes and of the elements of its format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-#: what breaks readers, in any format
+#: strings that often break readers, in any format
 ODD = [
     text.encode("utf-8", "surrogatepass")
     for text in (
@@ -84,7 +84,7 @@ _PIECE = re.compile(rb"[\w.-]+|\s|[^\w\s]", re.ASCII)
 
 
 def mutated(random: Random, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
-    """One of the seeds with one to eight mutations; ``pieces`` are what the format is made of."""
+    """Return one of the seeds with one to eight mutations; ``pieces`` are the elements of the format."""
     data = random.choice(seeds)
     for _ in range(random.choice((1, 1, 1, 2, 2, 3, 5, 8))):
         data = random.choice(_MUTATIONS)(random, data, seeds, pieces)
@@ -144,7 +144,7 @@ def _insert(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequenc
 
 
 def _exchange(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
-    """Replace a word, a number or a mark by another one of the same file, of the format, or by an odd one."""
+    """Replace a word, a number or a punctuation mark by one of the same file or of the format, or by an odd string."""
     found = list(_PIECE.finditer(data))
     if not found:
         return data

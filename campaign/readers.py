@@ -52,7 +52,7 @@ class Reader(Check):
 
 
 def check_error(error: TreewrightError, name: str, lines: int, *, anywhere: str = "") -> None:
-    """Raise a finding unless an error names the file, and a line of it if it is about one."""
+    """Raise a finding unless an error names the file and, if it is about a line, the line."""
     message = str(error)
     if len(message) > 2000:
         raise Finding(f"the error has {len(message):,} characters: {message[:500]!r}")
@@ -102,7 +102,7 @@ class CorpusReader(Reader):
 
 
 def _graph(sentence: Sentence) -> Any:
-    """What a file of graphs keeps: not alignments, the order of triples, or comments without metadata."""
+    """Return the content that a file of graphs keeps: no alignments, order of triples, or comments without metadata."""
     from treewright.corpora import metadata
 
     graph = sentence.graph
@@ -111,7 +111,7 @@ def _graph(sentence: Sentence) -> Any:
 
 
 class RawText(Reader):
-    """Mutated texts, tokenized by the bundled model; the tokens must give the text back."""
+    """Mutated texts, tokenized by the bundled model; the original text must follow from the tokens."""
 
     quick = 400
 

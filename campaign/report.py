@@ -12,7 +12,7 @@ PAGE = FOLDER.parent / "docs" / "reliability.md"
 
 
 def write(store: Store) -> None:
-    """Update the counts of the checks that the store knows, keep the others, and write the table of the page."""
+    """Update the counts of the checks in the store, keep the other counts, and write the table of the page."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, cases, seconds, day, findings in store.counts():
         results[name] = {"cases": cases, "findings": findings, "minutes": round(seconds / 60, 1), "day": day}
@@ -29,7 +29,7 @@ def write(store: Store) -> None:
 
 
 def replace(page: Path, name: str, table: str) -> None:
-    """Put a table between the marks of its name."""
+    """Put a table between the comments with its name."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)

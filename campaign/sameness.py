@@ -1,8 +1,8 @@
 """Same results everywhere: one seed gives one model, with any number of threads, in any process, on any Python.
 
-A *variant* is a way to run a training; the model must be that of the plain way, except for the date and the versions of
-the libraries in its card. ``python -m campaign.sameness KIND JOBS FOLDER`` trains one and prints its digest: other
-interpreters run this.
+A *variant* is a way to run a training. Its model must equal the model of the default way, except for the date and the
+versions of the libraries in its card. ``python -m campaign.sameness KIND JOBS FOLDER`` trains a model and prints its
+digest; other interpreters run this command.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Variant:
 
 
 def interpreter(version: str, *libraries: str) -> Callable[[], str]:
-    """An environment with another Python, or other versions of libraries; made when it is first needed."""
+    """An environment with another Python, or other versions of libraries; it is created on first use."""
 
     def find() -> str:
         name = "-".join([version, *libraries]).replace("==", "")
@@ -64,7 +64,7 @@ def interpreter(version: str, *libraries: str) -> Callable[[], str]:
 
 
 def _base(version: str) -> str:
-    """An installed interpreter of a version."""
+    """Return the installed interpreter of a version."""
     here = Path(sys.base_prefix)
     for folder in (here.parent, Path.home() / ".pyenv" / "versions"):
         for python in sorted(folder.glob(f"{version}*/bin/python{version}")):
@@ -160,7 +160,7 @@ class Variants(Check):
 
 
 def trained(corpus: Corpus, kind: str, jobs: int, model: Path) -> str:
-    """Train a model in this process; the digest of what it contains."""
+    """Train a model in this process, and return the digest of its content."""
     model.unlink(missing_ok=True)
     code = run_command(corpus.train(kind, model, "--jobs", str(jobs)))
     expect(code == 0, f"{kind}: training ended with {code}")

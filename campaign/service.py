@@ -1,4 +1,4 @@
-"""The service under load: many clients, some of them hostile; every answer is the library's, and memory stays flat."""
+"""The service under load: many clients, some of them hostile; answers equal those of the library, and memory stays flat."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 from campaign.frame import Check, Finding
 
 CLIENTS, HOSTILE = 198, 2
-SLICE = 10.0  # seconds of load that are one case: 360 of them are an hour
+SLICE = 10.0  # seconds of load in one case: 360 cases take an hour
 LAYERS = ["upos", "xpos", "feats", "lemma", "dependency"]
-WARM = 3  # cases after which the memory of the server is taken as its usual one
+WARM = 3  # cases after which the memory of the server is measured for comparison
 
 
 class Load(Check):
-    """Slices of load on one server, which keeps running."""
+    """Intervals of load on one server, which keeps running."""
 
     name, what = "load", f"slices of {SLICE:g} s with {CLIENTS + HOSTILE} clients, 1 % of them hostile"
     goal, quick, limit = 360, 1, 300.0
@@ -48,7 +48,7 @@ class Load(Check):
         self._usual, self._cases = 0, 0
 
     def finish(self) -> None:
-        self._server.terminate()  # and not SIGINT, which the processes of a background job ignore
+        self._server.terminate()  # not SIGINT, which the processes of a background job ignore
         self._server.wait(60)
 
     def case(self, random: Random, number: int) -> int:
@@ -153,7 +153,7 @@ def _memory(pid: int) -> int:
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
 
 
-# ---- what hostile clients do; each returns the beginning of the answer, if there is one
+# ---- the behaviours of hostile clients; each returns the beginning of the answer, if there is one
 
 Hostility = Callable[[Random, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bytes]]
 

@@ -1,8 +1,8 @@
-"""Supply: what is shipped can be built twice with the same bytes, and works in an empty environment.
+"""Supply: the released files can be built again with the same bytes, and work in an empty environment.
 
 ``python -m campaign.supply dist`` (``make dist``) leaves the wheel and the sdist in ``dist/``; ``lock`` (``make lock``)
 writes the lock file of the test environment; ``licences`` writes the table of docs/reliability.md; ``audit`` looks up
-known weaknesses of the locked packages, which needs a network.
+known vulnerabilities of the locked packages, which needs a network.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from campaign.frame import FOLDER, Check, Finding, Unavailable
 from campaign.report import PAGE, replace
 
 ROOT = FOLDER.parent
-EPOCH = "1767225600"  # the time that is recorded in the files of a wheel: any, but always the same
+EPOCH = "1767225600"  # the time in the files of a wheel: any time, but always the same one
 LOCK = ROOT / "requirements" / "test.txt"
 LOCK_HEADER = """\
 # The test environment with the hashes of every file, for Python 3.11 to 3.13. Made by `make lock`.
@@ -41,7 +41,7 @@ TEXT = "Time flies like an arrow."
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command; its output, or a finding with all that it said."""
+    """Run a command and return its output; if it fails, raise a finding with the output."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
         list(map(str, command)),
@@ -59,7 +59,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def environment(folder: Path, *packages: str | Path) -> Path:
-    """A new virtual environment with some packages; its Python."""
+    """Create a virtual environment with some packages, and return its Python."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     try:
@@ -72,7 +72,7 @@ def environment(folder: Path, *packages: str | Path) -> Path:
 
 
 def sources(target: Path) -> Path:
-    """A copy of the files that git knows, as they are now."""
+    """Copy the files that git tracks, in their present state."""
     names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
@@ -82,7 +82,7 @@ def sources(target: Path) -> Path:
 
 
 def build(python: Path, folder: Path, out: Path, *what: str) -> list[Path]:
-    """Build a wheel or an sdist of a folder; the files that were made."""
+    """Build a wheel or an sdist of a folder, and return the files."""
     run(python, "-m", "build", "--no-isolation", *what, "--outdir", out, folder, cwd=folder, SOURCE_DATE_EPOCH=EPOCH)
     return sorted(out.iterdir())
 
@@ -111,7 +111,7 @@ def distributions(folder: Path) -> tuple[Path, Path]:
 
 
 def try_out(wheel: Path, folder: Path) -> None:
-    """Install the wheel in an empty environment, and use it as a newcomer does."""
+    """Install the wheel in an empty environment, and use it as a new user does."""
     python = environment(folder / "empty", wheel)
     home = folder / "home"
     home.mkdir()
@@ -150,7 +150,7 @@ class Distribution(Check):
 
 
 class Locked(Check):
-    """The lock file of the test environment names each package once, by version and hashes, and no place to get it."""
+    """The lock file of the test environment names each package once, by version and hashes, and without an address."""
 
     name, what, goal, quick = "lock", "packages in the lock file, each with one version and hashes", 1, 1
 
@@ -180,7 +180,7 @@ def canonical(name: str) -> str:
 
 
 def packages(lock: Path) -> dict[str, tuple[str, int]]:
-    """Version and number of hashes of each package in a lock file."""
+    """Return the version and the number of hashes of each package in a lock file."""
     found: dict[str, tuple[str, int]] = {}
     for block in lock.read_text().replace("\\\n", " ").splitlines():
         requirement, *hashes = block.split("--hash=")
@@ -196,7 +196,7 @@ def checks() -> Iterator[Check]:
 
 
 def lock() -> None:
-    """Write the lock file: everything except PyTorch, whose builds differ between platforms, and what needs it."""
+    """Write the lock file: everything except PyTorch, whose builds differ between platforms, and packages that need it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["docs"]]
@@ -218,7 +218,7 @@ def lock() -> None:
 
 
 def audit() -> None:
-    """Ask the public database of weaknesses about the locked packages."""
+    """Look up the locked packages in the public database of vulnerabilities."""
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         python = environment(Path(folder, "tools"), "pip-audit")
         said = run(python, "-m", "pip_audit", "--disable-pip", "--require-hashes", "-r", LOCK, cwd=Path(folder))
@@ -229,17 +229,17 @@ def audit() -> None:
 
 
 def licences() -> None:
-    """Write the licences of everything that is installed with Treewright, its extras and its tests."""
+    """Write the licences of all packages that are installed with Treewright, its extras and its tests."""
     from importlib.metadata import PackageNotFoundError, metadata, requires
 
     def needed(waiting: list[str]) -> dict[str, Any]:
-        """The metadata of packages and of all that they need, as far as they are installed here."""
+        """Return the metadata of packages and of their dependencies, as far as these are installed here."""
         found: dict[str, Any] = {}
         while waiting:
             name = canonical(waiting.pop())
             if name in found or name == "treewright":
                 continue
-            with suppress(PackageNotFoundError):  # one for another platform or Python
+            with suppress(PackageNotFoundError):  # a package for another platform or Python
                 found[name] = metadata(name)
                 waiting += [_name(line) for line in requires(name) or [] if "extra ==" not in line]
         return found
@@ -260,7 +260,7 @@ def _name(requirement: str) -> str:
 
 
 def _licence(about: Any) -> str:
-    """What the metadata of a package say: an expression, classifiers, or the first line of a text."""
+    """Return the licence in the metadata of a package: an expression, classifiers, or the first line of a text."""
     if expression := about.get("License-Expression"):
         return str(expression)
     classifiers = [

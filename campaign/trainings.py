@@ -1,6 +1,6 @@
-"""One small training for every kind of estimator, on the command line, and what is the same in two models.
+"""One small training for every kind of estimator, on the command line, and a digest to compare two models.
 
-:func:`commands` has an entry for each estimator of the registry; one that is added there and not here is an error.
+:func:`commands` has an entry for each estimator of the registry; a missing entry is an error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SETTINGS: dict[str, list[str]] = {
     "morphology": _LEARNING,
     "lemmatization": _LEARNING,
 }
-#: further ways to train the same estimators: other learners keep other things in their checkpoints
+#: other learners of the same estimators, because the contents of checkpoints depend on the learner
 _FURTHER: dict[str, list[str]] = {
     "pipeline": ["--passes", "2", "--folds", "2", "--features", "basic"],
     "tagging, encoder": _ENCODER,
@@ -61,7 +61,7 @@ def needs_torch(kind: str) -> bool:
 
 
 class Corpus:
-    """Small corpora of every format, generated, in a folder."""
+    """Small generated corpora of every format, in a folder."""
 
     def __init__(self, folder: Path, sentences: int = 40) -> None:
         self.folder = folder
@@ -70,7 +70,7 @@ class Corpus:
         expect(code == 0, f"treewright corpus ended with {code}")
 
     def train(self, kind: str, out: Path, *more: str) -> list[str]:
-        """The whole command that trains a model."""
+        """Return the complete command that trains a model."""
         task = kind.partition(",")[0]
         format = {"constituency": "ptb", "latent": "ptb", "amr": "amr"}.get(task, "conllu")
         files = [str(self.folder / f"train.{format}"), "--dev", str(self.folder / f"dev.{format}"), "--out", str(out)]
@@ -80,7 +80,7 @@ class Corpus:
 
 
 def content(path: Path) -> str:
-    """A digest of all that a model contains, except for its date and the versions of libraries."""
+    """Return a digest of the content of a model, except for its date and the versions of libraries."""
     from treewright.models import read_model
 
     model = read_model(path)
@@ -117,7 +117,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 def forked(work: Callable[[], int], log: Path | None = None) -> int:
-    """Start a copy of this process that runs a function, and return its number.
+    """Start a copy of this process that runs a function, and return its process id.
 
     Compiled kernels are in memory by then, so that a training takes a tenth of a second.
     """
@@ -142,7 +142,7 @@ def forked(work: Callable[[], int], log: Path | None = None) -> int:
 
 
 def ended(pid: int) -> int:
-    """Wait for a process: its exit code, or the negative number of the signal that ended it."""
+    """Wait for a process; return its exit code, or the negative number of the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -165,7 +165,7 @@ def need_torch(kind: str) -> None:
 
 @contextmanager
 def environment(**changes: str | None) -> Iterator[None]:
-    """Change environment variables for the time of the block."""
+    """Change environment variables while the block runs."""
     before = {name: os.environ.get(name) for name in changes}
     _set(changes)
     try:

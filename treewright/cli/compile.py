@@ -1,4 +1,4 @@
-"""``treewright compile``: compile what a model needs, ahead of its first use."""
+"""``treewright compile``: compile the code that a model needs, ahead of its first use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compile(
       treewright compile model.tw
       treewright compile tagger.tw parser.tw
     """
-    os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for what loading runs
+    os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for code that runs during loading
     for model in models:
         with _compilations() as begun:
             task, estimator = load_model(model)
@@ -88,7 +88,7 @@ def compile_in_background(models: Sequence[Path | str]) -> None:
 
     if not work.interpreted or os.environ.get("TREEWRIGHT_COMPILE") == "later":
         return
-    with contextlib.suppress(OSError):  # no folder for temporary files, no more processes: there is no hurry
+    with contextlib.suppress(OSError):  # no temporary folder, or no more processes: a later command will compile
         names = [str(Path(found_model(model)).resolve()) for model in models]
         marked = [os.environ.get("NUMBA_CACHE_DIR"), *((name, os.stat(name).st_mtime_ns) for name in names)]
         key = hashlib.sha256(repr(marked).encode()).hexdigest()[:16]

@@ -155,7 +155,7 @@ def _merge(
 
 
 def _place(document: Document | None, option: Option) -> str:
-    """Where a setting stands: the file, the line and the key."""
+    """The position of a setting: the file, the line and the key."""
     if document is None:
         return option.key
     return f"{document.path}:{document.line(*option.key.split('.'))}: {option.key}"

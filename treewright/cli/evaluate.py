@@ -197,7 +197,7 @@ def parse_all(
 ) -> list[Sentence]:
     """Annotate sentences in memory, with a progress bar if it takes long.
 
-    What the task counts meanwhile is added to ``counts``.
+    The counts of the task are added to ``counts``.
     """
     parsed: list[Sentence] = []
     with Bar(shown=shown) as bar:

@@ -1,4 +1,4 @@
-"""``treewright expert``: what the expert of AMR parsing makes of gold graphs, the most that a parser can learn."""
+"""``treewright expert``: the scores of the expert of AMR parsing, which are an upper bound for parsers."""
 
 from __future__ import annotations
 

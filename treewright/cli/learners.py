@@ -65,7 +65,7 @@ _TASKS = ("tagging", "dependency")
 
 
 def _evidence(learner: str) -> list[str]:
-    """The row of a learner: its name, what it gains on each task, where it pays, and what it needs."""
+    """The row of a learner: its name, its gain on each task, the tasks on which it pays, and the settings it needs."""
     from treewright.learners import learner_rows
     from treewright.learners.measured import measurements
 

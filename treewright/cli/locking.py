@@ -12,7 +12,7 @@ from typing import Any
 from treewright.errors import ConfigError
 
 fcntl: Any = None
-with suppress(ImportError):  # Windows has no such thing
+with suppress(ImportError):  # Windows has no such module
     fcntl = import_module("fcntl")
 
 __all__ = ["locked"]
@@ -41,7 +41,7 @@ def locked(out: Path) -> Iterator[None]:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     break
-            # its last owner has removed it since it was opened, and the next process would make another one
+            # its last owner removed it after it was opened here, and the next process would create another one
         try:
             yield
         finally:

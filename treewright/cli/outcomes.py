@@ -1,4 +1,4 @@
-"""The ends of commands: errors become one line and an exit code."""
+"""The end of a command: errors become a message of one line and an exit code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Commands(TyperGroup):
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal asks the process to end: it does what it does after Ctrl-C, so that no temporary file is left."""
+    """A signal asks the process to end: it ends as after Ctrl-C, so that no temporary file is left."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"ended by {signal.Signals(number).name}")
@@ -88,7 +88,7 @@ def hear_signals() -> None:
         raise Terminated(number)
 
     if threading.current_thread() is not threading.main_thread():
-        return  # only the main thread hears signals
+        return  # only the main thread receives signals
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
@@ -96,9 +96,9 @@ def hear_signals() -> None:
 
 
 def open_closed_streams() -> None:
-    """Put something in the place of standard streams that are closed: whoever uses it gets an error of the system.
+    """Replace closed standard streams, so that their use raises an error of the system.
 
-    Python has None there, and the next file that is opened would be taken for the stream by other libraries.
+    Python sets closed streams to None, and other libraries would take the next opened file for the stream.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY))
@@ -133,12 +133,12 @@ def outcomes() -> Iterator[None]:
 
 
 _NO_MEMORY = "not enough memory: choose fewer --bits, a smaller corpus or fewer --jobs"
-#: what the system says where it has no memory for a shared library or for the stack of a thread
+#: the messages of the system if it has no memory for a shared library or for the stack of a thread
 _SIGNS = ("failed to map segment", "cannot allocate memory", "start new thread")
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether an error, or what it comes from, is about memory."""
+    """Whether an error, or one of its causes, is about memory."""
     if error is None:
         return False
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
@@ -153,7 +153,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def finish_output(code: int) -> int:
-    """Write what standard output still holds. Return the exit code, which was ``code`` until now."""
+    """Write the buffer of standard output. Return the exit code: ``code``, or another one if writing fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -164,7 +164,7 @@ def finish_output(code: int) -> int:
             return BROKEN_PIPE
         note(f"{typer.style('error:', fg='red', bold=True)} {(error.strerror or str(error)).lower()}")
         return TROUBLE
-    except ValueError:  # somebody closed it
+    except ValueError:  # it was closed before
         pass
     return code
 

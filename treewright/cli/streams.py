@@ -165,7 +165,7 @@ class Input:
             return False
         try:
             readable, _, _ = select.select([self._descriptor], [], [], 0)
-        except (OSError, ValueError):  # not something that can be waited for, as pipes on Windows
+        except (OSError, ValueError):  # it does not support waiting, like pipes on Windows
             return False
         return not readable
 

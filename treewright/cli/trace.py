@@ -1,4 +1,4 @@
-"""``treewright trace``: what a parser does, step by step."""
+"""``treewright trace``: the decisions of a parser, step by step."""
 
 from __future__ import annotations
 
@@ -375,7 +375,7 @@ def _model(
 
 
 def _is_annotated(task: Task, estimator: Any, sentence: Sentence) -> bool:
-    """Whether a sentence has the answer that a model of the task looks for."""
+    """Whether a sentence has the gold annotation of a task."""
     if task.annotates == "tagging":
         return any(label != "_" for label in sentence.column(estimator.column))
     if task.annotates == "dependency":

@@ -191,7 +191,7 @@ def train(
         )
         report.earlier(_finished_passes(checkpoint, resume, say))
         started = time.perf_counter()
-        checkpoint.mkdir(exist_ok=True)  # from now on a file of this name is not the model that is being made
+        checkpoint.mkdir(exist_ok=True)  # from now on, an existing file of this name is an older model
         try:
             with _saying_so_on_interrupt(say):
                 if task.plans or cluster is not None:
@@ -201,7 +201,7 @@ def train(
                     corpus = _fit_on_cluster(estimator, train_file, dev, cluster, settings.jobs, keeping)
                 else:
                     estimator.fit(corpus, dev, jobs=settings.jobs, progress=report.progress, **keeping)
-        except TreewrightError as error:  # nothing was learned; after other errors, such as a full disk, it can go on
+        except TreewrightError as error:  # nothing was learned; after others, such as a full disk, it can be resumed
             with suppress(OSError):
                 checkpoint.rmdir()  # if it is empty
             if isinstance(error, ConfigError):

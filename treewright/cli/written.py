@@ -30,7 +30,7 @@ def read_written(path: Path) -> WrittenGrammar:
 
 
 def parse_written(path: Path, file: str, format: str | None, out: Path | None, k: int, search: str) -> None:
-    """Parse the sentences of a file, one a line with words between spaces, and write their best trees."""
+    """Parse the sentences of a file, one per line with words between spaces, and write their best trees."""
     chosen = format or (_SUFFIXES.get(out.suffix.lower(), "ptb") if out else "ptb")
     if chosen not in _FORMATS:
         raise ConfigError(f"trees of a grammar cannot be written as {chosen!r}; choose one of {', '.join(_FORMATS)}")
@@ -47,7 +47,7 @@ def parse_written(path: Path, file: str, format: str | None, out: Path | None, k
 
 
 def _trees(grammar: WrittenGrammar, sentence: Sentence, k: int, search: str) -> list[Candidate]:
-    """The best trees of a sentence. An agenda finds one, and says how many constituents it popped."""
+    """The best trees of a sentence. An agenda finds one, and gives the number of popped constituents."""
     from dataclasses import replace
 
     from treewright.constituency.written_trace import agenda_parse

@@ -196,7 +196,7 @@ def _put(settings: dict[str, Any], learner: dict[str, Any], key: str, value: Any
 
 
 def read_experiment(path: str | os.PathLike[str], *, small: bool = False) -> Experiment:
-    """Read an experiment from a file; with ``small``, what its table ``[small]`` says replaces the rest.
+    """Read an experiment from a file; with ``small``, the values of its table ``[small]`` replace the others.
 
     Raises:
         ConfigError: for anything that cannot be used, with the line.
@@ -547,7 +547,7 @@ def _underscores(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_setting(task: str, learner: Mapping[str, Any], key: str) -> bool:
-    """Return whether a setting of learners, which is common to all rows, is one of this learner's.
+    """Return whether a setting of learners, which is common to all rows, is a setting of this learner.
 
     >>> has_setting("tagging", {"name": "dagger"}, "learner.passes"), has_setting("tagging", {"name": "dagger"}, "bits")
     (True, True)

@@ -27,17 +27,17 @@ _SAMPLE = 200  # sentences in which decisions off the gold path are counted
 
 
 def off_path(parser: DependencyParser, parts: Parts) -> dict[str, float]:
-    """Return the share of decisions off the gold path when a dependency parser parses dev, and how often they err.
+    """Return the share of decisions off the gold path when a dependency parser parses dev, and their error rate.
 
     A state is off the gold path if the least loss that can still be reached from it is above zero; a decision errs if
-    it raises that loss. On the gold path, too, the share of decisions that err is returned.
+    it raises that loss. The error rate of decisions on the gold path is returned, too.
     """
     from treewright.dependency import DependencyParser
     from treewright.search import trajectory
 
     if not isinstance(parser, DependencyParser):
         raise ConfigError("the probe off-path is for the task dependency")
-    asked = DependencyParser(**{**parser.get_params(), "oracle": "dynamic"})  # the static oracle knows no such loss
+    asked = DependencyParser(**{**parser.get_params(), "oracle": "dynamic"})  # a static oracle has no such loss
     asked._restore(*parser._learned())
     packed = asked._pack_gold(parts.get("dev", parts["train"])[:_SAMPLE], learn_labels=False)
     task, policy = packed.task, parser.policy_

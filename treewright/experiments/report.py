@@ -22,7 +22,7 @@ __all__ = ["report_page", "write_report"]
 def write_report(results: Results, out: Path, command: str) -> list[Path]:
     """Write ``out.html`` and ``out.md`` with its figures; return the paths.
 
-    ``command`` is what made the results; the name ``out`` has no suffix.
+    ``command`` is the command that made the results; the name ``out`` has no suffix.
     """
     page = report_page(results, command, folder=f"{out.name}-figures")
     made = [out.with_name(out.name + ".html"), out.with_name(out.name + ".md")]
@@ -284,7 +284,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-# ---- where numbers come from
+# ---- the settings behind the numbers
 
 
 def _choices(page: Page, results: Results) -> None:

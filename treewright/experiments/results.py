@@ -67,7 +67,7 @@ class CellResult:
         return float(np.mean(found)) if found else None
 
     def by_pass(self) -> list[float]:
-        """Return the mean score on dev after each pass; empty where passes have no scores."""
+        """Return the mean score on dev after each pass; empty if passes have no scores."""
         passes = [[row["score"] for row in outcome.result["passes"]] for _, outcome in self.jobs]
         if not passes or any(score is None for row in passes for score in row):
             return []
@@ -115,7 +115,7 @@ class Results:
         return found
 
     def compared(self, cell: Cell, part: str) -> tuple[ReplicateComparison, float] | None:
-        """Return how a cell differs from the baseline, and the p-value with Holm's correction; None: the baseline."""
+        """Return the comparison of a cell with the baseline, and its p-value with Holm's correction; None: baseline."""
         return self._compared[part].get(cell)
 
 

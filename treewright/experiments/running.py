@@ -179,7 +179,7 @@ def run_experiment(
 
     Raises:
         ConfigError: if no job has the key ``only``.
-        StoreError: if a result cannot be written. What was written before is kept.
+        StoreError: if a result cannot be written. Earlier results are kept.
     """
     code = code_version()
     digests = {name: source.digest() for name, source in experiment.corpora.items()}
