@@ -186,24 +186,29 @@ def read_model(path: str | os.PathLike[str], *, arrays: bool = True, expect_task
         raise ModelError(f"{os.fspath(path)!r}: the model file cannot be read: {error}") from error
 
 
-def library_versions() -> dict[str, str]:
-    """The versions that a model card records: Python, NumPy, Numba, Treewright.
+def library_versions(*others: str) -> dict[str, str]:
+    """The versions that a model card records: Python, NumPy, Numba, Treewright, and other packages by name.
 
     >>> sorted(library_versions())
     ['numba', 'numpy', 'python', 'treewright']
+    >>> sorted(library_versions("penman"))
+    ['numba', 'numpy', 'penman', 'python', 'treewright']
     """
-    from importlib import metadata
-
-    try:
-        numba = metadata.version("numba")  # importing Numba only to ask would take half a second
-    except metadata.PackageNotFoundError:
-        numba = "unknown"
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba,
+        **{name: _installed_version(name) for name in ("numba", *others)},
         "treewright": _own_version(),
     }
+
+
+def _installed_version(package: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)  # importing Numba only to ask would take half a second
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def pack_strings(strings: Iterable[str], name: str = "strings") -> dict[str, Array]:

@@ -264,8 +264,18 @@ class Like(Values):
 
 
 def one_of(value: Any, names: Iterable[str]) -> str:
-    """Return the problem of a value that is not one of the names, as a sentence without its subject."""
-    return f"cannot be {value!r}; it is one of: {', '.join(names)}"
+    """Return the problem of a value that is not one of the names, as a sentence without its subject.
+
+    >>> one_of("dager", ["dagger", "lols"])
+    "cannot be 'dager'; did you mean 'dagger'? It is one of: dagger, lols"
+    """
+    from difflib import get_close_matches
+
+    names = list(names)
+    choices = f"is one of: {', '.join(names)}"
+    if isinstance(value, str) and (near := get_close_matches(value, names, 1)):
+        return f"cannot be {value!r}; did you mean {near[0]!r}? It {choices}"
+    return f"cannot be {value!r}; it {choices}"
 
 
 # ---- declarations

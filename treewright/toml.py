@@ -41,10 +41,13 @@ _LONG_NUMBER = re.compile(r"[0-9](?:_?[0-9]){4000}")
 
 @dataclass(frozen=True)
 class Document:
-    """A TOML file: its values, and the line of each key."""
+    """A TOML file: its values, and the line of each key.
+
+    ``text`` is None for values that stand in no file but on the command line; then ``path`` is the option.
+    """
 
     values: dict[str, Any]
-    text: str
+    text: str | None
     path: str
 
     @classmethod
@@ -93,7 +96,7 @@ class Document:
         """The line of each key that begins a line: of tables, and of assignments in them."""
         found: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
-        for number, text, _ in _statements(self.text):
+        for number, text, _ in _statements(self.text or ""):
             if header := _HEADER.match(text):
                 table = _parts(header[1])
                 key = table
@@ -114,9 +117,13 @@ class Document:
                 return self._lines[keys[:n]]
         return 1
 
+    def place(self, *keys: str) -> str:
+        """Return the place of a key for messages: the file and the line."""
+        return self.path if self.text is None else f"{self.path}:{self.line(*keys)}"
+
     def error(self, message: str, *keys: str) -> ConfigError:
         """Return the error about a key, with the file and the line."""
-        return ConfigError(f"{self.path}:{self.line(*keys)}: {message}")
+        return ConfigError(f"{self.place(*keys)}: {message}")
 
 
 class _Wrong(Exception):

@@ -13,7 +13,7 @@ import pytest
 
 import treewright
 from treewright.bundled import bundled_models
-from treewright.cli.demo import _next_commands
+from treewright.cli.demo import _free_name, _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import LEARNERS, irl_table, rl_table, table
 from treewright.learners.measured import measurements
@@ -157,6 +157,16 @@ def test_demo(run, monkeypatch, tmp_path):
     if "english" in bundled_models():
         assert "[b]dog sleeps." in text
         assert (tmp_path / "demo.html").read_text().count("<svg") >= 1
+
+
+def test_the_page_of_the_demo_replaces_no_other_file(tmp_path):
+    path = tmp_path / "demo.html"
+    assert _free_name(path, "page") == path
+    path.write_text("page")
+    assert _free_name(path, "page") == path
+    assert _free_name(path, "another page") == tmp_path / "demo-2.html"
+    (tmp_path / "demo-2.html").write_text("mine")
+    assert _free_name(path, "another page") == tmp_path / "demo-3.html"
 
 
 def test_demo_without_words(run):

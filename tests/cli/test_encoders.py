@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 
 import pytest
 
@@ -47,6 +48,8 @@ def test_info_tells_architecture_and_parameters(run, model):
     )
     assert 50_000 < found["parameters"] < 1_000_000
     assert found["bytes"] < 3 * found["parameters"]  # 16 bits each, and the vocabulary
+    assert "update" not in found["params"]["learner"]  # of linear policies
+    assert found["card"]["libraries"]["torch"] == metadata.version("torch")
     shown = run("info", model).stdout
     assert "encoder.width" in shown
     assert f"{found['parameters']:,}" in shown
@@ -71,6 +74,7 @@ def test_evaluate_and_parse(run, data, model):
         (["--policy", "small", "--device", "cuda"], ["device", "no GPU", "cpu"]),
         (["--policy", "small", "--vectors", "none.txt"], ["none.txt", "no such file"]),
         (["--vectors", "none.txt"], ["vectors", "policy"]),
+        (["--policy", "small", "--r", "3"], ["--r", "update", "encoder"]),
     ],
 )
 def test_bad_settings(run, data, tmp_path, options, facts, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -97,9 +98,11 @@ def test_quick(run, data, tmp_path, monkeypatch):
     assert [row["system"] for row in done["rows"]] == ["supervised", "exploration"]
     assert (tmp_path / done["store"]).is_file()
     assert "--test" in run(*command, code=2).stderr
-    said = run(*command, "--test", data / "test.conllu", "--learners", "magic", code=2).stderr
-    assert "magic" in said
-    assert "dagger" in said
+    shown = run(*command, "--test", data / "test.conllu", *options[:-1])
+    assert "treewright-quick.sqlite" in shown.stderr
+    said = run(*command, "--test", data / "test.conllu", "--learners", "dager", code=2).stderr
+    assert re.match("error: --quick: .*'dager'.*did you mean 'dagger'", said)
+    assert "--learners" in run(*command, "--test", data / "test.conllu", "--learners", ",", code=2).stderr
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_scores_from_raw_text(run, pipeline, bank):
     assert "LAS" in run("evaluate", pipeline, bank).stdout
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n" * 10_000, "\ufeff", "\0"])
+@pytest.mark.parametrize("text", ["", " ", "\n" * 10_000, "\ufeff"])
 def test_text_without_words_gives_nothing(run, pipeline, text):
     assert run("parse", pipeline, "-", "--input", "text", input=text).stdout == ""
 
@@ -136,6 +136,14 @@ def test_annotation_of_the_corpus_is_not_taken_for_the_models(run, pipeline, ban
     assert scores["Words"]["f1"] == 1.0
 
 
+def test_multiword_tokens_are_given_with_the_words(run, pipeline, bank):
+    """The text of the treebank is `didn't`; its words are `did` and `n't`."""
+    assert "-" in "".join(row.partition("\t")[0] for s in load_corpus(bank) for _, row in s.extras)
+    scores = json.loads(run("evaluate", pipeline, bank, "--json").stdout)
+    assert (scores["Tokens"]["f1"], scores["Words"]["f1"]) == (1.0, 1.0)
+    assert load(pipeline).evaluate(bank)["Tokens"].f1 == 1.0
+
+
 def test_a_pipeline_shows_layers_that_it_has_and_needs_something_to_compare_with(run, pipeline, tmp_path):
     assert "'amr'" in run("trace", "--model", pipeline, "--text", "The dogs", "--layer", "amr", code=2).stderr
     (tmp_path / "bare.ptb").write_text("(S (NN dogs))\n")
@@ -148,6 +156,17 @@ def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_pat
     error = run("parse", pipeline, path, code=2).stderr
     assert "0xe9" in error
     assert "offset 12" in error
+
+
+@pytest.mark.parametrize(("text", "line", "offset"), [("\0" * 5, 1, 0), ("The dogs\nsaw\0", 2, 12)])
+def test_zero_bytes_are_named_by_their_offset(run, pipeline, tmp_path, text, line, offset):
+    path = tmp_path / "zeros.txt"
+    path.write_text(text)
+    for source, options in ((path, {}), ("-", {"input": text})):
+        error = run("parse", pipeline, source, code=2, **options).stderr
+        assert f":{line}: " in error
+        assert "zero byte" in error
+        assert f"offset {offset}" in error
 
 
 def test_offsets_of_bytes_that_are_no_text_count_from_the_beginning(run, pipeline, tmp_path):
@@ -209,6 +228,8 @@ def test_text_for_a_model_without_a_tokenizer_is_warned_of(run, pipeline, tmp_pa
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run("parse", tagger, "-", "--input", "tokens", input="Mr. Smith, who left, came back.\n")
+    with pytest.warns(UserWarning, match="not tokenized"):
+        run("trace", "--model", tagger, "--text", "Mr. Smith, who left, came back.")
     assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
     assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
     assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])

@@ -128,6 +128,18 @@ def test_the_id_of_a_tree_becomes_that_of_its_graph():
     assert format_amr(sentence) == "# ::id dogs-7\n# ::snt Bark !\n(b / bark-01)\n\n"
     [again] = read_amr(io.StringIO(format_amr(sentence)))
     assert metadata(again) == {"id": "dogs-7", "snt": "Bark !"}
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [("Bark!", {"snt": "Bark!", "tok": "Bark !"}), ("Bark ::id 8 !", {"snt": "Bark !"}), ("", {"snt": "Bark !"})],
+)
+def test_the_text_of_a_sentence_is_written_if_it_is_known(text, known):
+    comments = ("# sent_id = 7", f"# text = {text}")
+    sentence = Sentence(Sentence.from_words(["Bark", "!"]).tokens, comments, graph=Graph.from_penman("(b / bark-01)"))
+    [again] = read_amr(io.StringIO(format_amr(sentence)))
+    assert again.forms == sentence.forms
+    assert {key: value for key, value in metadata(again).items() if key != "id"} == known
     assert format_amr(again) == format_amr(sentence)
 
 

@@ -224,6 +224,35 @@ def test_bad_bodies_of_parse(served, body, status, code):
 
 
 @pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"text": "Hello.", "unknown": 1}, "no field 'unknown'"),
+        ({"text": 5}, "'text' must be a string, not 5"),
+        ({"sentences": [["a", 1]]}, "'sentences.0.1' must be a string"),
+        ({"text": "Hello.", "width": 5}, "'width' must be at least 200, not 5"),
+        ({"text": "Hello.", "drawings": "perhaps"}, "'drawings' must be true or false"),
+        (["Hello."], "JSON object"),
+        (None, "no body"),
+    ],
+)
+def test_fields_that_are_wrong_are_named_in_a_sentence(served, body, said):
+    answer = served.post("/api/parse", body)
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid")
+    assert said in answer.json()["message"]
+
+
+def test_other_requests_that_are_wrong(served):
+    for path, body, said in (
+        ("/api/trace", {"text": "Hello."}, "'layer' is missing"),
+        ("/api/trace", {"text": "Hello.", "layer": "upos", "follow": "me"}, "'follow' must be 'model' or 'gold'"),
+        ("/api/compare", {"models": ["english"]}, "'models' must have at least 2 items"),
+    ):
+        assert said in served.post(path, body).json()["message"]
+    broken = served.post("/api/parse", data="{", headers={"content-type": "application/json"})
+    assert "not JSON" in broken.json()["message"]
+
+
+@pytest.mark.parametrize(
     ("change", "status", "code"),
     [
         ({"gold": "1\tIt\t_\n"}, 422, "malformed"),

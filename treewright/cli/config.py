@@ -126,7 +126,8 @@ def _estimator(task: Task, params: dict[str, Any], learner: dict[str, Any], upda
         usual = make(**params, learner=learner).resolved_config()["learner"].get("update")
         if usual is None:
             name = next(iter(update))
-            problem = f"is no setting of learner {learner['name']!r}, which has no update"
+            encoded = "" if params.get("policy", "linear") == "linear" else " with an encoder"
+            problem = f"is no setting of learner {learner['name']!r}{encoded}: it has no update"
             raise ConfigError(problem, setting="update" if name == "name" else name)
         update = update_settings({"name": usual["name"], **update})
         learner["update"] = {**usual, **update} if update["name"] == usual["name"] else update

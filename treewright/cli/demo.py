@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,8 +41,8 @@ def demo(
 ) -> None:
     """Analyse English text with the bundled model; then train a tagger on the built-in corpus and score it.
 
-    The drawings of the text go to demo.html. The first run compiles, which takes some
-    seconds; later runs do not.
+    The drawings of the text go to demo.html, or to demo-2.html and so on if there are other
+    files with these names. The first run compiles, which takes some seconds; later runs do not.
 
     Examples:
       treewright demo
@@ -80,16 +81,23 @@ def _analyse(text: str) -> None:
     write = task.writer(english, "text")
     for analysis in document:
         console.print(write(analysis.sentence), markup=False, end="")
-        words = [(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in analysis.sentence]
-        console.print(make_table(None, ("word", "lemma", "upos", "xpos", "feats"), words, left=5))
+        rows = [(t.form, t.lemma, t.upos, t.xpos, t.feats) for t in analysis.sentence]
+        console.print(make_table(None, ("word", "lemma", "upos", "xpos", "feats"), rows, left=5))
         console.print()
-    document.show(_PAGE)
-    count = sum(len(analysis.words) for analysis in document)
+    page = _free_name(_PAGE, document.to_html())
+    document.show(page)
+    words = sum(len(analysis.words) for analysis in document)
     console.print(
         f"Loaded in {loaded - started:.1f} s; analysed in {first - loaded:.1f} s the first time and in "
-        f"{again - first:.1f} s the next ({count} words). The drawings are in {_PAGE}.\n",
+        f"{again - first:.1f} s the next ({words} words). The drawings are in {page}.\n",
         markup=False,
     )
+
+
+def _free_name(path: Path, content: str) -> Path:
+    """The path, or one with a number if there is a file with other contents: nobody named this file."""
+    names = chain([path], (path.with_stem(f"{path.stem}-{n}") for n in count(2)))
+    return next(name for name in names if not name.exists() or name.read_bytes() == content.encode())
 
 
 def _train(settings: Any, learner: str, train: int) -> None:

@@ -223,6 +223,8 @@ def _experiment(
     if test is None:
         raise ConfigError("a test corpus is missing: add --test TEST")
     names = [name.strip() for name in learners.split(",") if name.strip()]
+    if not names:
+        raise ConfigError("--learners names no learner; see treewright learners")
     return _quick(quick, dev, test, names, task, seeds, passes), store or Path("treewright-quick.sqlite")
 
 
@@ -242,7 +244,7 @@ def _quick(
         "learner": {} if passes is None else {"passes": passes},
         "corpora": {train.stem: {part: str(path) for part, path in files.items() if path is not None}},
     }
-    return experiment_of(Document(values, "", "--quick"), Path.cwd())
+    return experiment_of(Document(values, None, "--quick"), Path.cwd())
 
 
 def _executor(experiment: Experiment, cluster: str | None, jobs: int, store: Path, stack: Any) -> Executor:
@@ -345,6 +347,7 @@ def _show_results(
     ]
     heads = ("", "corpus", "size", "part", "score [95 %]", f"− {experiment.baseline}", "p (Holm)", "CPU s")
     stdout().print(make_table(experiment.title, heads, rows, left=4))
+    note(f"The results are in {path}.")
 
 
 def _rows(results: Results) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from treewright.errors import ConfigError
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
 
-__all__ = ["annotate_file", "is_pattern", "looks_untokenized", "parse"]
+__all__ = ["annotate_file", "is_pattern", "looks_untokenized", "parse", "warn_if_untokenized"]
 
 _SUFFIXES = {
     ".conllu": "conllu",
@@ -262,13 +262,8 @@ def _checking_words(
 
     def checked(sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         nonlocal seen
-        if not seen and looks_untokenized(sentences):
-            warnings.warn(
-                "the input looks like text that is not tokenized: signs stand at the end of words, and this model has "
-                "no tokenizer. Use a pipeline (treewright parse english FILE), or give words between spaces "
-                "(--input tokens)",
-                stacklevel=2,
-            )
+        if not seen:
+            warn_if_untokenized(sentences, "treewright parse english FILE", "(--input tokens)")
         seen = True
         return prepare(sentences, jobs)
 
@@ -296,6 +291,16 @@ def _checking_trees(
         return prepare(sentences, jobs)
 
     return checked
+
+
+def warn_if_untokenized(sentences: Sequence[Sentence], pipeline: str, words: str) -> None:
+    """Warn of text that a model without a tokenizer gets, and say how to use a pipeline, or how to give words."""
+    if looks_untokenized(sentences):
+        warnings.warn(
+            "the input looks like text that is not tokenized: signs stand at the end of words, and this model has "
+            f"no tokenizer. Use a pipeline ({pipeline}), or give words between spaces {words}".rstrip(),
+            stacklevel=3,
+        )
 
 
 def looks_untokenized(sentences: Sequence[Sentence]) -> bool:

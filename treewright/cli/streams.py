@@ -147,6 +147,13 @@ class Input:
         position, lines = 0, 1
         for chunk in chain(self._chunks(), [b""]):
             waiting = len(decoder.getstate()[0])
+            if (zero := chunk.find(b"\0")) >= 0:
+                raise CorpusError(
+                    f"a zero byte at offset {position + zero:,}: this looks like a binary file or UTF-16; "
+                    "save it as UTF-8 text",
+                    path=self.name,
+                    line=lines + chunk.count(b"\n", 0, zero),
+                )
             try:
                 yield decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:

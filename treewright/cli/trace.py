@@ -10,6 +10,7 @@ import typer
 
 from treewright.cli.console import make_table, patience_while_compiling, print_json, wide_stdout
 from treewright.cli.outcomes import note
+from treewright.cli.parse import warn_if_untokenized
 from treewright.cli.preparing import Parser, Tagger, Trees, pipeline_of, preparation
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
@@ -210,6 +211,8 @@ def trace(
             found = list(enumerate(pipeline.tokenizer.stream([text]), 1))
         else:
             found = _sentences(file, text, sentence, trees)
+            if text is not None:
+                warn_if_untokenized([one for _, one in found], "treewright trace --model english --text …", "")
         if pipeline is None:
             prepared = preparation(task, estimator, tagger, tree_parser)([one for _, one in found], 1)
         else:

@@ -60,6 +60,7 @@ MOST_CHARACTERS = 500_000
 """The size of the longest graph that is read: graphs of sentences have a few hundred characters."""
 
 _SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S+)")
+_PLAIN_TEXT = re.compile(r"#\s*text\s*=\s*((?:(?!::).)*\S)\s*$")  # a text with "::" would be read as metadata
 _KEY = re.compile(r"(?:^|\s)::(\S+)")
 
 
@@ -199,8 +200,8 @@ def _metadata(comments: Iterable[str]) -> dict[str, str]:
 def format_amr(sentence: Sentence) -> str:
     """The text of the graph of one sentence with its metadata, and the empty line that ends it.
 
-    Comments that are not metadata are omitted, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. The words
-    are written as ``::snt`` if no comment has them.
+    Comments that are not metadata are omitted, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. If no
+    comment has the words, ``::snt`` is the ``text`` of a file in CoNLL-U, and ``::tok`` are the words if they differ.
     """
     if sentence.graph is None:
         raise CorpusError(
@@ -213,5 +214,7 @@ def format_amr(sentence: Sentence) -> str:
     if "id" not in known:
         lines[:0] = [f"# ::id {match[1]}" for comment in sentence.comments if (match := _SENT_ID.match(comment))]
     if len(sentence) and not {"snt", "tok"} & known:
-        lines.append(f"# ::snt {sentence}")
+        words = str(sentence)
+        text = next((match[1] for comment in sentence.comments if (match := _PLAIN_TEXT.match(comment))), words)
+        lines += [f"# ::snt {text}"] if text == words else [f"# ::snt {text}", f"# ::tok {words}"]
     return "\n".join([*lines, sentence.graph.to_penman()]) + "\n\n"

@@ -89,8 +89,19 @@ class Sentence:
         )
         return Sentence(tokens, self.comments, self.extras, self.tree, self.graph, self.path, self.line)
 
+    def bare(self) -> Sentence:
+        """A copy of the words without annotation; multiword tokens are kept, because they are part of the text."""
+        extras = self._multiword_tokens()
+        return Sentence(tuple([Token(token.form) for token in self.tokens]), (), extras, path=self.path, line=self.line)
+
+    def _multiword_tokens(self) -> tuple[tuple[int, str], ...]:
+        """The extra rows without empty nodes."""
+        return tuple([extra for extra in self.extras if "." not in extra[1].partition("\t")[0]])
+
     def with_tree(self, heads: Sequence[int], labels: Sequence[str]) -> Sentence:
         """A copy with other heads (0 is the root) and relations; the other layers are kept.
+
+        Enhanced dependencies belong to the tree that is replaced: DEPS becomes empty, and empty nodes are removed.
 
         >>> sentence = Sentence.from_words(["I", "see"]).with_tree([2, 0], ["nsubj", "root"])
         >>> [(token.head, token.deprel) for token in sentence]
@@ -99,11 +110,12 @@ class Sentence:
         new = tuple.__new__
         tokens = tuple(
             [
-                new(Token, (*token[:5], head, label, *token[7:]))
+                new(Token, (*token[:5], head, label, "_", token.misc))
                 for token, head, label in zip(self.tokens, heads, labels, strict=True)
             ]
         )
-        return Sentence(tokens, self.comments, self.extras, self.tree, self.graph, self.path, self.line)
+        extras = self._multiword_tokens()
+        return Sentence(tokens, self.comments, extras, self.tree, self.graph, self.path, self.line)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -220,9 +220,13 @@ class Estimator(Generic[ScoresT]):
             "seed": checked(self).get("seed", 0),
             "corpora": dict(corpora),
             "scores": dict(scores),
-            "libraries": library_versions(),
+            "libraries": library_versions(*self._trained_with()),
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         }
+
+    def _trained_with(self) -> tuple[str, ...]:
+        """The packages that training uses besides those that every model card names."""
+        return ()
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "card_"):

@@ -129,6 +129,16 @@ class EncodedSettings:
 
         return self._is_encoded and find_architecture(POLICY.check(self.policy)).reads_structure
 
+    def resolved_config(self) -> dict[str, Any]:
+        """Return every setting as a plain value. With an encoder the learner has no update, as linear policies do."""
+        config: dict[str, Any] = super().resolved_config()  # type: ignore[misc]
+        if self._is_encoded:
+            config["learner"].pop("update", None)
+        return config
+
+    def _trained_with(self) -> tuple[str, ...]:
+        return ("torch",) if self._is_encoded else ()
+
     def _check_policy(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings of encoders with a linear policy."""
         if self._is_encoded:

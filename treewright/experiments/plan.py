@@ -404,7 +404,7 @@ class _Reader:
             source.check()
         except CorpusError as error:
             missing = next(key for key in value if str(error.path).endswith(str(value[key])[-8:]))
-            raise CorpusError(f"{self.document.path}:{self.document.line(*where, missing)}: {error}") from None
+            raise CorpusError(f"{self.document.place(*where, missing)}: {error}") from None
         return source
 
     def _rows(self, tasks: tuple[str, ...]) -> dict[str, Row]:

@@ -122,6 +122,12 @@ def learner_rows(*kinds: type[Learner]) -> dict[str, type[Learner]]:
     return {name: row for name, row in rows.items() if issubclass(row, kinds or Learner)}
 
 
+def _offered(kinds: tuple[type[Learner], ...]) -> list[str]:
+    """The names for messages: the base rows of families are omitted, as in the table of learners."""
+    base_rows = {family.open_row for family in FAMILIES.values()}
+    return [name for name in learner_rows(*kinds) if name not in base_rows]
+
+
 def _built_in(kinds: tuple[type[Learner], ...]) -> dict[str, type[Learner]]:
     rows: dict[str, type[Learner]] = {name: row for family in FAMILIES.values() for name, row in family.rows.items()}
     return {**rows, **{kind.name: kind for kind in kinds if kind.name}}
@@ -142,7 +148,7 @@ def _row(name: str, kinds: tuple[type[Learner], ...]) -> type[Learner]:
         return built_in[wanted]
     point = next((point for point in plugins("learners") if point.lower() == wanted), None)
     if point is None:
-        raise ConfigError(one_of(name, learner_rows(*kinds)), setting="learner", value=name)
+        raise ConfigError(one_of(name, _offered(kinds)), setting="learner", value=name)
     return _plugin(point)
 
 
@@ -177,7 +183,7 @@ def _named(learner: Any, kinds: tuple[type[Learner], ...]) -> tuple[type[Learner
 def _check_kind(row: type[Learner], kinds: tuple[type[Learner], ...]) -> None:
     if kinds and not issubclass(row, kinds):
         learns = next((family.learns for family in FAMILIES.values() if issubclass(row, family.base)), "something else")
-        others = ", ".join(learner_rows(*kinds))
+        others = ", ".join(_offered(kinds))
         raise ConfigError(
             f"{row.name!r} learns from {learns}, which is not supported here; it is one of: {others}",
             setting="learner",

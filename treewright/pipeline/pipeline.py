@@ -162,7 +162,7 @@ class Pipeline:
         if raw:
             texts = [raw_text(own).strip() for own in paragraphs(gold, size=len(gold) + 1)]
             return score_raw_text(gold, scored.stream(["\n\n".join(texts)], jobs=jobs))
-        return score_raw_text(gold, scored.annotate([Sentence.from_words(s.forms) for s in gold], jobs=jobs))
+        return score_raw_text(gold, scored.annotate([s.bare() for s in gold], jobs=jobs))
 
     def without(self, *layers: str) -> Pipeline:
         """Return a pipeline without the components that add some layers; the pipeline itself if it has none."""

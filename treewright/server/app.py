@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -121,9 +122,7 @@ def _add_answers(app: FastAPI) -> None:
         return _problem(request, 422, "unsuitable", str(error))
 
     async def invalid(request: Request, error: Any) -> Response:
-        found = error.errors()[0]
-        where = ".".join(str(part) for part in found.get("loc", ()) if part != "body")
-        return _problem(request, 422, "invalid", f"{where}: {found.get('msg', 'invalid')}" if where else found["msg"])
+        return _problem(request, 422, "invalid", _sentence_of(error.errors()[0]))
 
     async def other(request: Request, error: Any) -> Response:
         return _problem(request, error.status_code, "http", str(error.detail), dict(error.headers or {}))
@@ -136,6 +135,40 @@ def _add_answers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, other)
     app.add_exception_handler(UnicodeDecodeError, unreadable)
+
+
+# What a value must be, by the type of Pydantic's error; the numbers and names are in its context.
+_MUST_BE = {
+    "string_type": "must be a string",
+    "list_type": "must be a list",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
+    "literal_error": "must be {expected}",
+}
+
+
+def _sentence_of(error: dict[str, Any]) -> str:
+    """What is wrong with a request, from the first error of its validation: a sentence with the name of the field."""
+    kind, where = error["type"], [part for part in error["loc"] if part != "body"]
+    field = "the field " + repr(".".join(map(str, where)))
+    if kind == "json_invalid":
+        return f"the body is not JSON, from character {where[0]:,} on: {error['ctx']['error']}"
+    if kind == "missing":
+        return f"{field} is missing" if where else "the request has no body: send a JSON object"
+    if kind == "extra_forbidden":
+        return f"there is {field.replace('the', 'no', 1)}; /docs lists all fields"
+    if not where:
+        return "the body must be a JSON object, with the header Content-Type: application/json"
+    if kind in _MUST_BE:
+        return f"{field} {_MUST_BE[kind].format(**error.get('ctx', {}))}, not {reprlib.repr(error['input'])}"
+    return f"{field} is not valid: {error['msg']}"
 
 
 def _problem(request: Request, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:

@@ -80,10 +80,7 @@ class PipelineTask(Task):
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
         """Annotate the words of sentences without their annotation, because a pipeline would keep it."""
-        from treewright.corpora import Sentence
-
-        bare = [Sentence.from_words(sentence.forms) for sentence in sentences]
-        return self.parse(estimator, bare, jobs), Counter()
+        return self.parse(estimator, [sentence.bare() for sentence in sentences], jobs), Counter()
 
     def check_gold(self, gold: Sequence[Sentence], column: str) -> None:
         """At least one word must have a head or a tag; the measures say what else is missing."""
