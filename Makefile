@@ -109,8 +109,9 @@ format: $(VENV)/.installed-tools ## put the sources into shape
 	@$(bin)/ruff check --fix-only --quiet .
 	@$(bin)/ruff format .
 
-# The tests run in two ways. Compiled, as users run the library, all of them. With the compiler off, the small cases
-# (neither `jit` nor `slow`) of the library: that needs no compilation, and coverage sees into the kernels.
+# The tests run in two ways. Compiled, as users run the library, all of them but those of code that is never compiled
+# (`interpreted`, see tests/conftest.py). With the compiler off, the small cases (neither `jit` nor `slow`) of the
+# library: that needs no compilation, and coverage sees into the kernels. Every test is in at least one of the two.
 pytest  := pytest -q -n $(WORKERS) --dist loadfile
 small   := -m 'not jit and not slow' --ignore=tests/cli tests treewright
 
@@ -118,9 +119,9 @@ quick: $(VENV)/.installed-tools ## the quick tests, with the compiler off
 	@mkdir -p $(logs)
 	@NUMBA_DISABLE_JIT=1 $(python) -m $(pytest) $(small) --junitxml=$(logs)/quick.xml $(ARGS) | tee $(logs)/quick.txt
 
-compiled: $(VENV)/.installed-tools ## all tests, as users run the library (ARGS='-k name')
+compiled: $(VENV)/.installed-tools ## the tests as users run the library (ARGS='-k name')
 	@mkdir -p $(logs)
-	@$(python) -m $(pytest) --junitxml=$(logs)/compiled.xml $(ARGS) | tee $(logs)/compiled.txt
+	@$(python) -m $(pytest) -m 'not interpreted' --junitxml=$(logs)/compiled.xml $(ARGS) | tee $(logs)/compiled.txt
 
 interpreted: $(VENV)/.installed-tools ## the quick tests with the compiler off, and what they cover
 	@mkdir -p $(logs)

@@ -52,9 +52,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByTask(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+_TESTS = Path(__file__).parent
+
+# What is tested there calls no compiled code: one of the two runs of `make test` is enough, the one with coverage.
+_ROOMS = ("corpora", "metrics", "reports", "constituency/grammar", "test_toml.py")
+_WITHOUT_KERNELS = tuple(_TESTS / room for room in _ROOMS)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the examples in docstrings that train models as slow."""
+    """Mark the examples in docstrings that train models as slow, and what needs no compiler as interpreted."""
     trained = ("Tagger", "Parser", "Lemmatizer", "Tokenizer", "cross_validation", "checking")
     for item in items:
         if isinstance(item, DoctestItem) and item.name.endswith(trained):
             item.add_marker(pytest.mark.slow)
+        here = any(item.path.is_relative_to(place) for place in _WITHOUT_KERNELS)
+        if here and not any(item.iter_markers("jit")) and not any(item.iter_markers("slow")):
+            item.add_marker(pytest.mark.interpreted)

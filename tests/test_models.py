@@ -589,6 +589,7 @@ RUNS_CODE = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_that_load_imports_can_run_a_file() -> None:
     program = (
         "import sys, treewright; treewright.load('english'); print(*(n for n in sys.modules if n[:10] == 'treewright'))"
@@ -629,6 +630,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 def test_loading_runs_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", AUDIT, "english"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -45,6 +45,7 @@ def test_no_mapping_is_better(pairs):
         assert found.matched[k] == naive.score(right, guessed, found.mapping(k)) == naive.best(right, guessed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "limit"), [(9, 1), pytest.param(150, 100, marks=pytest.mark.jit)])
 def test_what_is_not_proved_is_said(nodes, limit):
     """All nodes are alike, and only edges tell them apart: one node of the search is too few, and large graphs

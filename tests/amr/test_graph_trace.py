@@ -66,6 +66,7 @@ def test_steps(parser):
     assert any(step.state["pending"] == "NextNode" and step.action.startswith("NextNode(") for step in trace.decisions)
 
 
+@pytest.mark.slow
 def test_the_graph_is_that_of_the_parser(parser):
     for sentence in SENTENCES:
         trace = parser.trace(replace(sentence, graph=None))

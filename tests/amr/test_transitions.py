@@ -173,6 +173,7 @@ def test_adversaries_end(name, heads, seed, family, joint):
     play(heads, preferring(ADVERSARIES[name], random.Random(seed)), joint=joint, **rules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVERSARIES)
 @pytest.mark.parametrize("heads", [chain(1), chain(25), star(12)], ids=["one word", "chain", "star"])
 def test_adversaries_end_on_chains_and_stars(name, heads):

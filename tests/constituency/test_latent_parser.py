@@ -67,6 +67,7 @@ def test_every_sentence_has_a_tree(parser):
     assert trees(parser, [[]]) == [None]
 
 
+@pytest.mark.slow
 def test_long_sentences_are_parsed_in_parts(parser, corpus):
     words = ["the", "cat", "sees", "the", "dog"] * 9
     small = LatentParser(learner=LEARNER, memory=1e-6)

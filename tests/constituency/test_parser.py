@@ -135,6 +135,7 @@ def test_every_method_learns(corpus, learner, trained):
     assert np.array_equal(parser.grammar_.weights[cut:], frequencies[cut:]) == (trained == "binary")
 
 
+@pytest.mark.slow
 def test_the_loss_of_max_margin_can_be_about_rules_or_constituents(corpus):
     weights = [
         ConstituencyParser("v1h0", learner={**QUICK, "margin": 2.0}, loss=loss).fit(corpus[0][:20]).grammar_.weights
@@ -436,6 +437,7 @@ def test_what_is_no_grammar(name, message, corpus):
         ConstituencyParser(name, learner=ML).fit(corpus[0][:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["v1h0", "v2hinf", "v3h1-left", "v2h2-head-tags"])
 def test_grammars_of_all_kinds_give_back_their_treebank(corpus, name):
     """Unless memory is short, what the treebank has is the best tree; and in any case it is a tree."""
@@ -589,6 +591,7 @@ def test_long_sentences_are_left_out_of_learning_but_not_of_scoring(corpus):
             ConstituencyParser(learner=ML, max_length=1).fit(train, dev=dev)
 
 
+@pytest.mark.slow
 def test_scores_by_both_rules(parser, corpus):
     evalb, parseval = (parser.evaluate(corpus[2], rules=rules) for rules in ("evalb", "parseval"))
     assert (evalb.rules, parseval.rules) == ("evalb", "parseval")

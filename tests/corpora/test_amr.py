@@ -104,6 +104,7 @@ def test_writing(tmp_path):
         format_amr(Sentence.from_words(["x"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
 def test_nothing_is_lost(real_data, part):
     """Triples, top and metadata of every graph of the corpus; and the library reads the same."""

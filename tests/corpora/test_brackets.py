@@ -74,6 +74,7 @@ def test_writing_gives_back_what_was_read():
     assert "".join(map(format_ptb, read(EXAMPLE))) == EXAMPLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_treebanks_byte_for_byte(real_data, tmp_path, name):
     path = real_data(name)
@@ -81,6 +82,7 @@ def test_real_treebanks_byte_for_byte(real_data, tmp_path, name):
     assert (tmp_path / "again.ptb").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_real_words(real_data):
     sentences = list(read_ptb(real_data("ptb-wsj-sample/train.ptb")))
     assert sentences[0].forms[:4] == ("Pierre", "Vinken", ",", "61")
@@ -94,6 +96,7 @@ def test_real_words(real_data):
         assert not [label for label in labels if re.fullmatch(r"[^-].*[-=].*|-NONE-", label)]
 
 
+@pytest.mark.slow
 def test_several_words_under_a_tag_in_a_real_treebank(real_data):
     leaves = [leaf for s in read_ptb(real_data("craft-ptb/train.ptb")) for leaf in s.forms if " " in leaf]
     leaves += [leaf for s in read_ptb(real_data("craft-ptb/test.ptb")) for leaf in s.forms if " " in leaf]
@@ -331,6 +334,7 @@ def test_words_are_shared_and_forgotten(monkeypatch):
     assert "".join(map(format_ptb, read(text))) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["(" * 500_001, "(a " * 500_001, "(S " + "(a b)" * 500_001 + ")", "(a" + " b" * 500_002]
 )

@@ -242,6 +242,7 @@ REAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_treebanks_are_given_back_byte_for_byte(real_data, name):
     path = real_data(name)
@@ -282,6 +283,7 @@ def test_a_carriage_return_inside_a_line_could_not_be_written(row):
     assert caught.value.line == 2
 
 
+@pytest.mark.slow
 def test_rubbish_takes_little_memory():
     for rubbish in (b"ab\n" * 600_000, b"1-2\t" * 300_000, b"ab " * 300_000):
         tracemalloc.start()

@@ -129,6 +129,7 @@ def test_what_could_not_be_written_is_not_read(text, said):
     assert caught.value.line == 2
 
 
+@pytest.mark.slow
 def test_a_sentence_has_an_end():
     with pytest.raises(CorpusError, match="500,000 words"):
         list(read_tabular(io.BytesIO(b"a\n" * 500_001)))

@@ -272,6 +272,7 @@ def test_what_is_wrong_in_a_corpus_is_said():
         lift_corpus(np.array([0], np.int32), ["a"], np.array([0, 1]), min_count=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "nonprojective", "recovered"), [("ud-english-ewt", 288, 0.9), ("ud-afrikaans-afribooms", 105, 0.88)]
 )

@@ -352,6 +352,7 @@ def test_a_comparison_says_which_annotation_does_not_match():
         compare_dependencies(GOLD, PREDICTED, [*PREDICTED, *GOLD])
 
 
+@pytest.mark.slow
 def test_agrees_with_the_scorer_of_universal_dependencies(treebank, tmp_path):
     udeval = pytest.importorskip("udtools.udeval")
     loaded = []
@@ -367,6 +368,7 @@ def test_agrees_with_the_scorer_of_universal_dependencies(treebank, tmp_path):
     assert ours.tokens == theirs["Words"].gold_total
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The graph doesn.t contain")  # a root with another label
 def test_agrees_with_nltk(treebank):
     parse = pytest.importorskip("nltk.parse")
@@ -384,6 +386,7 @@ def test_agrees_with_nltk(treebank):
     assert (ours.without_punctuation.uas, ours.without_punctuation.las) == (uas, las)
 
 
+@pytest.mark.slow
 def test_agrees_with_spacy(treebank):
     spacy = pytest.importorskip("spacy")
     from spacy.scorer import Scorer

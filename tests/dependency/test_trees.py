@@ -156,6 +156,7 @@ def test_rows_that_are_not_words_have_lines_too():
     assert word_line(Sentence.from_words("ab"), 2) is None
 
 
+@pytest.mark.slow
 def test_real_treebanks_are_trees(real_data):
     sentences = list(read_conllu(real_data("ud-english-ewt/train.conllu")))
     began = time.process_time()

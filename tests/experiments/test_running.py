@@ -104,6 +104,7 @@ def test_a_failed_job_does_not_stop_the_others(tmp_path):
     assert "Jobs that failed" in page.to_markdown()
 
 
+@pytest.mark.slow
 def test_choices_are_made_on_dev(tmp_path):
     path = tmp_path / "choose.toml"
     text = TINY.replace("seeds = 2", "seeds = 2\nreport = ['test', 'train']")

@@ -264,23 +264,23 @@ def corpora():
     rng = np.random.default_rng(61)
     sentences, _, _ = builtin_corpus(train=4, dev=1, test=1)
     return {
-        "track": Track().pack([[], *random_track(rng, 14, 6)]),
+        "track": Track().pack([[], *random_track(rng, 14, 6)]).plain(),
         "picking": Picking().pack(random_picking(rng, 10, 5)),
         "tagging": pack_words(sentences),
-        "staged": Staged().pack([rng.integers(0, 6, n).tolist() for n in (1, 2, 3, 4, 5)]),
-    }
+        "staged": Staged().pack([rng.integers(0, 6, n).tolist() for n in (1, 2, 3, 4, 5)]).plain(),
+    }  # two of the four are compiled: actions with structure, and a task of the library
 
 
 @pytest.fixture(scope="module")
 def track():
-    return Track().pack(random_track(np.random.default_rng(62), 25, 5))
+    return Track().pack(random_track(np.random.default_rng(62), 25, 5)).plain()
 
 
 @pytest.mark.parametrize("width", [2, 5])
 @pytest.mark.parametrize("violation", VIOLATIONS)
 @pytest.mark.parametrize("corpus", ["track", "picking", "tagging", "staged"])
 def test_passes_equal_the_twin(corpora, corpus, violation, width):
-    packed = corpora[corpus].plain() if corpus == "staged" else corpora[corpus]  # one class less to compile
+    packed = corpora[corpus]
     for weights in (some_weights(packed), np.zeros_like(some_weights(packed))):
         model = model_of(packed, weights)
         history = [weights.copy()]
@@ -299,7 +299,7 @@ def test_passes_equal_the_twin(corpora, corpus, violation, width):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("violation", VIOLATIONS)
-@pytest.mark.parametrize("corpus", ["track", "picking", "tagging"])
+@pytest.mark.parametrize("corpus", ["picking", "tagging"])
 def test_compiled_and_interpreted_passes_agree_to_the_bit(corpora, corpus, violation):
     compiled, found = corpora[corpus], []
     weights = np.random.default_rng(3).normal(size=some_weights(compiled).shape)

@@ -74,6 +74,7 @@ def test_random_analyses_score_as_the_script_of_the_shared_task_scores_them(text
     assert ours(gold, system) == official(gold, system)
 
 
+@pytest.mark.slow
 def test_a_perturbed_treebank_scores_as_the_script_of_the_shared_task_scores_it(real_data):
     gold = list(load_corpus(real_data("ud-english-ewt/test.conllu")))[:400]
     chance = random.Random(0)

@@ -26,7 +26,7 @@ GOLD = [
     for noun, verb, lemma in (("Dogs", "barked", "bark"), ("Cats", "slept", "sleep"))
 ]
 WORDS = [Sentence.from_words(sentence.forms) for sentence in GOLD]
-LEARNER = {"name": "supervised", "passes": 4}
+LEARNER = {"name": "exploration", "passes": 4}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def taggers() -> list[Tagger]:
 
 @pytest.fixture(scope="module")
 def parser() -> DependencyParser:
-    parser = DependencyParser("arc-standard", features=SMALL, learner=LEARNER, bits=10).fit(GOLD)
+    parser = DependencyParser("arc-hybrid", features=SMALL, learner=LEARNER, bits=10).fit(GOLD)
     parser.card_["columns"] = ["upos", "xpos", "lemma"]
     return parser
 

@@ -88,6 +88,7 @@ def test_missing_graphs() -> None:
         graph_diffs([GOLD], [])
 
 
+@pytest.mark.slow
 def test_real_graphs(real_data) -> None:
     gold = [one.graph for one in list(read_amr(real_data("amr-little-prince/dev.txt")))[:50]]
     predicted = [perturbed(graph, k, gold) for k, graph in enumerate(gold)]

@@ -95,6 +95,7 @@ def test_dot() -> None:
     assert text.count("->") == 3
 
 
+@pytest.mark.slow
 def test_real_graphs(real_data) -> None:
     for one in list(read_amr(real_data("amr-little-prince/dev.txt")))[:40]:
         assert one.graph is not None

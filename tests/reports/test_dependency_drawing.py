@@ -122,6 +122,7 @@ def test_real_sentences_of_40_words_stay_small(real_data) -> None:
         assert drawing.width <= 40 * 65
 
 
+@pytest.mark.slow
 def test_a_corpus_with_crossing_arcs(real_data) -> None:
     drawings = [layout(s) for s in load_corpus(real_data("ud-afrikaans-afribooms/dev.conllu")) if len(s) <= 45]
     assert any(crossings(drawing) for drawing in drawings)

@@ -253,7 +253,7 @@ def test_a_space_with_cycles_is_not_searched_for_ever():
         for k in range(n):
             out[k] = 0.0 if actions[k] == 0 else 1.0
 
-    functions = {"step": step, "loss": loss, "expert_costs": expert_costs, "max_steps": "1000*n + 1000"}
+    functions = {"step": step, "loss": loss, "expert_costs": expert_costs, "max_steps": "100*n + 100"}
     report = check_task(type("Cyclic", (Copying,), functions)(), CORPUS[:2])
     assert any("no exhaustive search" in note for note in report.notes), str(report)
 

@@ -54,6 +54,7 @@ def test_known_words(tagger):
     assert not tagger.knows("xyzzy")
 
 
+@pytest.mark.slow
 def test_beam_gives_a_labelling_too(corpus, tagger):
     wide = Tagger(learner=QUICK, bits=12, beam=3).fit(corpus[0])
     assert [len(labels) for labels in wide.labels([list("abc"), ["x"]])] == [3, 1]

@@ -366,6 +366,7 @@ def compare_with_plain_table(problem, **settings):
         np.testing.assert_allclose(found[there], wanted[there], **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "n"), [(0, 63), (1, 64), (2, 65), (3, 70)])
 def test_sets_of_bits_are_folded_in_long_sentences(seed, n):
     compare_with_plain_table(long_problem(seed, n), rtol=1e-9, atol=1e-9)
@@ -404,6 +405,7 @@ def chain(n, weight, score):
     return Problem(grammar, table_of([[(grammar.number["x"], score)]]), [0] * n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [-300.0, -1.0, 0.0, 300.0])
 @pytest.mark.parametrize("score", [-1000.0, -90.0, 0.0, 1000.0])
 @pytest.mark.parametrize("n", [2, 60])

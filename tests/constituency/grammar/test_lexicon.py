@@ -220,6 +220,7 @@ def tagged(path: Path) -> Tagged:
     return [list(zip(tree.leaves(), tree.tags(), strict=True)) for tree in trees if tree]
 
 
+@pytest.mark.slow
 def test_real_words(real_data) -> None:
     train = tagged(real_data("ptb-wsj-sample/train.ptb"))
     dev = tagged(real_data("ptb-wsj-sample/dev.ptb"))
