@@ -45,7 +45,7 @@ $(VENV)/.installed: $(bin)/pip pyproject.toml
 
 $(VENV)/.installed-tools: $(bin)/pip pyproject.toml
 	@echo "Installing Treewright into $(VENV), with the tools for tests and documentation …"
-	@$(pip) --editable '.[test,docs]'
+	@$(pip) --no-compile --editable '.[test,docs]'  # half the time: Python compiles the modules that are imported
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed

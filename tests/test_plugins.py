@@ -25,3 +25,12 @@ def test_a_plugin_that_is_not_declared_or_not_importable_is_named(package):
         load_plugin("systems", "quarter")
     with pytest.raises(ConfigError, match=r"'lost'.*example.*LOST"):
         load_plugin("systems", "lost")
+
+
+def test_metadata_are_read_once_for_a_search_path(package, monkeypatch, tmp_path):
+    found = plugins("systems")
+    assert plugins("systems") is found
+    (tmp_path / "more").mkdir()
+    install(tmp_path / "more", "other", {"systems": {"third": "example_module:HALF"}}, {})
+    monkeypatch.syspath_prepend(str(tmp_path / "more"))
+    assert set(plugins("systems")) == {*found, "third"}

@@ -13,7 +13,10 @@ imported when its name is first used.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from treewright.errors import ConfigError
@@ -27,12 +30,20 @@ __all__ = ["load_plugin", "plugins"]
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group such as ``systems``, by name.
 
-    >>> plugins("no such group")
+    A package that is installed while the process runs is found if ``sys.path`` changes, or else by the next process.
+
+    >>> dict(plugins("no such group"))
     {}
     """
+    return _plugins(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=100)
+def _plugins(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """The entry points of the packages in ``path``: all of their metadata is read, which takes milliseconds."""
     from importlib.metadata import entry_points  # slow to import, so only when needed
 
-    return {point.name: point for point in entry_points(group=f"treewright.{group}")}
+    return MappingProxyType({point.name: point for point in entry_points(group=f"treewright.{group}")})
 
 
 def load_plugin(group: str, name: str) -> Any:

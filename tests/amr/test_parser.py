@@ -368,7 +368,8 @@ def little_prince(real_data):
     from treewright.amr.alignment import join_trees
 
     folder = real_data("amr-little-prince")
-    return join_trees(list(read_amr(folder / "train.txt")), list(read_conllu(folder / "trees" / "train.conllu")))
+    joined = join_trees(list(read_amr(folder / "train.txt")), list(read_conllu(folder / "trees" / "train.conllu")))
+    return joined[::3]  # 425 sentences
 
 
 @pytest.mark.jit

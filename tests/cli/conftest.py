@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from treewright.cli import make_app
+from treewright.cli import app_for
 
 SMALL = ["--bits", "12", "--passes", "2"]
 COMMAND = [sys.executable, "-m", "treewright"]
@@ -23,12 +23,9 @@ COMMAND = [sys.executable, "-m", "treewright"]
 def run() -> Callable[..., Any]:
     """Run a command in this process."""
 
-    app = make_app()
-
     def invoke(*args: object, code: int = 0, input: str | None = None) -> Any:
-        result = CliRunner(env={"COLUMNS": None}).invoke(
-            app, [str(arg) for arg in args], input=input, prog_name="treewright"
-        )
+        words = [str(arg) for arg in args]
+        result = CliRunner(env={"COLUMNS": None}).invoke(app_for(words), words, input=input, prog_name="treewright")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         assert result.exit_code == code, result.output

@@ -12,7 +12,7 @@ import pytest
 from numba import config
 
 from tests.dependency import naive
-from tests.dependency.helpers import EXAMPLE, SMALL, SYSTEMS, example_system, make_task, pack_trees, sentence
+from tests.dependency.helpers import EXAMPLE, SYSTEMS, example_system, make_task, pack_trees, sentence
 from tests.packages import install
 from treewright.dependency import DependencyParser, Move, arc_hybrid, check_system, find_system, system_names
 from treewright.dependency.configuration import DEPTH, FRONT, pop, shift, top
@@ -263,7 +263,7 @@ def test_a_parser_takes_a_system_and_names_it():
 def test_a_model_of_an_installed_system_needs_the_package(installed, tmp_path, monkeypatch):
     crossing = sentence(["a", "b", "c", "d"], [3, 4, 0, 3], ["x", "y", "root", "z"])
     learner = {"name": "exploration", "passes": 5}
-    parser = DependencyParser("covington", learner=learner, features=SMALL, bits=10).fit([crossing] * 4)
+    parser = DependencyParser("covington", learner=learner, features="basic", bits=10).fit([crossing] * 4)
     assert parser.evaluate([crossing]).las == 1.0
     assert not any("↑" in label for label in parser.labels_)
     parser.save(tmp_path / "model.tw")

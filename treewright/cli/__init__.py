@@ -3,6 +3,6 @@
 Commands import the library only when they run, so that ``--help`` is immediate, and a command imports no other one.
 """
 
-from treewright.cli.app import main, make_app
+from treewright.cli.app import app_for, main, make_app
 
-__all__ = ["main", "make_app"]
+__all__ = ["app_for", "main", "make_app"]
