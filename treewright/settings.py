@@ -267,15 +267,14 @@ def one_of(value: Any, names: Iterable[str]) -> str:
     """Return the problem of a value that is not one of the names, as a sentence without its subject.
 
     >>> one_of("dager", ["dagger", "lols"])
-    "cannot be 'dager'; did you mean 'dagger'? It is one of: dagger, lols"
+    "cannot be 'dager'; it is one of: dagger, lols; did you mean 'dagger'?"
     """
     from difflib import get_close_matches
 
     names = list(names)
-    choices = f"is one of: {', '.join(names)}"
-    if isinstance(value, str) and (near := get_close_matches(value, names, 1)):
-        return f"cannot be {value!r}; did you mean {near[0]!r}? It {choices}"
-    return f"cannot be {value!r}; it {choices}"
+    near = get_close_matches(value, names, 1) if isinstance(value, str) else []
+    advice = f"; did you mean {near[0]!r}?" if near else ""
+    return f"cannot be {value!r}; it is one of: {', '.join(names)}{advice}"
 
 
 # ---- declarations
