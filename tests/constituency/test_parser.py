@@ -32,7 +32,7 @@ ONE_TREE = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. 
 def corpus():
     """Of the built-in corpus what is short, so that it runs interpreted too."""
     train, dev, test = builtin_corpus(train=120, dev=60, test=60)
-    return [[s for s in part if len(s) <= 12][:size] for part, size in ((train, 60), (dev, 15), (test, 20))]
+    return [[s for s in part if len(s) <= 12][:size] for part, size in ((train, 40), (dev, 10), (test, 12))]
 
 
 @pytest.fixture(scope="module")

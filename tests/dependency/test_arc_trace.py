@@ -16,7 +16,7 @@ from treewright.tracing import Trace
 
 @pytest.fixture(scope="module")
 def corpus():
-    return builtin_corpus(train=40, dev=0, test=6)
+    return builtin_corpus(train=15, dev=0, test=6)
 
 
 @pytest.fixture(scope="module")

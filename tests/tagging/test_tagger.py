@@ -13,8 +13,8 @@ QUICK = {"name": "exploration", "passes": 3}
 
 @pytest.fixture(scope="module")
 def corpus():
-    sentences = generate(120, seed=5)
-    return sentences[:90], sentences[90:]
+    sentences = generate(80, seed=5)
+    return sentences[:60], sentences[60:]
 
 
 @pytest.fixture(scope="module")
