@@ -230,6 +230,11 @@ def test_text_for_a_model_without_a_tokenizer_is_warned_of(run, pipeline, tmp_pa
         run("parse", tagger, "-", "--input", "tokens", input="Mr. Smith, who left, came back.\n")
     with pytest.warns(UserWarning, match="not tokenized"):
         run("trace", "--model", tagger, "--text", "Mr. Smith, who left, came back.")
+    tokenizer = load(pipeline).tokenizer.save(tmp_path / "tokens.tw")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run("trace", "--model", tokenizer, "--text", "Mr. Smith, who left, came back.")
+        run("trace", "--model", pipeline, "--text", "Mr. Smith, who left, came back.")
     assert looks_untokenized([Sentence.from_words(["Mr.", "Smith,", "who", "left,", "came", "back."])])
     assert not looks_untokenized([Sentence.from_words(["Mr.", "Smith", ",", "who", "left", ",", "came", "back", "."])])
     assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])

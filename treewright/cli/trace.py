@@ -211,7 +211,7 @@ def trace(
             found = list(enumerate(pipeline.tokenizer.stream([text]), 1))
         else:
             found = _sentences(file, text, sentence, trees)
-            if text is not None:
+            if text is not None and task.name != "tokenization":
                 warn_if_untokenized([one for _, one in found], "treewright trace --model english --text …", "")
         if pipeline is None:
             prepared = preparation(task, estimator, tagger, tree_parser)([one for _, one in found], 1)
