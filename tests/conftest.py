@@ -65,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, DoctestItem) and item.name.endswith(trained):
             item.add_marker(pytest.mark.slow)
-        here = any(item.path.is_relative_to(place) for place in _WITHOUT_KERNELS)
-        if here and not any(item.iter_markers("jit")) and not any(item.iter_markers("slow")):
+        compiled_only = any(item.get_closest_marker(name) for name in ("jit", "slow"))
+        if not compiled_only and any(item.path.is_relative_to(place) for place in _WITHOUT_KERNELS):
             item.add_marker(pytest.mark.interpreted)
+        if item.get_closest_marker("interpreted") and (compiled_only or item.path.is_relative_to(_TESTS / "cli")):
+            raise pytest.UsageError(f"{item.nodeid}: no run of `make test` would include it")
