@@ -13,6 +13,8 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 export TEXT
+# Modules are compiled by the first process that imports them; without that, each of hundreds of processes would do it.
+unexport PYTHONDONTWRITEBYTECODE
 
 bin    := $(VENV)/bin
 python := $(bin)/python
