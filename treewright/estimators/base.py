@@ -22,6 +22,7 @@ from treewright.corpora.columns import Columns, filled_columns
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
+from treewright.garbage import uncollected
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
 from treewright.search.compiling import at_once
@@ -242,7 +243,10 @@ class Estimator(Generic[ScoresT]):
         """
         self._check_fitted()
         stream = self._predicted(sentences, whole_number("jobs", jobs, 1), self.warns)
-        return stream if isinstance(sentences, Iterator) else list(stream)
+        if isinstance(sentences, Iterator):
+            return stream
+        with uncollected():  # sentences have no reference cycles
+            return list(stream)
 
     def _predicted(self, sentences: Input, jobs: int, warns: bool = False) -> Iterator[Sentence]:
         for batch, found in self._decoded(self._batches(sentences), jobs):
