@@ -140,7 +140,9 @@ class Kernel(CompiledFunction):
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         super().__init__(function, **options)
         self._variants: dict[tuple[Any, ...], native.NativeCode] = {}  # by the key of a layout
-        self._memory_only: set[tuple[Any, ...]] = set()  # layouts whose code cannot be stored in a file: Numba keeps it in memory
+        self._memory_only: set[tuple[Any, ...]] = (
+            set()
+        )  # layouts whose code cannot be stored in a file: Numba keeps it in memory
         self._signature = inspect.signature(function)
 
     @cached_property
