@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
 from treewright.corpora import Sentence
 from treewright.estimators import Estimator
-from treewright.garbage import uncollected
+from treewright.garbage import set_aside, uncollected
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,32 @@ def test_who_has_switched_it_off_keeps_it_off():
     with uncollected():
         pass
     assert not gc.isenabled()
+
+
+class Circle:
+    """An object that refers to itself."""
+
+    def __init__(self, left: list[str], name: str) -> None:
+        self.own = self
+        weakref.finalize(self, left.append, name)
+
+
+def test_what_is_set_aside_is_not_searched_and_what_is_new_is():
+    left: list[str] = []
+    gc.collect()
+    assert not gc.get_freeze_count()
+    Circle(left, "before")
+    with set_aside():
+        assert gc.get_freeze_count()
+        Circle(left, "within")
+        with set_aside():
+            pass
+        assert gc.get_freeze_count()
+        gc.collect()
+        assert left == ["within"]
+    assert not gc.get_freeze_count()
+    gc.collect()
+    assert left == ["within", "before"]
 
 
 class Copying(Estimator):

@@ -1,4 +1,4 @@
-"""Python's search for reference cycles, which visits all objects, and how it is avoided."""
+"""Python's search for reference cycles, which now and then visits all objects, and how it is avoided."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["uncollected"]
+__all__ = ["set_aside", "uncollected"]
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Do not search for reference cycles within the block, which makes many objects that stay and have no cycles.
 
-    A search is due after some hundred new objects, and now and then it visits all objects of the process: for a corpus
-    in memory, this takes as long as parsing some hundred sentences. If threads are in such blocks at the same time, the
-    first of them decides, so that searches are not put off forever.
+    With a corpus in memory, a search of all objects takes as long as parsing some hundred sentences. If threads are in
+    such blocks at the same time, the first of them decides, so that searches are not put off forever.
     """
     if not gc.isenabled():
         yield
@@ -25,3 +24,19 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """Within the block, search for reference cycles only among objects that the block makes.
+
+    For work that takes long, such as training: its own cycles are found, and the corpus is not visited.
+    """
+    if gc.get_freeze_count():  # somebody else has set objects aside, and knows when they come back
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -118,7 +118,7 @@ class LatentLexicon:
     @cached_property
     def at(self) -> Longs:
         """The offset of the block of each entry."""
-        return np.concatenate([[0], np.cumsum(self.substates[self.entries.tag])]).astype(np.int64)
+        return _offsets(self.substates, self.entries.tag)
 
     @cached_property
     def entries(self) -> Entries:
@@ -172,9 +172,14 @@ class LatentLexicon:
     def passed_on(self, into: Sequence[Floats]) -> LatentLexicon:
         """Redistribute counts: ``into`` has for each tag the matrix of shares from old to new substates."""
         substates = np.array([matrix.shape[1] for matrix in into], np.int32)
-        at, tag = self.at, self.entries.tag
-        counts = [self.counts[at[e] : at[e + 1]] @ into[t] for e, t in enumerate(tag.tolist())]
-        return self.with_counts(substates, np.concatenate(counts))
+        tag = self.entries.tag
+        at = _offsets(substates, tag)
+        counts = np.zeros(at[-1])
+        for t, matrix in enumerate(into):
+            of_tag = np.flatnonzero(tag == t)
+            old, new = (start[of_tag, None] + np.arange(k) for start, k in zip((self.at, at), matrix.shape, strict=True))
+            counts[new] = self.counts[old] @ matrix
+        return self.with_counts(substates, counts)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return settings (for JSON) and arrays from which :meth:`from_arrays` restores the lexicon."""
@@ -212,6 +217,11 @@ class LatentLexicon:
         if not fits:
             raise ModelError("the model's lexicon is damaged: its parts do not fit; copy or train the model again")
         return lexicon
+
+
+def _offsets(substates: Ints, tag: Ints) -> Longs:
+    """The offset of the block of each entry, and the number of all cells."""
+    return np.concatenate([[0], np.cumsum(substates[tag])]).astype(np.int64)
 
 
 class _Rows:
