@@ -456,7 +456,7 @@ class _Typing(Context):  # type: ignore[misc]
     __slots__ = ("_signatures",)  # not among the attributes that it shares with Numba's own object
 
     def __init__(self, whole: Any) -> None:
-        self.__dict__ = whole.__dict__
+        self.__dict__ = whole.__dict__  # type: ignore[misc] # which mypy looks for among the slots
         self._signatures: dict[Any, Any] = {}
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
