@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -43,11 +44,52 @@ def test_arrays_differ_by_type_and_dimensions_but_not_by_size_or_permission():
 )
 def test_what_has_no_place_in_the_table(value):
     assert native.describe((1, Pair(value, 2))) is None
+    if not isinstance(value, np.ndarray) or not value.flags.c_contiguous:
+        assert native.pack((1, Pair(value, 2))) is None
 
 
 def test_records_are_described_by_their_class():
     assert native.describe((Pair(1, 2.0),)) == f"{__name__}.Pair(<i8 <f8)"
     assert native.describe(((1, 2.0),)) == "(<i8 <f8)"
+
+
+VALUES = [
+    *(np.zeros((2,) * n, kind) for n in (0, 1, 2) for kind in (np.int32, np.int64, np.float32, np.bool_, np.uint8)),
+    *(1, True, 1.0, None, np.int32(1), np.int64(1), np.float32(1), np.bool_(True)),
+    *((1, 2), (1, (2,)), (), ((1,), 2), Pair(1, 2), Pair((1,), 2), Pair(np.zeros(1), None)),
+    np.zeros((0, 3), np.int32),
+]
+
+
+@pytest.mark.parametrize("first", range(len(VALUES)))
+def test_arguments_have_the_same_key_exactly_if_they_have_the_same_layout(first):
+    for value in VALUES:
+        for one, other in [
+            ((VALUES[first],), (value,)),
+            ((VALUES[first], 1), (value, 1)),
+            ((VALUES[first],), (value, 1)),
+        ]:
+            same = native.describe(one) == native.describe(other)
+            # Python's numbers and NumPy's have keys of their own: this costs a second look at the disk, and no error
+            assert native.pack(one)[0] != native.pack(other)[0] or same
+            if same and type(VALUES[first]) is type(value):
+                assert native.pack(one)[0] == native.pack(other)[0]
+
+
+def test_numbers_keep_their_bits():
+    assert native.pack((np.uint64(2**64 - 1), np.int8(-1), 2**63 - 1))[1] == [-1, -1, 2**63 - 1]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3, 4)])
+def test_array_objects_have_the_layout_that_compiled_code_reads(shape):
+    from treewright.search.entries import ARRAY_DATA, ARRAY_SIZES
+
+    array = np.zeros(shape, np.int16)
+    [address] = native.pack((array,))[1]
+    assert ctypes.c_int64.from_address(address + ARRAY_DATA).value == array.__array_interface__["data"][0]
+    if shape:
+        sizes = ctypes.c_int64.from_address(address + ARRAY_SIZES).value
+        assert tuple((ctypes.c_int64 * len(shape)).from_address(sizes)) == shape
 
 
 # ---- calls

@@ -174,10 +174,12 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         """The sentence with a tree, and with the tree's tags if it has none."""
         if tree is None:
             return sentence
-        tokens = tuple(
-            token if token.xpos != "_" else token._replace(xpos=tag)
-            for token, tag in zip(sentence.tokens, tree.tags(), strict=True)
-        )
+        tokens = sentence.tokens
+        if any([token.xpos == "_" for token in tokens]):
+            tokens = tuple(
+                token if token.xpos != "_" else token._replace(xpos=tag)
+                for token, tag in zip(tokens, tree.tags(), strict=True)
+            )
         return replace(sentence, tokens=tokens, tree=self._topped(tree))
 
     def _topped(self, tree: Tree) -> Tree:

@@ -22,6 +22,7 @@ from treewright.corpora.columns import Columns, filled_columns
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
+from treewright.garbage import set_aside, uncollected
 from treewright.metrics import Comparison, Scores
 from treewright.models import ModelFile, library_versions, new_model_file, read_model, write_model
 from treewright.search.compiling import at_once
@@ -202,7 +203,8 @@ class Estimator(Generic[ScoresT]):
         self.__dict__.update(self.__dict__.pop("_next_params", {}))
         jobs = whole_number("jobs", jobs, 1)
         running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
-        self._fit(corpus, dev, running)
+        with set_aside():
+            self._fit(corpus, dev, running)
         return self
 
     def _fit(self, corpus: Corpus, dev: Corpus | None, running: Running) -> None:
@@ -246,7 +248,10 @@ class Estimator(Generic[ScoresT]):
         """
         self._check_fitted()
         stream = self._predicted(sentences, whole_number("jobs", jobs, 1), self.warns)
-        return stream if isinstance(sentences, Iterator) else list(stream)
+        if isinstance(sentences, Iterator):
+            return stream
+        with uncollected():  # sentences have no reference cycles
+            return list(stream)
 
     def _predicted(self, sentences: Input, jobs: int, warns: bool = False) -> Iterator[Sentence]:
         for batch, found in self._decoded(self._batches(sentences), jobs):

@@ -167,7 +167,8 @@ def predict(scorer: Scorer, choices: Choices, actor: int, size: int, n: int, kep
     """The index of the action that the policy prefers; scored only if it is needed."""
     if actor == THE_EXPERT and not choices.predicts:
         return 0
-    scorer.kind.score(scorer.arrays, max(actor, 0), size, n, kept)
+    member = actor if actor > 0 else np.int64(0)
+    scorer.kind.score(scorer.arrays, member, size, n, kept)
     return argmax(kept.scores, n)
 
 

@@ -407,6 +407,7 @@ def replay_pass(
     corpus: Any,
     i: int,
     path: Any,
+    buffer: Any,
     states: Any,
     counts: Any,
     actions: Any,
@@ -415,9 +416,8 @@ def replay_pass(
     positions: Any,
     structures: Any,
 ) -> float:
-    """Take the given actions and record all results of the task's functions."""
+    """Take the given actions, in ``buffer``, and record all results of the task's functions."""
     x = task.instance_view(corpus, i)
-    buffer = np.zeros(states.shape[1], np.int32)
     state = task.state_view(buffer, np.int64(corpus.n[i]))
     task.initial(x, state)
     for t in range(path.shape[0] + 1):
@@ -448,7 +448,7 @@ def _compare(task: Task, plain: Task, packed: Packed, i: int, path: list[int]) -
         positions, taken = np.zeros((steps, task.max_positions), np.int32), np.array(path, np.int64)
         structures = np.zeros((steps, task.structure_bound(int(packed.lengths[i]))), np.int32)
         written = (states, counts, actions, costs, features, positions, structures)
-        loss = function(which, packed.arrays, i, taken, *written)
+        loss = function(which, packed.arrays, i, taken, np.zeros(size, np.int32), *written)
         return *written, np.array([loss])
 
     try:

@@ -14,7 +14,6 @@ line another process compiles them meanwhile, unless ``TREEWRIGHT_COMPILE=later`
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import os
 import sys
@@ -27,6 +26,7 @@ from contextvars import ContextVar
 from functools import cache, cached_property
 from typing import Any, TypeVar, cast
 
+from treewright.garbage import uncollected
 from treewright.search import native
 from treewright.search.digest import code_digest, is_foreign
 
@@ -139,8 +139,10 @@ class Kernel(CompiledFunction):
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         super().__init__(function, **options)
-        self._variants: dict[str, native.NativeCode] = {}
-        self._memory_only: set[str] = set()  # layouts whose code cannot be stored in a file: Numba keeps it in memory
+        self._variants: dict[tuple[Any, ...], native.NativeCode] = {}  # by the key of a layout
+        self._memory_only: set[tuple[Any, ...]] = (
+            set()
+        )  # layouts whose code cannot be stored in a file: Numba keeps it in memory
         self._signature = inspect.signature(function)
 
     @cached_property
@@ -154,18 +156,19 @@ class Kernel(CompiledFunction):
             bound = self._signature.bind(*arguments, **named)
             bound.apply_defaults()
             arguments = bound.args
-        layout = native.describe(arguments)
-        if layout is None:  # an argument that has no place in the table
+        packed = native.pack(arguments)
+        if packed is None:  # an argument that has no place in the table
             return super().__call__(*arguments)
-        code = self._variants.get(layout) or self._find(layout)
+        key, cells = packed
+        code = self._variants.get(key) or self._find(key, arguments)
         if code is None and _interpreting.get():
             work.interpreted = True
             return self._interpreted(*_plain(arguments))
-        code = code or self._compile(layout, arguments)
+        code = code or self._compile(key, arguments)
         if code is None:
             return super().__call__(*arguments)
         try:
-            return code(*arguments)
+            return code(cells)
         except native.Stopped:
             super().__call__(*arguments)  # which raises the same exception, now in Python
             # it does not: what was missing was memory, and arrays have been changed twice
@@ -173,34 +176,38 @@ class Kernel(CompiledFunction):
 
     def is_ready(self, *arguments: Any) -> bool:
         """Return whether there is machine code for arguments like these, so that no compilation is needed."""
-        layout = native.describe(arguments)
-        return layout is not None and (self._variants.get(layout) or self._find(layout)) is not None
+        packed = native.pack(arguments)
+        return packed is not None and self._find(packed[0], arguments) is not None
 
     @cached_property
     def _interpreted(self) -> Callable[..., Any]:
         return interpreted(self.py_func)
 
-    def _find(self, layout: str) -> native.NativeCode | None:
+    def _find(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> native.NativeCode | None:
+        """The code for arguments like these, from memory or from disk."""
         with _lock:
-            code = self._variants.get(layout) or native.find(self._name, self.digest, layout)
+            known = key in self._variants or key in self._memory_only
+            layout = None if known else native.describe(arguments)
+            code = None if layout is None else native.find(self._name, self.digest, layout)
             if code is not None:
-                self._variants[layout] = code
-            return code
+                self._variants[key] = code
+            return self._variants.get(key)
 
-    def _compile(self, layout: str, arguments: tuple[Any, ...]) -> native.NativeCode | None:
-        """Compile, load and keep the code; None where this Numba or the type of a result does not allow it."""
+    def _compile(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> native.NativeCode | None:
+        """Compile, load and keep the code; None where this Numba or the type of a value does not allow it."""
         with _lock:
-            if layout in self._variants or layout in self._memory_only:
-                return self._variants.get(layout)
+            layout = native.describe(arguments)
+            if key in self._variants or key in self._memory_only or layout is None:
+                return self._variants.get(key)
             native.ensure_memory(_ROOM_TO_COMPILE)
             with compilations.recorded():
                 internals = numba_internals()
                 code = None if internals is None else internals.object_code(self.dispatcher, arguments)
             if code is None:
-                self._memory_only.add(layout)
+                self._memory_only.add(key)
                 return None
             native.keep(self._name, self.digest, layout, code)
-            self._variants[layout] = made = native.NativeCode(code)
+            self._variants[key] = made = native.NativeCode(code)
             return made
 
     @property
@@ -256,27 +263,21 @@ class _Compilations:
     def __init__(self) -> None:
         self.listeners: list[Callable[[bool], None]] = []
         self.count = 0
-        self._collects = True
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
         """Announce a compilation at the beginning and the end of the block.
 
-        Garbage collection is off meanwhile: the compiler makes a million objects that stay, and the collector would
-        spend a tenth of the time on them.
+        The compiler makes a million objects that stay; garbage collection would take a tenth of the time.
         """
         self.count += 1
-        if self.count == 1:
-            self._collects = gc.isenabled()
-            gc.disable()
         for listener in list(self.listeners):
             listener(True)
         try:
-            yield
+            with uncollected():
+                yield
         finally:
             self.count -= 1
-            if self.count == 0 and self._collects:
-                gc.enable()
             for listener in list(self.listeners):
                 listener(False)
 

@@ -18,6 +18,11 @@ from numba.np.numpy_support import as_dtype
 
 __all__ = ["Entry", "NoPlace", "write_entry"]
 
+#: The offsets of two fields in a NumPy array object, fixed by NumPy's C interface: the address of the data, and that of
+#: the sizes. The number of dimensions (an int, padded) is between them.
+ARRAY_DATA = object.__basicsize__
+ARRAY_SIZES = ARRAY_DATA + 16
+
 
 class NoPlace(Exception):
     """A result cannot be represented in the table."""
@@ -101,18 +106,16 @@ _CELL = ir.IntType(64)
 
 def _size(kind: Any) -> int:
     """The number of places that an argument of a type takes."""
-    if isinstance(kind, types.Array):
-        return 1 + int(kind.ndim)
     if isinstance(kind, types.BaseTuple):
         return sum(map(_size, kind))
-    return int(isinstance(kind, (types.Boolean, types.Number)))
+    return int(isinstance(kind, (types.Array, types.Boolean, types.Number)))
 
 
 def _build(context: Any, builder: Any, kind: Any, cells: Iterator[Any]) -> Any:
     """A value of a type, from the cells of a table."""
     wanted = context.get_value_type(kind)
     if isinstance(kind, types.Array):
-        return _array(context, builder, kind, next(cells), [next(cells) for _ in range(kind.ndim)])
+        return _array(context, builder, kind, next(cells))
     if isinstance(kind, types.BaseTuple):
         return context.make_tuple(builder, kind, [_build(context, builder, part, cells) for part in kind])
     if isinstance(kind, types.Boolean):
@@ -126,9 +129,15 @@ def _build(context: Any, builder: Any, kind: Any, cells: Iterator[Any]) -> Any:
     return context.get_dummy_value()
 
 
-def _array(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
-    """An array without gaps, whose memory belongs to the caller."""
+def _array(context: Any, builder: Any, kind: Any, address: Any) -> Any:
+    """An array without gaps, whose memory belongs to the caller, from the address of the NumPy array."""
     model = context.data_model_manager[kind]
+    data, sizes = (
+        builder.load(builder.inttoptr(builder.add(address, ir.Constant(_CELL, place)), _CELL.as_pointer()))
+        for place in (ARRAY_DATA, ARRAY_SIZES)
+    )
+    sizes = builder.inttoptr(sizes, _CELL.as_pointer())
+    shape = [builder.load(builder.gep(sizes, [ir.Constant(_CELL, k)])) for k in range(kind.ndim)]
     size = ir.Constant(_CELL, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [size]
     for length in reversed(shape[1:]):
@@ -137,7 +146,7 @@ def _array(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]
     for length in shape[1:]:
         items = builder.mul(items, length)
     fields = {
-        "data": builder.inttoptr(address, context.get_value_type(model.get_type("data"))),
+        "data": builder.inttoptr(data, context.get_value_type(model.get_type("data"))),
         "itemsize": size,
         "meminfo": ir.Constant(context.get_value_type(model.get_type("meminfo")), None),
         "nitems": items,

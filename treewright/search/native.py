@@ -1,7 +1,7 @@
 """Machine code on disk: find, load and call a kernel without importing Numba.
 
 A kernel is a function over arrays, numbers, and named tuples of these. All its arguments are passed in one table of
-64-bit integers: the address and the sizes of an array, a whole number itself, the bits of a floating-point number. The
+64-bit integers: the address of an array object, a whole number itself, the bits of a floating-point number. The
 results are returned at the end of the table. The *layout* defines the meaning of each cell. It is part of the name of
 the file, with a digest of all code that the kernel runs, the processor, and the versions of the compiler. Code for
 another layout would write to wrong addresses.
@@ -29,6 +29,7 @@ import sys
 import time
 import uuid
 import warnings
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -45,17 +46,17 @@ __all__ = [
     "Static",
     "describe",
     "ensure_memory",
-    "fill_table",
     "find",
     "keep",
     "machine",
+    "pack",
     "whole",
 ]
 
 SYMBOL = "treewright_kernel"  # the function of an object file
 MOST_FILES = 1000  # in a folder; the oldest ones are removed
 
-_FORMAT = 3  # counts changes of the table and of the file
+_FORMAT = 4  # counts changes of the table and of the file
 _ROOM_TO_LOAD = 64 << 20  # bytes; LLVM takes about half of it
 _DEAD = 3600.0  # seconds after which a file that is not finished belongs to a process that was killed
 _BESIDE = Path(__file__).parent
@@ -123,24 +124,47 @@ def _describe(value: Any) -> str | None:
     return None
 
 
-def fill_table(arguments: Sequence[Any]) -> list[int]:
-    """The arguments as 64-bit integers. The arrays must stay alive as long as the table is in use.
+def pack(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]] | None:
+    """The arguments as 64-bit integers, after a key that is the same for all arguments of one layout.
 
-    >>> fill_table((3, -1, None, (True, 0.5)))
+    None if one of them cannot be represented in a table. The arrays must stay alive as long as the table is in use.
+
+    >>> pack((3, -1, None, (True, 0.5)))[1]
     [3, -1, 1, 4602678819172646912]
     """
-    table: list[int] = []
-    for value in arguments:
+    key: list[Any] = []
+    cells: list[int] = []
+    return (tuple(key), cells) if _pack(arguments, key, cells) else None
+
+
+def _pack(arguments: Sequence[Any], key: list[Any], cells: list[int]) -> bool:
+    """Add the key and the integers of some arguments; False if one of them cannot be represented."""
+    for value in arguments:  # this runs in every call of a kernel, so the cost of each line matters
         if isinstance(value, np.ndarray):
-            table.append(value.__array_interface__["data"][0])
-            table += value.shape
-        elif isinstance(value, tuple):
-            table += fill_table(value)
+            flags = value.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return False
+            key += value.dtype, value.ndim
+            cells.append(id(value))
+            continue
+        key.append(type(value))
+        if isinstance(value, tuple):
+            key.append(len(value))
+            if not _pack(value, key, cells):
+                return False
         elif isinstance(value, (float, np.floating)):
-            table += struct.unpack("<q", struct.pack("<d", value))
-        elif value is not None and not isinstance(value, Static):
-            table.append(int(value))
-    return table
+            cells += _WHOLE.unpack(_REAL.pack(value))
+        elif isinstance(value, (int, np.integer, np.bool_)):
+            cells.append(((int(value) + _HALF) & _ALL) - _HALF)  # unsigned numbers keep their bits
+        elif isinstance(value, Static):
+            key[-1] = value.static_key()  # two classes with the same code share machine code
+        elif value is not None:
+            return False
+    return True
+
+
+_WHOLE, _REAL = struct.Struct("<q"), struct.Struct("<d")
+_HALF, _ALL = 1 << 63, (1 << 64) - 1
 
 
 class NativeCode:
@@ -150,20 +174,20 @@ class NativeCode:
         head, _, body = code.partition(b"\n")
         about = json.loads(head)
         self._result = about["result"]
-        self._size = _places(self._result)
+        self._room = [0] * (_places(self._result) + 2)
         self._engine, address = _load(body)
         # Numba's calling convention: a pointer for the result, a pointer for an exception, then the arguments
         self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Run the kernel; raises :class:`Stopped` if it raised an exception."""
-        numbers = fill_table(arguments)
-        table = (ctypes.c_int64 * (len(numbers) + self._size))(*numbers)
-        result, exception = ctypes.c_void_p(), ctypes.c_void_p()
-        status = self._function(ctypes.addressof(result), ctypes.addressof(exception), table)
+    def __call__(self, cells: list[int]) -> Any:
+        """Run the kernel on packed arguments; raises :class:`Stopped` if it raised an exception."""
+        table = array("q", cells + self._room)
+        address, size = table.buffer_info()
+        end = address + 8 * size
+        status = self._function(end - 16, end - 8, address)
         if status not in (0, -2):  # −2: there is no result
             raise Stopped
-        return _read(self._result, iter(table[len(numbers) :]))
+        return _read(self._result, iter(table[len(cells) :]))
 
 
 def _places(result: Any) -> int:

@@ -12,6 +12,7 @@ calls, optimised once. For this we use
 * the registries of ``target_extension``: Numba's own functions, if a kernel calls them, are compiled as parts too;
 * ``Environment``: the kernel sets the environments of all its parts;
 * ``Flags``: compared fast, because Numba compares them at every call of an overloaded function;
+* ``Context.resolve_function_type``: the typing rules of Numba's functions, searched once for given types;
 * ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between;
 * ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, records are not copied.
 
@@ -60,6 +61,7 @@ from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.typing.context import Context
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
 from treewright.search import native
@@ -89,11 +91,13 @@ _USED = {
         "setup_function _find_singly_assigned_variable lower_assign lower_expr storevar delvar getvar incref typeof"
     ),
     PassManager: "finalize",
+    Context: "resolve_function_type",
 }
 _ARGUMENTS = {
     compiler.compile_extra: "typingctx targetctx func args return_type flags locals library pipeline_class",
     _FunctionCompiler: "py_func targetdescr targetoptions locals pipeline_class",
     JITCPUCodegen._function_pass_manager: "self kwargs",
+    Context.resolve_function_type: "self func args kws",
     Lower.lower_assign: "self ty inst",
     Lower.lower_expr: "self resty expr",
     Lower.storevar: "self value name argidx",
@@ -404,7 +408,7 @@ def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes |
         return None
     part = Part(entry.function, targetoptions=kernel.targetoptions)
     part.compile(types.none(*entry.types))
-    machine, _ = _contexts()
+    machine, _, _ = _contexts()
     library = ObjectLibrary(machine, part.overloads[entry.types])
     with global_compiler_lock:
         library.finalize()
@@ -443,14 +447,40 @@ def _collect(library: Any, found: list[Any], seen: set[Any]) -> None:
             found.append(other)
 
 
+class _Typing(Context):  # type: ignore[misc]
+    """Numba's typing rules. It searches them once for each function of Numba and types of arguments.
+
+    Numba tries the rules one after the other, with an error for each that does not fit, at every occurrence of ``+``.
+    """
+
+    __slots__ = ("_signatures",)  # not among the attributes that it shares with Numba's own object
+
+    def __init__(self, whole: Any) -> None:
+        self.__dict__ = whole.__dict__  # type: ignore[misc] # which mypy looks for among the slots
+        self._signatures: dict[Any, Any] = {}
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """The signature of a function for these types of arguments."""
+        if not isinstance(func, types.Function):
+            return super().resolve_function_type(func, args, kws)
+        key = func, tuple(args), tuple(dict(kws).items())
+        found = self._signatures.get(key)
+        if found is None:
+            found = super().resolve_function_type(func, args, kws)
+            if found is not None:
+                self._signatures[key] = found
+        return found
+
+
 @cache
-def _contexts() -> tuple[Any, Any]:
-    """Numba's generator of machine code, and a target context that generates parts."""
+def _contexts() -> tuple[Any, Any, Any]:
+    """Numba's generator of machine code, a target context that generates parts, and the rules of typing."""
     context = cpu_target.target_context
     context.refresh()
     machine = context.codegen()
     parts = PartCodegen(machine)
-    return machine, context.subtarget(_internal_codegen=parts, target=TreewrightParts, mangler=_short_name)
+    target = context.subtarget(_internal_codegen=parts, target=TreewrightParts, mangler=_short_name)
+    return machine, target, _Typing(cpu_target.typing_context)
 
 
 def _short_name(name: str, kinds: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
@@ -466,10 +496,10 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
         flags = Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        _, context = _contexts()
+        _, context, typing = _contexts()
         with target_override(TreewrightParts.__name__):
             return compiler.compile_extra(
-                self.targetdescr.typing_context,
+                typing,
                 context,
                 self.py_func,
                 args=args,
@@ -491,7 +521,7 @@ class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         self._kernel.part.compile(args if return_type is None else return_type(*args))
         part = self._kernel.part.overloads[tuple(args)]
-        machine, _ = _contexts()
+        machine, _, _ = _contexts()
         library = KernelLibrary(machine, self.py_func.__qualname__)
         library.add_linking_library(part.library)
         context, function, environment = part.target_context, part.fndesc, part.environment

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from treewright.constituency.grammar.rules import Rules
 from treewright.constituency.latent.grammar import LatentGrammar
+from treewright.search.arrays import aligned
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import inlined, lean
 from treewright.search.lanes import LANES
@@ -94,15 +95,15 @@ def new_cells(coarse: Blocks, fine: Blocks, n: int) -> Cells:
         np.zeros((spans, words), np.uint64),
         np.zeros((spans, n_symbols), np.uint64),
         np.zeros((spans, words), np.uint64),
-        np.empty(spans * substates, dtype),
-        np.empty(spans * substates, dtype),
+        aligned(spans * substates, dtype),
+        aligned(spans * substates, dtype),
         np.zeros(spans),
         np.zeros(n + 1),
         np.full(n_pairs, -1, np.int64),
-        np.empty(products, dtype),
+        aligned(products, dtype),
         np.zeros(n_pairs, np.int64),
-        np.empty(blocks, dtype),
-        np.empty(largest, dtype),
+        aligned(blocks, dtype),
+        aligned(largest, dtype),
         np.zeros(n_symbols, np.int64),
         np.zeros(1, np.int64),
         np.empty((spans, n_symbols)),

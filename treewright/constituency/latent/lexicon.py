@@ -118,7 +118,7 @@ class LatentLexicon:
     @cached_property
     def at(self) -> Longs:
         """The offset of the block of each entry."""
-        return np.concatenate([[0], np.cumsum(self.substates[self.entries.tag])]).astype(np.int64)
+        return _offsets(self.substates, self.entries.tag)
 
     @cached_property
     def entries(self) -> Entries:
@@ -172,9 +172,14 @@ class LatentLexicon:
     def passed_on(self, into: Sequence[Floats]) -> LatentLexicon:
         """Redistribute counts: ``into`` has for each tag the matrix of shares from old to new substates."""
         substates = np.array([matrix.shape[1] for matrix in into], np.int32)
-        at, tag = self.at, self.entries.tag
-        counts = [self.counts[at[e] : at[e + 1]] @ into[t] for e, t in enumerate(tag.tolist())]
-        return self.with_counts(substates, np.concatenate(counts))
+        tag = self.entries.tag
+        at = _offsets(substates, tag)
+        counts = np.zeros(at[-1])
+        for t, matrix in enumerate(into):
+            of_tag = np.flatnonzero(tag == t)
+            old, new = (start[of_tag, None] + np.arange(k) for start, k in zip((self.at, at), matrix.shape, strict=True))
+            counts[new] = self.counts[old] @ matrix
+        return self.with_counts(substates, counts)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return settings (for JSON) and arrays from which :meth:`from_arrays` restores the lexicon."""
@@ -212,6 +217,11 @@ class LatentLexicon:
         if not fits:
             raise ModelError("the model's lexicon is damaged: its parts do not fit; copy or train the model again")
         return lexicon
+
+
+def _offsets(substates: Ints, tag: Ints) -> Longs:
+    """The offset of the block of each entry, and the number of all cells."""
+    return np.concatenate([[0], np.cumsum(substates[tag])]).astype(np.int64)
 
 
 class _Rows:
@@ -254,85 +264,82 @@ def _coarser_class(name: str, known: Mapping[str, int]) -> str:
             return name
 
 
-class _Class(NamedTuple):
-    """The source of the class shares of some entries: cells, and the entries that they back off to."""
+class _Group(NamedTuple):
+    """Cells that back off to others: those of all words, or of the classes of one level."""
 
     cells: Any  # positions, or a slice
-    entry: Longs
-    has_class: npt.NDArray[np.bool_]
-    place: Longs  # the position of the same substate in the class, if there is one
-    tag: Longs  # the position in a table of tags and substates
+    entry: Longs  # the entry of each cell, numbered within the group
+    n: int  # the number of entries
+    general: Longs  # the position of the same substate in the class, or in the table of rare words if there is none
 
-    def mix(self, seen: Floats, weight: float, shares: Floats, rare: Floats, n: int) -> Floats:
-        """Return the counts of the entries, interpolated with the shares of their classes."""
-        general = np.where(self.has_class, shares[self.place], rare[self.tag])
-        totals = np.bincount(self.entry, seen, n)[self.entry] + weight
+    def mix(self, seen: Floats, weight: float, general: Floats) -> Floats:
+        """Return the shares of substates among the counts of each entry, interpolated with those of its class."""
+        totals = np.bincount(self.entry, seen, self.n)[self.entry] + weight
+        if weight > 0.0:
+            mixed: Floats = (seen + weight * general) / totals
+            return mixed
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(totals > 0.0, (seen + weight * general) / totals, general)
+            return np.where(totals > 0.0, seen / totals, general)
 
 
 class _Cells:
     """The substates of all entries, with their tags and classes. Sums follow this order, on every machine.
 
-    The object depends on the words and on the numbers of substates, not on counts, and serves all steps of EM.
+    The object depends on the words and on the numbers of substates, not on counts, and serves all steps of EM. After
+    the cells of the entries there is a table of tags and substates, for rare words without a class.
     """
 
     def __init__(self, entries: Entries, at: Longs, substates: Ints, is_rare: npt.NDArray[np.bool_]) -> None:
-        self.n = len(entries.tag)
+        self.n, self.size = len(entries.tag), int(at[-1])
         self.shape = len(substates), int(substates.max())
         self.entry = np.repeat(np.arange(self.n), np.diff(at))
-        substate = np.arange(at[-1]) - at[self.entry]
+        substate = np.arange(self.size) - at[self.entry]
         self.tag = entries.tag[self.entry].astype(np.int64) * self.shape[1] + substate
         backoff = entries.backoff[self.entry]
-        coarse = at[np.maximum(backoff, 0)] + substate
+        general = np.where(backoff >= 0, at[np.maximum(backoff, 0)] + substate, self.size + self.tag)
 
-        def of(cells: Any) -> _Class:
-            return _Class(cells, self.entry[cells], backoff[cells] >= 0, coarse[cells], self.tag[cells])
+        def group(cells: Any) -> _Group:
+            known, entry = np.unique(self.entry[cells], return_inverse=True)
+            return _Group(cells, entry, len(known), general[cells])
 
         words = slice(0, int(at[entries.classes]))
-        self.words = of(words)
-        self.levels = [of(level) for level in _levels(self.entry, at, entries.backoff, entries.classes)]
-        rare = is_rare[self.words.entry]
-        self.rare = np.flatnonzero(rare & self.words.has_class)
-        self.rare_alone = np.flatnonzero(rare & ~self.words.has_class)
-        twin = entries.sibling[self.words.entry]
+        self.words = group(words)
+        self.levels = [group(level) for level in _levels(self.entry, at, entries.backoff, entries.classes)]
+        self.rare = np.flatnonzero(is_rare[self.entry[words]])
+        self.into = self.words.general[self.rare]
+        twin = entries.sibling[self.entry[words]]
         self.twins = np.flatnonzero(twin >= 0)
         self.siblings = at[twin[self.twins]] + substate[words][self.twins]
-        self.sizes = np.diff(at)[self.entry]
+        self.sizes = np.diff(at)[self.entry].astype(np.float64)
 
-    def by_tag(self, values: Floats, which: Any) -> Floats:
-        """Sum some of the values by tag and substate."""
-        return _sums(self.tag[which], values[which], self.shape[0] * self.shape[1])
+    def by_tag(self, values: Floats) -> Floats:
+        """Sum the values of the first cells by tag and substate."""
+        return _sums(self.tag[: len(values)], values, self.shape[0] * self.shape[1])
 
 
 def _sums(places: Longs, values: Floats, n: int) -> Floats:
     """Sum the values of each of n positions, in their order."""
-    return np.bincount(places, values, n).astype(np.float64)  # without values, NumPy returns integers
+    return np.bincount(places, values, n).astype(np.float64, copy=False)  # without values, NumPy returns integers
 
 
 def _shares(cells: _Cells, counts: Floats, occurrences: float, coarser: float) -> Floats:
     """Compute P(substate | tag, row): see the docstring of this module."""
     words = cells.words
-    everything = cells.by_tag(counts, words.cells)
-    shares = _sums(words.place[cells.rare], counts[cells.rare], len(counts))
-    rare = cells.by_tag(counts, cells.rare_alone)
+    everything = cells.by_tag(counts[words.cells]).reshape(cells.shape)
+    shares = _sums(cells.into, counts[cells.rare], cells.size + everything.size)
     for level in reversed(cells.levels):  # so far counts of the finest class only; now add those of finer classes
-        own = shares[level.cells[::-1]]
-        if level.has_class[0]:
-            np.add.at(shares, level.place[::-1], own)
-        else:
-            np.add.at(rare, level.tag[::-1], own)
-    everything, rare = everything.reshape(cells.shape), rare.reshape(cells.shape)
+        np.add.at(shares, level.general[::-1], shares[level.cells[::-1]])
+    rare = shares[cells.size :].reshape(cells.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         everything /= np.add.accumulate(everything, axis=1)[:, -1:]
         totals = np.add.accumulate(rare, axis=1)[:, -1:]
-        rare = ((rare + coarser * everything) / (totals + coarser)).reshape(-1)
+        rare[:] = (rare + coarser * everything) / (totals + coarser)
     for level in cells.levels:  # from coarse to fine
-        shares[level.cells] = level.mix(shares[level.cells], coarser, shares, rare, cells.n)
+        shares[level.cells] = level.mix(shares[level.cells], coarser, shares[level.general])
     seen = counts[words.cells].copy()
     seen[cells.twins] += counts[cells.siblings]
-    shares[words.cells] = words.mix(seen, occurrences, shares, rare, cells.n)
-    return shares
+    shares[words.cells] = words.mix(seen, occurrences, shares[words.general])
+    return shares[: cells.size]
 
 
 def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]:
@@ -348,8 +355,10 @@ def _levels(entry: Longs, at: Longs, backoff: Ints, classes: int) -> list[Longs]
 def _emission(cells: _Cells, joint: Floats, shares: Floats, smoothing: float) -> Floats:
     """Compute P(row | tag, substate) from P(row, tag) and P(substate | tag, row), smoothed."""
     both = joint[cells.entry] * shares
-    totals = cells.by_tag(both, slice(None))[cells.tag]
+    totals = cells.by_tag(both)[cells.tag]
     emission = np.divide(both, totals, out=np.zeros_like(both), where=totals > 0.0)
+    if smoothing == 0.0:
+        return emission
     mean = np.bincount(cells.entry, emission / cells.sizes, cells.n)[cells.entry]
     smoothed: Floats = emission + smoothing * (mean - emission)
     return smoothed

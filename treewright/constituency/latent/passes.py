@@ -26,7 +26,7 @@ from treewright.constituency.latent.masks import (
     take_mask,
 )
 from treewright.constituency.latent.outside import Anchored, new_anchored, outside_of, posteriors
-from treewright.search.arrays import copy_cells
+from treewright.search.arrays import aligned, copy_cells
 from treewright.search.compiling import compiled, interpreted, kernel, lean
 
 __all__ = [
@@ -132,7 +132,9 @@ class Memory(NamedTuple):
 def new_memory(grammars: Hierarchy, n: int) -> Memory:
     """Allocate memory for sentences of up to n words."""
     sums: Space = interpreted(new_space)(INSIDE, len(grammars.fine.substates), n)
-    return Memory(new_cells(grammars.coarse, grammars.fine, n), sums, np.zeros_like(sums.values))
+    values, above = (aligned(len(sums.values), sums.values.dtype) for _ in range(2))
+    values[:], above[:] = sums.values, 0.0
+    return Memory(new_cells(grammars.coarse, grammars.fine, n), sums._replace(values=values), above)
 
 
 @kernel
