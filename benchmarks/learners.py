@@ -8,7 +8,7 @@ each run, so that an interrupted run goes on where it was; delete a part from th
 * ``weak``: learners whose expert is right 70 % of the time, beside the expert itself.
 
 Scores are those after the last pass: no pass is chosen. Roll-outs of dependency parsing are cut (``focus``), except where a row says
-otherwise. ``small`` also writes what ``treewright learners`` shows, ``treewright/learners/measured.json``.
+otherwise. ``python -m benchmarks report`` writes what ``treewright learners`` shows of ``small``, ``treewright/learners/measured.json``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
+from benchmarks.common import RESULTS, corpus_folder, keep, say, timed
 from treewright.corpora import Sentence, load_corpus
 from treewright.dependency import DependencyParser
 from treewright.learners import LEARNERS, make_learner
@@ -112,19 +112,6 @@ def summary(runs: dict[str, list[Any]]) -> dict[str, dict[str, float]]:
     return made
 
 
-def write_measured(small: dict[str, dict[str, list[Any]]]) -> None:
-    """What ``treewright learners`` shows: the rows of the table, without the variants."""
-    tables = {task: summary(runs) for task, runs in small.items()}
-    measured = {
-        "corpus": f"{SENTENCES} sentences of UD English EWT, {PASSES} passes, scored on dev",
-        "seeds": SEEDS,
-        "measures": {"tagging": "accuracy of UPOS", "dependency": "LAS"},
-        "rows": {name: {task: table[name] for task, table in tables.items()} for name in NAMED},
-    }
-    path = ROOT / "treewright" / "learners" / "measured.json"
-    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def weak_expert_scores(train: Sequence[Sentence]) -> dict[str, float]:
     """What the weak expert itself reaches on train: its own share of right heads and labels."""
     parser = DependencyParser(mode="fast", bits=BITS)
@@ -179,7 +166,7 @@ def report(results: dict[str, Any]) -> list[str]:
         "## Learners",
         "",
         f"Every learner of imitation on the first {results['sentences']} sentences of EWT's train, {results['passes']} passes, scored on **dev** after the last",
-        "pass: a comparison, not a final figure. `python -m benchmarks learners` produces it, and what `treewright learners` shows. The intervals",
+        "pass: a comparison, not a final figure. `python -m benchmarks learners` produces it, and `treewright learners` shows it. The intervals",
         "(95 %, Student's t) are over seeds, "
         + " and ".join(f"{n} for {task}" for task, n in SEEDS.items())
         + ": they say what another seed changes, not what another corpus would. The",
@@ -278,7 +265,6 @@ def main() -> None:
             for name, learner in rows().items():
                 for seed in range(SEEDS[task]):
                     record("small", task, name, learner, seed, some)
-        write_measured(results["small"])
     if "full" in named:
         for seed in range(FULL_SEEDS):
             for task, names in FULL.items():
