@@ -89,9 +89,9 @@ def test_learners(run):
     assert set(evidence["lols"][1]) == {"tagging", "dependency", "graphs"}
     assert all(set(evidence[name][1]) == {"CRAFT", "WSJ sample"} for name in ("max-margin", "I+"))
     assert "--focus" in evidence["lols"][0]
-    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency"), ZERO))
+    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency", "graphs"), ZERO))
     assert "--beam" in evidence["max-violation"][0]
-    assert evidence["D+"][1] == {}
+    assert evidence["policy-gradient"][1] == {}
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
     row = next(line for line in text.partition("When it pays")[2].splitlines() if line.startswith("lols"))
