@@ -4,11 +4,11 @@ Parts, of which ``python -m benchmarks learners --parts small,full,weak`` names 
 each run, so that an interrupted run goes on where it was; delete a part from the file of results to measure it from the beginning:
 
 * ``small``: every learner of the table, and some with other settings, on 400 sentences;
-* ``full``: the learners on all of train, those with roll-outs with fewer seeds;
+* ``full``: the learners on all of train, a seed for all learners before the next one;
 * ``weak``: learners whose expert is right 70 % of the time, beside the expert itself.
 
 Scores are those after the last pass: no pass is chosen. Roll-outs of dependency parsing are cut (``focus``), except where a row says
-otherwise. ``small`` also writes what ``treewright learners`` shows, ``treewright/learners/measured.json``.
+otherwise. ``python -m benchmarks report`` writes what ``treewright learners`` shows of ``small``, ``treewright/learners/measured.json``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
+from benchmarks.common import RESULTS, corpus_folder, keep, say, timed
 from treewright.corpora import Sentence, load_corpus
 from treewright.dependency import DependencyParser
 from treewright.learners import LEARNERS, make_learner
@@ -29,7 +29,7 @@ from treewright.tagging import Tagger
 
 SENTENCES, PASSES = 400, 3
 SEEDS = {"tagging": 5, "dependency": 3}
-WEAK_SEEDS = 1
+WEAK_SEEDS = 3
 FOCUS = 10
 ACCURACY = 0.7  # of the weak expert
 BITS = 18
@@ -46,16 +46,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lols, usual update, drawn per state": {"name": "lols", "update": None, **PER_STATE},
 }
 NAMED = tuple(name for name in LEARNERS if name != "imitation")
-#: the seeds of each learner on all of train, by what it costs
-FULL: dict[str, dict[str, int]] = {
-    "dependency": {
-        **dict.fromkeys(("supervised", "exploration", "dagger", "aggravate"), 3),
-        **dict.fromkeys(("lols", "det-lols"), 1),
-    },
-    "tagging": dict.fromkeys(
-        ("supervised", "exploration", "dagger", "aggravate", "supervised, regression", "lols", "det-lols"), 2
-    ),
+#: the learners that are measured on all of train
+FULL = {
+    "dependency": ("supervised", "exploration", "dagger", "aggravate", "lols", "det-lols"),
+    "tagging": ("supervised", "exploration", "dagger", "aggravate", "supervised, regression", "lols", "det-lols"),
 }
+FULL_SEEDS = 3
 WEAK: dict[str, dict[str, Any]] = {
     "supervised": {"name": "supervised"},
     "lols, drawn per state": {"name": "lols", **PER_STATE},
@@ -116,19 +112,6 @@ def summary(runs: dict[str, list[Any]]) -> dict[str, dict[str, float]]:
     return made
 
 
-def write_measured(small: dict[str, dict[str, list[Any]]]) -> None:
-    """What ``treewright learners`` shows: the rows of the table, without the variants."""
-    tables = {task: summary(runs) for task, runs in small.items()}
-    measured = {
-        "corpus": f"{SENTENCES} sentences of UD English EWT, {PASSES} passes, scored on dev",
-        "seeds": SEEDS,
-        "measures": {"tagging": "accuracy of UPOS", "dependency": "LAS"},
-        "rows": {name: {task: table[name] for task, table in tables.items()} for name in NAMED},
-    }
-    path = ROOT / "treewright" / "learners" / "measured.json"
-    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def weak_expert_scores(train: Sequence[Sentence]) -> dict[str, float]:
     """What the weak expert itself reaches on train: its own share of right heads and labels."""
     parser = DependencyParser(mode="fast", bits=BITS)
@@ -183,7 +166,7 @@ def report(results: dict[str, Any]) -> list[str]:
         "## Learners",
         "",
         f"Every learner of imitation on the first {results['sentences']} sentences of EWT's train, {results['passes']} passes, scored on **dev** after the last",
-        "pass: a comparison, not a final figure. `python -m benchmarks learners` produces it, and what `treewright learners` shows. The intervals",
+        "pass: a comparison, not a final figure. `python -m benchmarks learners` produces it, and `treewright learners` shows it. The intervals",
         "(95 %, Student's t) are over seeds, "
         + " and ".join(f"{n} for {task}" for task, n in SEEDS.items())
         + ": they say what another seed changes, not what another corpus would. The",
@@ -209,7 +192,7 @@ def report(results: dict[str, Any]) -> list[str]:
         text += [
             "### An expert that errs",
             "",
-            f"Dependency parsing with an expert that takes an optimal action in {results['accuracy']:.0%} of the states (`--expert-accuracy 0.7`), {WEAK_SEEDS} seed. Its errors",
+            f"Dependency parsing with an expert that takes an optimal action in {results['accuracy']:.0%} of the states (`--expert-accuracy 0.7`), {WEAK_SEEDS} seeds. Its errors",
             "are random, or systematic: the same wherever the first feature of a state is the same. Without the least reachable loss nothing",
             "can be cut: roll-outs run to the end. On train the expert itself reaches "
             + " and ".join(f"{100 * las:.1f} LAS ({errors} errors)" for errors, las in experts.items())
@@ -282,16 +265,15 @@ def main() -> None:
             for name, learner in rows().items():
                 for seed in range(SEEDS[task]):
                     record("small", task, name, learner, seed, some)
-        write_measured(results["small"])
     if "full" in named:
-        for task, seeds in FULL.items():
-            for name, most in seeds.items():
-                for seed in range(most):
+        for seed in range(FULL_SEEDS):
+            for task, names in FULL.items():
+                for name in names:
                     record("full", task, name, rows()[name], seed, train)
     if "weak" in named:
         results["weak expert"] = weak_expert_scores(some)
-        for errors in ("systematic", "random"):
-            for name, learner in WEAK.items():
-                for seed in range(WEAK_SEEDS):
+        for seed in range(WEAK_SEEDS):
+            for errors in ("systematic", "random"):
+                for name, learner in WEAK.items():
                     weak = {**learner, "expert_accuracy": ACCURACY, "expert_errors": errors}
                     record("weak", "dependency", f"{name}, {errors} errors", weak, seed, some)

@@ -107,7 +107,7 @@ def test_without_a_group_its_features_are_missing_and_no_others():
 
 def test_groups_are_named_in_any_order_and_checked():
     assert AMRParser(without=" words,actions ")._options()[-1] == AMRParser(without="actions,words")._options()[-1] == 3
-    with pytest.raises(ConfigError, match=r"without.*verbs.*actions"):
+    with pytest.raises(ConfigError, match=r"without.*verbs.*among actions"):
         AMRParser(without="verbs").fit(SENTENCES)
 
 

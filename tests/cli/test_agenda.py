@@ -127,6 +127,25 @@ def test_what_cannot_be_tuned_together():
             trials(*arguments)
 
 
+def test_bad_values_are_found_before_anything_is_measured(run, trees, monkeypatch):
+    plain, measured = trees / "plain3.tw", []
+    run("train", "constituency", trees / "train.ptb", *ML, "--out", plain)
+    monkeypatch.setattr(tune_speed, "_measured", lambda *args: measured.append(args))
+    for option, value in (
+        ("--learner", "magic"),
+        ("--learner", "max-margin"),
+        ("--time", "hours"),
+        ("--delta", "-1"),
+        ("--delta", "nan"),
+        ("--lambda", "2"),
+        ("--search", "depth-first"),
+    ):
+        said = run("tune-speed", plain, trees / "dev.ptb", option, value, code=2).stderr
+        assert value in said
+        assert "Traceback" not in said
+    assert not measured
+
+
 def test_little_was_measured(capsys):
     tune_speed._warn_of_chance(0.5, 200)
     assert capsys.readouterr().err == ""

@@ -16,7 +16,7 @@ from treewright.bundled import bundled_models
 from treewright.cli.demo import _free_name, _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import LEARNERS, irl_table, rl_table, table
-from treewright.learners.measured import measurements
+from treewright.learners.measured import measurements, planner_measurements, search_measurements
 
 VERBS = ["demo", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
          "train latent", "tune-speed",
@@ -85,15 +85,20 @@ def test_learners(run):
         "reinforcement": rl_table(),
         "counting": [{"learner": "maximum-likelihood", "source": "relative frequencies"}],
     }
-    assert all(set(measured) == {"tagging", "dependency"} for name, (_, measured) in evidence.items() if name in NAMED)
+    assert all({"tagging", "dependency"} <= set(measured) for name, (_, measured) in evidence.items() if name in NAMED)
+    assert set(evidence["lols"][1]) == {"tagging", "dependency", "graphs"}
+    assert all(set(evidence[name][1]) == {"CRAFT", "WSJ sample"} for name in ("max-margin", "I+"))
     assert "--focus" in evidence["lols"][0]
-    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency"), ZERO))
+    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency", "graphs"), ZERO))
     assert "--beam" in evidence["max-violation"][0]
-    assert evidence["D+"][1] == {}
+    assert evidence["policy-gradient"][1] == {}
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
     row = next(line for line in text.partition("When it pays")[2].splitlines() if line.startswith("lols"))
     assert str(measurements("lols")["dependency"]) in row
+    for name, found in (("max-margin", planner_measurements), ("I+", search_measurements)):
+        row = next(line for line in text.partition("When it pays")[2].splitlines() if line.startswith(name))
+        assert str(found(name)["CRAFT"]) in row
 
 
 def test_info(run, model):

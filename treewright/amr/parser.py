@@ -35,7 +35,7 @@ from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, decode, trajectory
-from treewright.settings import Choice, File, Flag, Like, Setting, Whole, one_of
+from treewright.settings import Choice, File, Flag, Like, Setting, Whole
 from treewright.tracing import Trace
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _group_list(value: Any) -> str:
     names = {name.strip() for name in value.split(",")} - {""}
     for name in names:
         if name not in GROUP_NAMES:
-            raise ConfigError(one_of(name, GROUP_NAMES))
+            raise ConfigError(f"there is no group {name!r} among {', '.join(GROUP_NAMES)}")
     return ",".join(name for name in GROUP_NAMES if name in names)
 
 

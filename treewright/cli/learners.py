@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -30,9 +31,12 @@ def learners(
     table counts relative frequencies (constituency). Learners of installed packages stand
     in the table of their family.
 
-    Then come the learners that were measured: what each gains over supervised, in points
-    with a 95 % interval, and its training time as a multiple; the tasks on which it pays,
-    that is, gains more than the interval; and what it needs besides its name.
+    Then come the learners that were measured. Those of imitation: what each gains over
+    supervised, in points with a 95 % interval over seeds, and its training time as a
+    multiple; the tasks on which it pays, that is, gains more than the interval; and what
+    it needs besides its name. Those of inverse reinforcement learning, on two treebanks:
+    the gain over relative frequencies, with the p-value of a paired test. Those of
+    priorities for an agenda: pops and accuracy, compared with A*.
 
     Examples:
       treewright learners
@@ -40,7 +44,12 @@ def learners(
       treewright train tagging train.conllu -l max-violation --beam 8 -o model.tw
     """
     from treewright.learners import FAMILIES
-    from treewright.learners.measured import measured_conditions
+    from treewright.learners.measured import (
+        measured_conditions,
+        measurements,
+        planner_measurements,
+        search_measurements,
+    )
 
     tables = {family.name: family.table() for family in FAMILIES.values()}
     if as_json:
@@ -54,32 +63,43 @@ def learners(
         stdout().print(f"[bold]{FAMILIES[name].title}\n")
         stdout().print(make_table(None, columns, [list(row.values()) for row in rows], left=len(columns)))
         stdout().print()
-    learners = [row["learner"] for rows in tables.values() for row in rows]
-    shown = [row for row in map(_evidence, learners) if any(row[1:])]
+    names = [row["learner"] for rows in tables.values() for row in rows]
     stdout().print("[bold]When it pays\n")
-    stdout().print(make_table(None, ["learner", *_TASKS, "pays for", "needs"], shown, left=3 + len(_TASKS)))
-    stdout().print(f"\nMeasured on {measured_conditions()}, against supervised: `python -m benchmarks learners`.")
+    _show_evidence(names, measurements, _TASKS)
+    stdout().print(f"\nMeasured on {measured_conditions()}, against supervised.\n")
+    _show_evidence(names, planner_measurements, _TREEBANKS)
+    stdout().print("\nF1 on test, sentences of up to 15 words, against relative frequencies.\n")
+    _show_evidence(names, search_measurements, _TREEBANKS)
+    stdout().print(
+        "\nPops and F1 on test, sentences of up to 15 words, against A*₀; it pays to have fewer pops for at most one "
+        "point.\n\nAll of them by `python -m benchmarks`: learners, amr_learners, constituency_learners, agenda."
+    )
 
 
-_TASKS = ("tagging", "dependency")
+_TASKS = ("tagging", "dependency", "graphs")
+_TREEBANKS = ("CRAFT", "WSJ sample")
 
 
-def _evidence(learner: str) -> list[str]:
-    """The row of a learner: its name, its gain on each task, the tasks on which it pays, and the settings it needs."""
+def _show_evidence(names: list[str], measured: Callable[[str], Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Show the learners that were measured, or that need more than their names: gains, where they pay, their needs."""
     from treewright.learners import learner_rows
-    from treewright.learners.measured import measurements
 
-    found = measurements(learner)
-    pays = ", ".join(task for task in _TASKS if task in found and found[task].pays)
-    gains = [str(found[task]) if task in found else "" for task in _TASKS]
-    where = "the baseline" if learner == "supervised" else pays or "neither"
-    return [learner, *gains, where if found else "", learner_rows()[learner].advice]
+    shown = []
+    for name in names:
+        found, needs = measured(name), learner_rows()[name].advice if columns is _TASKS else ""
+        if found or needs:
+            pays = ", ".join(column for column in columns if column in found and found[column].pays)
+            where = "the baseline" if name == "supervised" else pays or ("none of them" if found else "")
+            shown.append([name, *(str(found.get(column, "")) for column in columns), where, needs])
+    head = ["learner", *columns, "pays for", *(["needs"] if any(row[-1] for row in shown) else [])]
+    stdout().print(make_table(None, head, [row[: len(head)] for row in shown], left=len(head)))
 
 
 def _plain_evidence(learner: str) -> dict[str, Any]:
     """The same as plain values."""
     from treewright.learners import learner_rows
-    from treewright.learners.measured import measurements
+    from treewright.learners.measured import measurements, planner_measurements, search_measurements
 
-    found = {task: {**row._asdict(), "pays": row.pays} for task, row in measurements(learner).items()}
-    return {"needs": learner_rows()[learner].advice, "measured": found}
+    found = {**measurements(learner), **planner_measurements(learner), **search_measurements(learner)}
+    measured = {where: {**row._asdict(), "pays": row.pays} for where, row in found.items()}
+    return {"needs": learner_rows()[learner].advice, "measured": measured}

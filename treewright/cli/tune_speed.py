@@ -121,6 +121,8 @@ def tune_speed(
     learn, measure = _sentences(dev, test)
     before = _parser(model)
     trials = _trials(before.task, tradeoffs, deltas, search, learner, measure_of_time)
+    for _, price, options in trials:
+        before.check_tuning(price, **options)
     with Bar(shown=not as_json) as bar:
         bar.begin("measuring the model as it is", 1 + len(trials))
         outcomes = [_measured("as it was", None, before, measure)]

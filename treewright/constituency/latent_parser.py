@@ -214,6 +214,12 @@ class LatentParser(ConstituencyEstimator):
         self.card_ = {**self.card_, **self._make_card(corpora, scores), "pruning": about}
         return self
 
+    def check_tuning(self, tradeoff: float, *, learner: str = "on-policy") -> None:
+        """Check the arguments of :meth:`tune_speed`."""
+        from treewright.constituency.latent.pruning import check_pruning
+
+        check_pruning(tradeoff, learner)
+
     def _learn_pruning(self, trees: Sequence[Tree], tradeoff: float, learner: str = "on-policy") -> None:
         from treewright.constituency.latent.pruning import PruningPolicy
 

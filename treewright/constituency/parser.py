@@ -356,11 +356,7 @@ class ConstituencyParser(ConstituencyEstimator):
         its score is the F1 on ``dev``, or on ``corpus`` if there is no ``dev``.
         """
         self._check_fitted()
-        settings = {
-            "search": search, "tradeoff": tradeoff, "time": time, "priority_learner": learner, "max_gap": max_gap
-        }  # fmt: skip
-        type(self)(**{**self._params(), **settings})._check_settings()
-        self.__dict__.update(settings)
+        self.__dict__.update(self.check_tuning(tradeoff, time=time, learner=learner, max_gap=max_gap, search=search))
         sentences = read_treebank(corpus, self.max_length)
         binary = binarised(self._markovisation(), clean_trees(sentences), sentences)
         features = self._features_of(binary, sentences)
@@ -370,6 +366,22 @@ class ConstituencyParser(ConstituencyEstimator):
         corpora = {**self.card_["corpora"], "dev": corpus_hash(judged), "priorities": corpus_hash(sentences)}
         self.card_ = {**self.card_, **self._make_card(corpora, scores), **about}
         return self
+
+    def check_tuning(
+        self,
+        tradeoff: float | None,
+        *,
+        time: str = "pops",
+        learner: str | dict[str, Any] = "on-policy",
+        max_gap: float | None = None,
+        search: str = "agenda",
+    ) -> dict[str, Any]:
+        """Check the arguments of :meth:`tune_speed`, and return the parser's settings that follow from them."""
+        settings = {
+            "search": search, "tradeoff": tradeoff, "time": time, "priority_learner": learner, "max_gap": max_gap
+        }  # fmt: skip
+        type(self)(**{**self._params(), **settings})._check_settings()
+        return settings
 
     def _for_priorities(self, corpus: Corpus, dev: Corpus | None) -> tuple[Corpus, list[Sentence]]:
         """The treebank, and the sentences that are held out for learning priorities, if any."""

@@ -1,4 +1,4 @@
-"""The measured gains of learners: the results of ``python -m benchmarks learners``, as data of the package."""
+"""The measured gains of learners: results of ``python -m benchmarks``, as data of the package."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["Measurement", "measured_conditions", "measurements"]
+__all__ = [
+    "Measurement",
+    "PlannerMeasurement",
+    "SearchMeasurement",
+    "measured_conditions",
+    "measurements",
+    "planner_measurements",
+    "search_measurements",
+]
+
+_SIGNIFICANT = 0.05
+_SMALL_LOSS = -1.0  # a point of F1
 
 
 class Measurement(NamedTuple):
     """A learner on one task, compared with ``supervised`` on the same sentences.
 
-    ``gain`` is the difference of the scores in points, the mean over seeds, with half of its 95 % ``interval``;
-    ``times`` is the CPU time of training as a multiple.
+    ``gain`` is the difference of the scores in points, the mean over seeds, with half of its 95 % ``interval``, which
+    is None for a single seed; ``times`` is the CPU time of training as a multiple.
     """
 
     gain: float
-    interval: float
+    interval: float | None
     times: float
 
     def __str__(self) -> str:
@@ -27,12 +38,60 @@ class Measurement(NamedTuple):
         >>> str(Measurement(1.25, 0.5, 3.0))
         '+1.2 ± 0.5, 3.0×'
         """
-        return f"{self.gain:+.1f} ± {self.interval:.1f}, {self.times:.1f}×"
+        return f"{self.gain:+.1f}{'' if self.interval is None else f' ± {self.interval:.1f}'}, {self.times:.1f}×"
 
     @property
     def pays(self) -> bool:
         """Whether the learner is significantly better than ``supervised``."""
-        return self.gain > self.interval
+        return self.interval is not None and self.gain > self.interval
+
+
+class PlannerMeasurement(NamedTuple):
+    """A learner of inverse reinforcement learning on one treebank, compared with relative frequencies.
+
+    ``gain`` is the difference of F1 in points, ``p`` the p-value of a paired test, and ``times`` the CPU time of
+    training as a multiple.
+    """
+
+    gain: float
+    p: float
+    times: float
+
+    def __str__(self) -> str:
+        """The gain with its p-value, and the relative training time.
+
+        >>> str(PlannerMeasurement(2.1, 0.0001, 15.7))
+        '+2.1 (p = 0.0001), 16×'
+        """
+        return f"{self.gain:+.1f} (p = {self.p:.4f}), {self.times:.0f}×"
+
+    @property
+    def pays(self) -> bool:
+        """Whether the learner is significantly better than relative frequencies."""
+        return self.gain > 0.0 and self.p < _SIGNIFICANT
+
+
+class SearchMeasurement(NamedTuple):
+    """A learner of priorities for an agenda on one treebank, compared with A*₀.
+
+    ``pops`` is its number of pops as a share of those of A*₀, and ``gain`` the difference of F1 in points.
+    """
+
+    pops: float
+    gain: float
+
+    def __str__(self) -> str:
+        """The share of pops, and the change of F1.
+
+        >>> str(SearchMeasurement(0.18, -2.01))
+        '18 % of the pops, -2.0 F1'
+        """
+        return f"{100 * self.pops:.0f} % of the pops, {self.gain:+.1f} F1"
+
+    @property
+    def pays(self) -> bool:
+        """Whether fewer pops cost no more than one point of F1."""
+        return self.pops < 1.0 and self.gain >= _SMALL_LOSS
 
 
 @cache
@@ -51,6 +110,24 @@ def measurements(learner: str) -> dict[str, Measurement]:
     """
     found = _results()["rows"].get(learner, {})
     return {task: Measurement(row["gain"], row["gain interval"], row["times"]) for task, row in found.items()}
+
+
+def planner_measurements(learner: str) -> dict[str, PlannerMeasurement]:
+    """Return the measurements of a learner of inverse reinforcement learning, by treebank.
+
+    >>> planner_measurements("max-margin")["CRAFT"].pays
+    True
+    """
+    return {corpus: PlannerMeasurement(**row) for corpus, row in _results()["planners"].get(learner, {}).items()}
+
+
+def search_measurements(learner: str) -> dict[str, SearchMeasurement]:
+    """Return the measurements of a learner of priorities, by treebank.
+
+    >>> search_measurements("I+")["WSJ sample"].pops < 0.5
+    True
+    """
+    return {corpus: SearchMeasurement(**row) for corpus, row in _results()["searches"].get(learner, {}).items()}
 
 
 def measured_conditions() -> str:

@@ -50,7 +50,7 @@ from treewright.search.lanes import LANES
 from treewright.search.running import run_shards
 from treewright.settings import current_name, one_of, whole_number
 
-__all__ = ["LEARNERS", "PruningPolicy"]
+__all__ = ["LEARNERS", "PruningPolicy", "check_pruning"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -61,6 +61,16 @@ LEARNERS = ("classification", "on-policy", "roll-outs")
 
 FREQUENT = 5  # the minimum number of occurrences in training for a word to be a feature
 THRESHOLDS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # the best one is chosen on held-out sentences
+
+
+def check_pruning(tradeoff: float, learner: str) -> str:
+    """Check the settings of :meth:`PruningPolicy.learn`, and return the present name of the learner."""
+    learner = current_name("pruning", learner)
+    if learner not in LEARNERS:
+        raise ConfigError(one_of(learner, LEARNERS), setting="learner", value=learner)
+    if not 0.0 < tradeoff <= 1.0:
+        raise ConfigError(f"must be above 0 and at most 1, not {tradeoff!r}", setting="tradeoff", value=tradeoff)
+    return learner
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +104,7 @@ class PruningPolicy:
         Every tenth tree is held out, and the threshold with the lowest cost on these trees is chosen, because a policy
         is overconfident on the sentences that it has learned from. Trees that the grammar cannot derive are left out.
         """
-        learner = current_name("pruning", learner)
-        if learner not in LEARNERS:
-            raise ConfigError(one_of(learner, LEARNERS), setting="learner", value=learner)
-        if not 0.0 < tradeoff <= 1.0:
-            raise ConfigError(f"must be above 0 and at most 1, not {tradeoff!r}", setting="tradeoff", value=tradeoff)
+        learner = check_pruning(tradeoff, learner)
         passes, seed = whole_number("passes", passes, 1), whole_number("seed", seed, 0)
         base, lexical = grammars[0].base, grammars[0].lexical()
         known = [(tree, nodes) for tree in trees if (nodes := _derivation(base, tree)) is not None]

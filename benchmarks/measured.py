@@ -1,0 +1,106 @@
+"""Write what ``treewright learners`` shows, ``treewright/learners/measured.json``, from the results of several benchmarks.
+
+* ``rows``: learners of imitation against ``supervised``, for tagging and dependency parsing (``learners``) and for meaning graphs (``amr_learners``);
+* ``planners``: learners of inverse reinforcement learning against relative frequencies (``constituency_learners``);
+* ``searches``: learners of priorities against A*₀ (``agenda``).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import Any
+
+from benchmarks import amr_learners, learners
+from benchmarks.common import RESULTS, ROOT
+
+#: the rows of ``amr_learners`` that learners are shown with
+GRAPHS = {
+    "supervised": "supervised",
+    "exploration": "exploration",
+    "dagger": "DAgger",
+    "aggravate": "AggraVaTe, penalty",
+    "searn": "SEARN, penalty",
+    "v-dagger": "V-DAgger, δ = .3, penalty",
+    "lols": "LOLS, online, penalty, regression",
+    "batch-lols": "LOLS, batch, δ = .1, penalty",
+    "det-lols": "DetLOLS, δ = .1, penalty",
+    "di-dlo": "DI-DLO, δ = .3, penalty",
+}
+#: the rows of ``constituency_learners``: tuned where there is such a row
+PLANNERS = {
+    "projection": "Projection",
+    "mwal": "MWAL",
+    "irl-perceptron": "Perceptron, tuned",
+    "max-margin": "Max-Margin, tuned",
+    "policy-matching": "Policy Matching, tuned",
+    "maxent": "MaxEnt, exact, tuned",
+}
+SEARCHES = ("apprenticeship", "D-", "I-", "D+", "I+")
+CORPORA = {"CRAFT": "craft-ptb", "WSJ sample": "ptb-wsj-sample"}
+
+
+def of_graphs(runs: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Smatch of the best pass against supervised learning, seed by seed; the least CPU time, since others compile too."""
+    base = runs["supervised"]
+    quickest = min(one["CPU seconds"] for one in base.values())
+    made = {}
+    for learner, name in GRAPHS.items():
+        gains = [100 * (max(one["dev"]) - max(base[seed]["dev"])) for seed, one in runs[name].items()]
+        made[learner] = {
+            "gain": round(statistics.mean(gains), 2),
+            "gain interval": round(learners.interval(gains), 2) if len(gains) > 1 else None,
+            "times": round(min(one["CPU seconds"] for one in runs[name].values()) / quickest, 1),
+        }
+    return made
+
+
+def of_planners(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """EVALB's F1 on test against that of relative frequencies, with the p-value of a paired test."""
+    made: dict[str, dict[str, dict[str, float]]] = {learner: {} for learner in PLANNERS}
+    for corpus, folder in CORPORA.items():
+        rows = results[f"{folder} v2h0"]
+        base = rows["maximum likelihood"]
+        for learner, name in PLANNERS.items():
+            found, before = rows[name]["test"]["evalb"], base["test"]["evalb"]
+            made[learner][corpus] = {
+                "gain": round(100 * (found["F1"] - before["F1"]), 2),
+                "p": round(found["p"], 4),
+                "times": round(rows[name]["CPU seconds"] / base["CPU seconds"], 1),
+            }
+    return made
+
+
+def of_searches(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """The pops on test as a share of those of A*₀, and the change of EVALB's F1."""
+    made: dict[str, dict[str, dict[str, float]]] = {learner: {} for learner in SEARCHES}
+    for corpus, folder in CORPORA.items():
+        rows = results["figure 1"][folder]
+        before = rows["A*₀"]["test"]
+        for learner in SEARCHES:
+            found = rows[learner]["test"]
+            made[learner][corpus] = {
+                "pops": round(found["pops"] / before["pops"], 3),
+                "gain": round(100 * (found["F1"] - before["F1"]), 2),
+            }
+    return made
+
+
+def main() -> None:
+    results = {
+        name: json.loads((RESULTS / f"{name}.json").read_text())
+        for name in ("learners", "amr_learners", "constituency_learners", "agenda")
+    }
+    tables: dict[str, Any] = {task: learners.summary(runs) for task, runs in results["learners"]["small"].items()}
+    tables["graphs"] = of_graphs(results["amr_learners"]["learners"])
+    measured = {
+        "corpus": f"{learners.SENTENCES} sentences of UD English EWT (graphs: {amr_learners.SIZE} of The Little Prince), {learners.PASSES} passes, scored on dev",
+        "measures": {"tagging": "accuracy of UPOS", "dependency": "LAS", "graphs": "Smatch, best pass"},
+        "rows": {
+            name: {task: table[name] for task, table in tables.items() if name in table} for name in learners.NAMED
+        },
+        "planners": of_planners(results["constituency_learners"]["results"]),
+        "searches": of_searches(results["agenda"]["results"]),
+    }
+    path = ROOT / "treewright" / "learners" / "measured.json"
+    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
