@@ -13,13 +13,15 @@ imported when its name is first used.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 __all__ = ["load_plugin", "plugins"]
 
@@ -30,9 +32,15 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
     >>> plugins("no such group")
     {}
     """
+    return {point.name: point for point in _entry_points(f"treewright.{group}", tuple(sys.path))}
+
+
+@lru_cache  # a search reads a file of each installed package
+def _entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
+    """The entry points of a group, of the packages on the path of modules."""
     from importlib.metadata import entry_points  # slow to import, so only when needed
 
-    return {point.name: point for point in entry_points(group=f"treewright.{group}")}
+    return entry_points(group=group)
 
 
 def load_plugin(group: str, name: str) -> Any:
