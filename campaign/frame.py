@@ -8,6 +8,7 @@ worker continues with the next case.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -29,6 +30,7 @@ from typing import Any
 PARTS = ("readers", "kernels", "crashes", "faults", "models", "service", "sameness", "supply")
 FOLDER = Path(__file__).parent
 STORE = FOLDER.parent / "build" / "campaign" / "campaign.sqlite"
+RESULTS = FOLDER / "results.json"
 
 
 class Finding(Exception):
@@ -106,9 +108,10 @@ def all_checks(names: list[str]) -> dict[str, Check]:
 
 
 class Store:
-    """Counts and findings in an SQLite file; None keeps them in memory."""
+    """Counts and findings in an SQLite file; None keeps them in memory. A new file begins with the published counts."""
 
     def __init__(self, path: Path | None) -> None:
+        is_new = path is not None and not path.exists()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(path or ":memory:", timeout=60, check_same_thread=False)
@@ -119,6 +122,12 @@ class Store:
             database.execute(
                 "create table if not exists findings (name, seed, number, message, shown, primary key (name, seed, number))"
             )
+            if is_new and RESULTS.exists():
+                rows = json.loads(RESULTS.read_text()).items()
+                database.executemany(
+                    "insert or ignore into tried values (?, 0, ?, ?, ?)",
+                    [(name, row["cases"], 60 * row["minutes"], row["day"]) for name, row in rows],
+                )
 
     def next(self, name: str, seed: int) -> int:
         """The first case that has not been tried."""
