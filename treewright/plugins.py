@@ -16,12 +16,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
 
 __all__ = ["load_plugin", "plugins"]
 
@@ -29,18 +30,20 @@ __all__ = ["load_plugin", "plugins"]
 def plugins(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group such as ``systems``, by name.
 
-    >>> plugins("no such group")
+    A package that is installed while the process runs is found if ``sys.path`` changes, or else by the next process.
+
+    >>> dict(plugins("no such group"))
     {}
     """
-    return {point.name: point for point in _entry_points(f"treewright.{group}", tuple(sys.path))}
+    return _plugins(group, tuple(sys.path))
 
 
-@lru_cache  # a search reads a file of each installed package
-def _entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
-    """The entry points of a group, of the packages on the path of modules."""
+@lru_cache(maxsize=100)
+def _plugins(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """The entry points of the packages in ``path``: all of their metadata is read, which takes milliseconds."""
     from importlib.metadata import entry_points  # slow to import, so only when needed
 
-    return entry_points(group=group)
+    return MappingProxyType({point.name: point for point in entry_points(group=f"treewright.{group}")})
 
 
 def load_plugin(group: str, name: str) -> Any:

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -274,18 +275,29 @@ def test_an_endless_head_is_cut_off(strict):
     assert strict.get("/ping").text == "pong\n"
 
 
+def _count(served: Any, route: str, status: int) -> int:
+    """The number of requests with this status, as the server counts them."""
+    line = re.search(rf'requests_total{{route="{route}",status="{status}"}} (\d+)', served.get("/metrics").text)
+    return 0 if line is None else int(line[1])
+
+
 def test_requests_of_clients_that_disconnect_are_stopped(strict):
     body = json.dumps({"text": "It rains. " * 100}).encode()
-    posted = f"POST /api/parse HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+    head = f"host: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    posted = f"POST /api/parse HTTP/1.1\r\n{head}\r\n\r\n".encode() + body
     address = "/process?tokenizer&tagger&parser&data=" + "It+rains.+" * 100
     got = f"GET {address} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
-    pattern = re.compile(r'requests_total\{route="(.*?)",status="499"\}')
-    stopped: set[str] = set()
-    while stopped != {"/api/parse", "/process"}:  # a request is sometimes answered before the end is noticed
-        for sent in (posted, got):
-            with _connect(strict) as connection:
-                connection.sendall(sent)
-        stopped = set(pattern.findall(strict.get("/metrics").text))
+    for sent, route in ((posted, "/api/parse"), (got, "/process")):
+        for seconds in (0.0, 0.01):  # before the body is read, and afterwards
+            before = _count(strict, route, 499)
+            for _ in range(100):  # a request may be answered before the end of its connection is noticed
+                with _connect(strict) as connection:
+                    connection.sendall(sent)
+                    time.sleep(seconds)
+                if _count(strict, route, 499) > before:
+                    break
+            assert _count(strict, route, 499) > before
+            assert _count(strict, route, 500) == 0
     assert strict.post("/api/parse", {"text": "It rains."}).status_code == 200
 
 

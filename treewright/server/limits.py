@@ -148,13 +148,16 @@ class Disconnection:
             return message
 
         async def watched() -> Any:
-            nonlocal watching
+            nonlocal watching, gone
             if read:
                 return read.pop()
             if watching is not None:
                 return await asyncio.shield(watching)
             message = await receive()
-            if message["type"] == "http.request" and not message.get("more_body", False):
+            if message["type"] == "http.disconnect":
+                gone = True
+                raise asyncio.CancelledError
+            if not message.get("more_body", False):
                 watching = asyncio.create_task(watch())
             return message
 
