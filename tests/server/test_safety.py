@@ -275,10 +275,10 @@ def test_an_endless_head_is_cut_off(strict):
     assert strict.get("/ping").text == "pong\n"
 
 
-def _count(served: Any, route: str, status: int) -> int:
+def _count(served: Any, status: int) -> int:
     """The number of requests with this status, as the server counts them."""
-    line = re.search(rf'requests_total{{route="{route}",status="{status}"}} (\d+)', served.get("/metrics").text)
-    return 0 if line is None else int(line[1])
+    found = re.findall(rf'requests_total{{.*status="{status}"}} (\d+)', served.get("/metrics").text)
+    return sum(map(int, found))
 
 
 def test_requests_of_clients_that_disconnect_are_stopped(strict):
@@ -287,17 +287,17 @@ def test_requests_of_clients_that_disconnect_are_stopped(strict):
     posted = f"POST /api/parse HTTP/1.1\r\n{head}\r\n\r\n".encode() + body
     address = "/process?tokenizer&tagger&parser&data=" + "It+rains.+" * 100
     got = f"GET {address} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
-    for sent, route in ((posted, "/api/parse"), (got, "/process")):
+    for sent in (posted, got):
         for seconds in (0.0, 0.01):  # before the body is read, and afterwards
-            before = _count(strict, route, 499)
+            before = _count(strict, 499)
             for _ in range(100):  # a request may be answered before the end of its connection is noticed
                 with _connect(strict) as connection:
                     connection.sendall(sent)
                     time.sleep(seconds)
-                if _count(strict, route, 499) > before:
+                if _count(strict, 499) > before:
                     break
-            assert _count(strict, route, 499) > before
-            assert _count(strict, route, 500) == 0
+            assert _count(strict, 499) > before
+    assert _count(strict, 500) == 0
     assert strict.post("/api/parse", {"text": "It rains."}).status_code == 200
 
 
