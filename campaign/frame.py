@@ -53,7 +53,7 @@ class Check(ABC):
     quick: int
     """The number of cases of a slice of a few minutes."""
     limit: float = 60.0
-    """Seconds that one case may take, and ``prepare``."""
+    """Seconds that one case may take; ``prepare`` may take at least :data:`PREPARATION`."""
 
     def prepare(self, folder: Path) -> None:
         """Called once in each worker process, with an empty folder that is removed afterwards.
@@ -180,6 +180,7 @@ class Outcome:
     unavailable: str | None = None
 
 
+PREPARATION = 600.0  # seconds: it imports and compiles, which takes long on a busy machine and breaks no promise
 MOST_FINDINGS = 20  # of one check in one run: more would tell nothing new
 
 
@@ -244,7 +245,7 @@ def _run_worker(
                     seen, since = current.value, time.monotonic()
                     if since - written > 5 and seen > recorded:
                         record(seen)  # so that little is lost if the campaign is interrupted
-                elif time.monotonic() - since > check.limit:
+                elif time.monotonic() - since > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
                     late = True
                     break
         finally:
@@ -258,7 +259,7 @@ def _run_worker(
         return False
     if not ended:  # it crashed, or was too slow: the case that was running is the finding
         number = max(current.value, first)
-        what = f"no end after {check.limit:g} seconds" if late else f"the process ended with {worker.exitcode}"
+        what = f"no end after {time.monotonic() - since:.0f} seconds" if late else f"the process ended with {worker.exitcode}"
         what += " while preparing" if current.value < 0 else ""
         store.add_finding(name, seed, number, what, _shown(check, seed, number))
         outcome.findings += 1
