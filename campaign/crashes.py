@@ -58,6 +58,10 @@ def killed(pid: int, seconds: float) -> int:
 # ---- training
 
 
+#: fewer sentences for slow trainings, so that each takes about a second
+SENTENCES = {"pipeline": 10, "amr": 15, "amr, v-dagger": 10, "dependency, lols": 15, "tagging, encoder": 10}
+
+
 class KilledTraining(Check):
     """Trainings that are killed at a random moment and resumed, once or several times, must end with the same model."""
 
@@ -72,7 +76,7 @@ class KilledTraining(Check):
 
     def prepare(self, folder: Path) -> None:
         need_torch(self.kind)
-        self.folder, self.corpus = folder, Corpus(folder / "corpus")
+        self.folder, self.corpus = folder, Corpus(folder / "corpus", SENTENCES.get(self.kind, 40))
         model = folder / "right.tw"
         code = run_command(self.corpus.train(self.kind, model))  # in this process: kernels are loaded
         expect(code == 0, f"training ended with {code}")

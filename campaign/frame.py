@@ -8,6 +8,7 @@ worker continues with the next case.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -29,6 +30,7 @@ from typing import Any
 PARTS = ("readers", "kernels", "crashes", "faults", "models", "service", "sameness", "supply")
 FOLDER = Path(__file__).parent
 STORE = FOLDER.parent / "build" / "campaign" / "campaign.sqlite"
+RESULTS = FOLDER / "results.json"
 
 
 class Finding(Exception):
@@ -51,7 +53,7 @@ class Check(ABC):
     quick: int
     """The number of cases of a slice of a few minutes."""
     limit: float = 60.0
-    """Seconds that one case may take, and ``prepare``."""
+    """Seconds that one case may take; ``prepare`` may take at least :data:`PREPARATION`."""
 
     def prepare(self, folder: Path) -> None:
         """Called once in each worker process, with an empty folder that is removed afterwards.
@@ -106,9 +108,10 @@ def all_checks(names: list[str]) -> dict[str, Check]:
 
 
 class Store:
-    """Counts and findings in an SQLite file; None keeps them in memory."""
+    """Counts and findings in an SQLite file; None keeps them in memory. A new file begins with the published counts."""
 
     def __init__(self, path: Path | None) -> None:
+        is_new = path is not None and not path.exists()
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(path or ":memory:", timeout=60, check_same_thread=False)
@@ -119,6 +122,12 @@ class Store:
             database.execute(
                 "create table if not exists findings (name, seed, number, message, shown, primary key (name, seed, number))"
             )
+            if is_new and RESULTS.exists():
+                rows = json.loads(RESULTS.read_text()).items()
+                database.executemany(
+                    "insert or ignore into tried values (?, 0, ?, ?, ?)",
+                    [(name, row["cases"], 60 * row["minutes"], row["day"]) for name, row in rows],
+                )
 
     def next(self, name: str, seed: int) -> int:
         """The first case that has not been tried."""
@@ -171,6 +180,7 @@ class Outcome:
     unavailable: str | None = None
 
 
+PREPARATION = 600.0  # seconds: it imports and compiles, which takes long on a busy machine and breaks no promise
 MOST_FINDINGS = 20  # of one check in one run: more would tell nothing new
 
 
@@ -235,7 +245,7 @@ def _run_worker(
                     seen, since = current.value, time.monotonic()
                     if since - written > 5 and seen > recorded:
                         record(seen)  # so that little is lost if the campaign is interrupted
-                elif time.monotonic() - since > check.limit:
+                elif time.monotonic() - since > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
                     late = True
                     break
         finally:
@@ -249,7 +259,7 @@ def _run_worker(
         return False
     if not ended:  # it crashed, or was too slow: the case that was running is the finding
         number = max(current.value, first)
-        what = f"no end after {check.limit:g} seconds" if late else f"the process ended with {worker.exitcode}"
+        what = f"no end after {time.monotonic() - since:.0f} seconds" if late else f"the process ended with {worker.exitcode}"
         what += " while preparing" if current.value < 0 else ""
         store.add_finding(name, seed, number, what, _shown(check, seed, number))
         outcome.findings += 1

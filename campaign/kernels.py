@@ -111,12 +111,13 @@ class Alarm(Check):
 
 @cache
 def variations() -> list[tuple[str, dict[str, Any]]]:
-    """Return pairs of a task and settings: each learner, update and value of a setting of every task, one at a time."""
+    """Return pairs of a task and settings: each learner, update and value of a setting of every task, one at a time.
+
+    The pairs of a task follow each other, because they share kernels, and compiling takes most of the time.
+    """
     from treewright.estimators.registry import estimator_names
 
-    each = {task: list(_of_task(task)) for task in estimator_names()}
-    longest = max(map(len, each.values()))
-    return [(task, found[k]) for k in range(longest) for task, found in each.items() if k < len(found)]
+    return [(task, settings) for task in estimator_names() for settings in _of_task(task)]
 
 
 def _of_task(task: str) -> Iterator[dict[str, Any]]:

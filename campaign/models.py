@@ -80,11 +80,14 @@ class LargeFlips(_InMemory):
     name, what, goal, quick = "large", "single bytes of the bundled English model changed, at random", 100_000, 50
 
     def prepare(self, folder: Path) -> None:
+        super().prepare(folder)
+        self._make()
+        self._size = self._path.stat().st_size
+
+    def _make(self) -> None:
         from treewright.bundled import found_model
 
-        super().prepare(folder)
         shutil.copy(found_model("english"), self._path)
-        self._size = self._path.stat().st_size
 
     def case(self, random: Random, number: int) -> tuple[float, int]:
         return random.random(), random.randrange(1, 256)
@@ -101,6 +104,17 @@ class LargeFlips(_InMemory):
             finally:
                 os.pwrite(file.fileno(), old, position)
         raise Finding(f"byte {position} changed by {change}, and the model is read")
+
+
+class MediumFlips(LargeFlips):
+    """Random bytes of a model that is large enough to have all parts, and small enough for many cases."""
+
+    name, what, quick = "medium", "single bytes of a trained tagger (about 1 MB) changed, at random", 1_000
+
+    def _make(self) -> None:
+        from treewright import Tagger, builtin_corpus
+
+        Tagger(bits=14).fit(builtin_corpus(train=100, dev=1, test=1).train).save(self._path)
 
 
 class Files(_InMemory):
@@ -228,5 +242,6 @@ def signed(random: Random, header: dict[str, Any], data: bytes) -> bytes:
 
 def checks() -> Iterator[Check]:
     yield SmallFlips()
+    yield MediumFlips()
     yield LargeFlips()
     yield Files()

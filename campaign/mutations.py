@@ -80,6 +80,10 @@ ODD = [
 ]
 ODD += [b"\xff", b"\xfe\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\x80"]
 
+# Long repetitions are rare, because they take most of the time of a campaign.
+_REPETITIONS = (*(1, 2) * 6, 3, 3, 10, 300)
+_INSERTIONS = (*(1,) * 27, *(3,) * 4, 2000)
+
 _PIECE = re.compile(rb"[\w.-]+|\s|[^\w\s]", re.ASCII)
 
 
@@ -125,7 +129,7 @@ def _end(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[b
 
 def _repeat(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
     begin, end = _span(random, data)
-    return data[:end] + data[begin:end] * random.choice((1, 2, 10, 300)) + data[end:]
+    return data[:end] + data[begin:end] * random.choice(_REPETITIONS) + data[end:]
 
 
 def _splice(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
@@ -140,7 +144,7 @@ def _odd(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[b
 
 def _insert(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
     at = _place(random, data)
-    return data[:at] + random.choice(pieces) * random.choice((1, 1, 1, 3, 2000)) + data[at:]
+    return data[:at] + random.choice(pieces) * random.choice(_INSERTIONS) + data[at:]
 
 
 def _exchange(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:

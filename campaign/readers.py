@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -120,8 +121,17 @@ class RawText(Reader):
 
         super().prepare(folder)
         self._tokenizer = treewright.load("english", without=["dependency", "constituency", "amr"]).tokenizer
+        # As in a server: the main thread would start a thread for each text, to be able to react to Ctrl-C.
+        self._thread = ThreadPoolExecutor(1)
+
+    def finish(self) -> None:
+        self._thread.shutdown()
+        super().finish()
 
     def run(self, case: bytes) -> None:
+        self._thread.submit(self._run, case).result()
+
+    def _run(self, case: bytes) -> None:
         from treewright.cli.streams import Input
         from treewright.corpora import format_conllu, read_conllu
         from treewright.text.raw import raw_text

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from campaign.frame import FOLDER, PARTS, Store, all_checks
+from campaign.frame import FOLDER, PARTS, RESULTS, Store, all_checks
 
-RESULTS = FOLDER / "results.json"
 PAGE = FOLDER.parent / "docs" / "reliability.md"
 
 

@@ -150,10 +150,11 @@ def test_a_pipeline_shows_layers_that_it_has_and_needs_something_to_compare_with
     assert "nothing to compare with" in run("evaluate", pipeline, tmp_path / "bare.ptb", code=2).stderr
 
 
-def test_bytes_that_are_no_text_are_named_by_their_offset(run, pipeline, tmp_path):
+def test_bytes_that_are_no_text_are_named_by_their_line_and_offset(run, pipeline, tmp_path):
     path = tmp_path / "latin.txt"
     path.write_bytes(b"The dogs\ncaf" + b"\xe9 saw")
     error = run("parse", pipeline, path, code=2).stderr
+    assert f"{path}:2: " in error
     assert "0xe9" in error
     assert "offset 12" in error
 
@@ -173,7 +174,9 @@ def test_offsets_of_bytes_that_are_no_text_count_from_the_beginning(run, pipelin
     path = tmp_path / "late.txt"
     late = "The dogs saw the caté.\n\n".encode() * 4000  # more than is read at once
     path.write_bytes(late + b"\xff")
-    assert f"byte 0xff at offset {len(late):,}" in run("parse", pipeline, path, code=2).stderr
+    error = run("parse", pipeline, path, code=2).stderr
+    assert f"{path}:8001: " in error
+    assert f"byte 0xff at offset {len(late):,}" in error
     path.write_bytes(late + "€".encode()[:2])  # a character that is cut off
     assert f"offset {len(late):,}" in run("parse", pipeline, path, "--input", "lines", code=2).stderr
 

@@ -258,6 +258,23 @@ class TestInterruption:
         run(*command, "--resume")
         assert read_model(out).task == "tagging"
 
+    @pytest.mark.skipif(os.name == "nt", reason="needs limits of files")
+    @pytest.mark.parametrize("limit", [0, 4_000])
+    def test_no_space_for_the_model(self, run, start, data, tmp_path, limit):
+        """The real thing: the system refuses to write, before the first checkpoint or in the middle of the model."""
+        import resource
+
+        out = tmp_path / "m.tw"
+        out.write_bytes(b"something older")
+        process = start("train", "tagging", data / "train.conllu", "-o", out, *SMALL)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        _, stderr = process.communicate(timeout=120)
+        assert process.returncode == 1, stderr
+        assert b"Traceback" not in stderr
+        assert out.read_bytes() == b"something older"
+        run("train", "tagging", data / "train.conllu", "-o", out, *SMALL, "--resume")
+        assert read_model(out).task == "tagging"
+
     def test_other_settings_cannot_be_resumed(self, run, data, tmp_path, monkeypatch):
         def interrupt(self, row):
             self.finished = row.iteration

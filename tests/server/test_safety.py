@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
@@ -48,7 +51,10 @@ def ask(
         come = iter([{"type": "http.request", "body": content, "more_body": False}])
 
         async def receive() -> dict[str, Any]:
-            return next(come, {"type": "http.disconnect"})
+            for message in come:
+                return message
+            await asyncio.Event().wait()  # the client stays
+            raise AssertionError
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
@@ -269,6 +275,47 @@ def test_an_endless_head_is_cut_off(strict):
     assert strict.get("/ping").text == "pong\n"
 
 
+def _count(served: Any, status: int) -> int:
+    """The number of requests with this status, as the server counts them."""
+    found = re.findall(rf'requests_total{{.*status="{status}"}} (\d+)', served.get("/metrics").text)
+    return sum(map(int, found))
+
+
+def test_requests_of_clients_that_disconnect_are_stopped(strict):
+    body = json.dumps({"text": "It rains. " * 100}).encode()
+    head = f"host: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    posted = f"POST /api/parse HTTP/1.1\r\n{head}\r\n\r\n".encode() + body
+    address = "/process?tokenizer&tagger&parser&data=" + "It+rains.+" * 100
+    got = f"GET {address} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
+    for sent in (posted, got):
+        for seconds in (0.0, 0.01):  # before the body is read, and afterwards
+            before = _count(strict, 499)
+            for _ in range(100):  # a request may be answered before the end of its connection is noticed
+                with _connect(strict) as connection:
+                    connection.sendall(sent)
+                    time.sleep(seconds)
+                if _count(strict, 499) > before:
+                    break
+            assert _count(strict, 499) > before
+    assert _count(strict, 500) == 0
+    assert strict.post("/api/parse", {"text": "It rains."}).status_code == 200
+
+
+def test_a_request_that_never_becomes_complete(starting, stopping):
+    """Each byte comes in time, but the whole does not."""
+    served = starting(code=_STRICT.replace("idle=0.7", "idle=600, seconds=0.5"), ready=False)
+    with _connect(served) as connection:
+        connection.sendall(b"POST /api/parse HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n")
+        answer = b""
+        while not answer:
+            connection.sendall(b"{")
+            with suppress(TimeoutError):
+                connection.settimeout(0.1)
+                answer = connection.recv(65_536)
+    assert b"408" in answer.splitlines()[0]
+    assert stopping(served) == 0
+
+
 def test_too_many_waiting_requests_are_told_to_come_back(strict):
     body = {"text": "It rains. " * 100}
     with ThreadPoolExecutor(24) as pool:
@@ -286,3 +333,26 @@ def test_the_oldest_silent_connections_make_place(strict):
     finally:
         for connection in silent:
             connection.close()
+
+
+_PATIENT = _STRICT.replace("body=50_000, words=400, waiting=2, idle=0.7", "idle=600, seconds=600")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_although_clients_neither_send_nor_read(starting, number):
+    """With its own limits, the server would wait ten minutes for each of these clients."""
+    served = starting(code=_PATIENT)
+    parse = json.dumps({"text": "It rains. " * 5_000, "layers": ["words"]}).encode()
+    head = b"POST /api/parse HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    sent = [b"", b"POST /api", head % 100 + b"{", head % len(parse) + parse]
+    clients = [_connect(served) for _ in sent]
+    try:
+        clients[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        for client, data in zip(clients, sent, strict=True):
+            client.sendall(data)
+        assert clients[-1].recv(12) == b"HTTP/1.1 200"  # the rest of this answer is not read
+        served.process.send_signal(number)
+        assert served.process.wait(timeout=120) in (0, -number)
+    finally:
+        for client in clients:
+            client.close()

@@ -12,6 +12,7 @@ from tests.text.bank import treebank
 from treewright.corpora import Sentence, Token, format_conllu, read_conllu
 from treewright.errors import ConfigError, CorpusError
 from treewright.text import Tokenizer, tokenizer
+from treewright.text.blocks import find_chunks
 from treewright.text.raw import paragraphs, raw_text, surface_tokens
 
 LEARNER = {"name": "exploration", "passes": 3}
@@ -62,6 +63,21 @@ def test_pieces_make_no_difference(fitted, text, size):
         assert list(fitted.stream(pieces)) == fitted.tokenize(text)
     finally:
         tokenizer._PIECE = before
+
+
+def test_the_work_on_a_long_paragraph_grows_with_its_length(fitted, monkeypatch):
+    """A paragraph used to be examined again with every piece that came."""
+    examined = []
+
+    def counted(text, **options):
+        examined.append(len(text))
+        return find_chunks(text, **options)
+
+    monkeypatch.setattr(tokenizer, "find_chunks", counted)
+    monkeypatch.setattr(tokenizer, "_PIECE", 64)
+    pieces = ["one two "] * 2_000
+    assert sum(map(len, fitted.stream(pieces))) == 4_000
+    assert 16_000 <= sum(examined) < 4 * 16_000
 
 
 def test_it_learns_tokens_sentences_and_multiword_tokens(fitted):

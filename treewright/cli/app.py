@@ -125,8 +125,8 @@ def main() -> None:
 
 
 def _leave_the_compiler(code: int) -> None:
-    """End the process at once if a thread still compiles after Ctrl-C or a signal: Python would wait for it."""
-    if code > 128 and "treewright.search.threads" in sys.modules:
+    """End the process at once if a thread still compiles, as after Ctrl-C or a signal: Python would wait for it."""
+    if "treewright.search.threads" in sys.modules:
         from treewright.search.threads import is_compiling
 
         if is_compiling():

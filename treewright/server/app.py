@@ -21,7 +21,7 @@ from treewright import __version__
 from treewright.errors import TreewrightError
 from treewright.server import api, corenlp, udpipe
 from treewright.server.counting import Counts
-from treewright.server.limits import Limits, Refused, SecurityHeaders, SizeLimit
+from treewright.server.limits import Disconnection, Limits, Refused, SecurityHeaders, SizeLimit
 from treewright.server.registry import Models
 from treewright.server.work import Workbench
 
@@ -49,7 +49,12 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
     if not len(bench.models):
         raise TreewrightError("no models are bundled with this installation; name a model file")
     counts = Counts()
-    middleware = [Middleware(counts.around), Middleware(SecurityHeaders), Middleware(SizeLimit, limits=limits)]
+    middleware = [
+        Middleware(counts.around),
+        Middleware(SecurityHeaders),
+        Middleware(SizeLimit, limits=limits),
+        Middleware(Disconnection),
+    ]
     if origins:
         middleware.insert(1, Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"]))
 

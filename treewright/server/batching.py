@@ -6,14 +6,21 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from treewright.server.limits import Refused
 
-__all__ = ["Batcher"]
+__all__ = ["Abandoned", "Batcher"]
 
 
-class _Job(NamedTuple):
+class Abandoned(Exception):
+    """Work was stopped, because nobody waits for its result."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
     """A request: its input, its size in words, and the future of its answer."""
 
     wanted: Any
@@ -25,12 +32,13 @@ class Batcher:
     """Gathers jobs for a few milliseconds and runs them together in a thread.
 
     ``work`` takes the inputs of a batch and returns an answer for each of them. If it raises an error, the jobs run one
-    by one, so that only the jobs that cause the error fail.
+    by one, so that only the jobs that cause the error fail. Its second argument says whether a client still waits for
+    an answer of the batch; if none does, long work should raise :class:`Abandoned`.
     """
 
     def __init__(
         self,
-        work: Callable[[Sequence[Any]], Sequence[Any]],
+        work: Callable[[Sequence[Any], Callable[[], bool]], Sequence[Any]],
         threads: Executor,
         *,
         window: float = 0.010,
@@ -56,7 +64,12 @@ class Batcher:
         self._queue.append(job)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        return await job.answer
+        try:
+            return await job.answer
+        except asyncio.CancelledError:  # the client has disconnected, or it takes too long
+            with suppress(ValueError):  # it is being worked on
+                self._queue.remove(job)
+            raise
 
     async def _run(self) -> None:
         """Run batches until the queue is empty."""
@@ -68,7 +81,7 @@ class Batcher:
                 continue
             self.batches, self.jobs = self.batches + 1, self.jobs + len(batch)
             try:
-                answers = await loop.run_in_executor(self.threads, self._answers, [job.wanted for job in batch])
+                answers = await loop.run_in_executor(self.threads, self._answers, batch)
             except BaseException as error:  # for example, a pool that was shut down: no client may wait for ever
                 answers = [error] * len(batch)
             for job, answer in zip(batch, answers, strict=True):
@@ -98,10 +111,13 @@ class Batcher:
                 words += job.size
         return batch
 
-    def _answers(self, wanted: Sequence[Any]) -> Sequence[Any]:
+    def _answers(self, batch: Sequence[_Job]) -> Sequence[Any]:
+        def is_wanted() -> bool:
+            return any(not job.answer.done() for job in batch)
+
         try:
-            return self.work(wanted)
+            return self.work([job.wanted for job in batch], is_wanted)
         except Exception as error:
-            if len(wanted) == 1:
-                return [error]
-        return [answer for each in wanted for answer in self._answers([each])]
+            if len(batch) == 1 or isinstance(error, Abandoned):
+                return [error] * len(batch)
+        return [answer for job in batch for answer in self._answers([job])]

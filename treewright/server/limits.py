@@ -10,7 +10,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 
-__all__ = ["Limits", "Refused", "SecurityHeaders", "SizeLimit", "check_text"]
+__all__ = ["Disconnection", "Limits", "Refused", "SecurityHeaders", "SizeLimit", "check_text"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -92,14 +92,19 @@ class SizeLimit:
             await PlainTextResponse(self._message + "\n", 413, {"connection": "close"})(scope, receive, send)
             return
         received, whole = 0, False
+        clock = asyncio.get_running_loop().time
+        end = clock() + self.limits.seconds
 
         async def counted() -> Any:
             nonlocal received, whole
+            patience = min(self.limits.idle, end - clock())
             try:  # after the body, only the end of the connection follows, which has no time limit
-                async with asyncio.timeout(None if whole else self.limits.idle):
+                async with asyncio.timeout(None if whole else patience):
                     message = await receive()
             except TimeoutError:
-                message = f"no more of the request came for {self.limits.idle:g} seconds"
+                message = f"the request was not complete after {self.limits.seconds:g} seconds"
+                if patience == self.limits.idle:
+                    message = f"no more of the request came for {self.limits.idle:g} seconds"
                 raise HTTPException(408, message, {"connection": "close"}) from None
             received += len(message.get("body", b""))
             whole = not message.get("more_body", False)
@@ -112,6 +117,67 @@ class SizeLimit:
     @property
     def _message(self) -> str:
         return f"the request is larger than {self.limits.body:,} bytes; send the text in parts"
+
+
+class Disconnection:
+    """ASGI middleware that stops a request whose client has disconnected, so that nobody waits for its work.
+
+    It is counted with the status 499.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on, and wait for the end of the connection at the same time."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = asyncio.current_task()
+        assert request is not None
+        read: list[Any] = []
+        watching: asyncio.Task[Any] | None = None
+        answered = gone = False
+
+        async def watch() -> Any:
+            nonlocal gone
+            message = await receive()  # after the body, only the end of the connection can follow
+            if not answered:
+                gone = True
+                request.cancel()
+            return message
+
+        async def watched() -> Any:
+            nonlocal watching, gone
+            if read:
+                return read.pop()
+            if watching is not None:
+                return await asyncio.shield(watching)
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone = True
+                raise asyncio.CancelledError
+            if not message.get("more_body", False):
+                watching = asyncio.create_task(watch())
+            return message
+
+        async def sending(message: Any) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        try:
+            if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
+                read.append(await watched())  # without a body, the application may not read it
+            await self.app(scope, watched, sending)
+        except asyncio.CancelledError:
+            if not gone:
+                raise
+            request.uncancel()
+            await send({"type": "http.response.start", "status": 499, "headers": []})  # nobody receives it
+        finally:
+            if watching is not None:
+                watching.cancel()
 
 
 class SecurityHeaders:

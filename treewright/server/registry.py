@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ from treewright.corpora.lemmas import with_lemmas
 from treewright.errors import TreewrightError
 from treewright.estimators import Estimator
 from treewright.pipeline import Document, Pipeline
+from treewright.server.batching import Abandoned
 from treewright.server.limits import Refused
 from treewright.text import Tokenizer
 
 __all__ = ["Model", "Models", "Text", "trace_kinds"]
+
+_PART = 1_000  # words that are annotated together; larger parts are hardly faster
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,13 @@ class Model:
 
     # ---- annotating, in the thread of the models
 
-    def annotate(self, wanted: Sequence[Text]) -> list[Document]:
-        """Analyse several texts together."""
+    def annotate(self, wanted: Sequence[Text], is_wanted: Callable[[], bool] = lambda: True) -> list[Document]:
+        """Analyse several texts together; raise :class:`Abandoned` as soon as nobody wants the result."""
         found = self._divided(wanted)
         results: list[list[Sentence]] = [[] for _ in wanted]
         for layers in dict.fromkeys(each.layers for each in wanted):  # usually there is only one set of layers
             places = [k for k, each in enumerate(wanted) if each.layers == layers]
-            flat = iter(self._annotated([s for k in places for s in found[k]], layers))
+            flat = self._in_parts([s for k in places for s in found[k]], layers, is_wanted)
             for k in places:
                 results[k] = [next(flat) for _ in found[k]]
         return [
@@ -134,6 +137,21 @@ class Model:
             return wanted.sentences
         lines = [wanted.text] if wanted.one or not (wanted.lines or wanted.spaced) else wanted.text.splitlines()
         return [Sentence.from_words(line.split()) for line in lines if line.split()]
+
+    def _in_parts(
+        self, sentences: list[Sentence], layers: frozenset[str] | None, is_wanted: Callable[[], bool]
+    ) -> Iterator[Sentence]:
+        part: list[Sentence] = []
+        words = 0
+        for sentence in sentences:
+            part.append(sentence)
+            words += len(sentence)
+            if words >= _PART:
+                yield from self._annotated(part, layers)
+                part, words = [], 0
+                if not is_wanted():
+                    raise Abandoned
+        yield from self._annotated(part, layers)
 
     def _annotated(self, sentences: list[Sentence], layers: frozenset[str] | None) -> list[Sentence]:
         model = self.wait()

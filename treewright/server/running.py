@@ -17,6 +17,7 @@ from treewright.server.limits import Limits
 __all__ = ["serve"]
 
 _HEAD = 16_384  # the maximum number of bytes in the head of a request, without its address
+_LAST = 2.0  # seconds without progress after which a client that does not read its answer cannot delay the end
 
 
 def serve(
@@ -111,7 +112,8 @@ def _patient(limits: Limits) -> type[Any]:
 
     The limit applies to the first request of a connection and to later ones. If there are too many such connections,
     the one that has waited longest is closed at once. A client that opens thousands of connections and sends nothing
-    therefore cannot block other clients.
+    therefore cannot block other clients. The limit also applies to a client that does not read its answer. When the
+    server stops, it waits neither for the rest of a request nor for such a client.
     """
     silent: OrderedDict[Any, None] = OrderedDict()
     most = limits.body + _HEAD
@@ -121,6 +123,8 @@ def _patient(limits: Limits) -> type[Any]:
 
         _clock: asyncio.TimerHandle | None = None
         _unread = 0
+        _delivery: asyncio.TimerHandle | None = None
+        _patience = limits.idle
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -142,7 +146,45 @@ def _patient(limits: Limits) -> type[Any]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._heard()
+            self._delivered()
             super().connection_lost(exc)
+
+        def shutdown(self) -> None:
+            self._patience = min(limits.idle, _LAST)
+            if self._delivery is not None:
+                self._deliver()
+            if self.cycle is not None and not self.cycle.response_complete and self.cycle.more_body:
+                self.transport.close()  # the rest of the request may never come
+            else:
+                super().shutdown()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._deliver()
+
+        def resume_writing(self) -> None:
+            self._delivered()
+            super().resume_writing()
+
+        def _deliver(self) -> None:
+            """Start the timer of an answer that the client has not read: it must make progress."""
+            self._delivered()
+            self._delivery = self.loop.call_later(self._patience, self._progress, self._unsent())
+
+        def _progress(self, before: int) -> None:
+            if self._unsent() < before:
+                self._deliver()
+            else:
+                self.transport.abort()
+
+        def _unsent(self) -> int:
+            size: int = self.transport.get_write_buffer_size()
+            return size
+
+        def _delivered(self) -> None:
+            if self._delivery is not None:
+                self._delivery.cancel()
+                self._delivery = None
 
         def _wait(self) -> None:
             """Start the timer, which runs until the head of a request is complete."""

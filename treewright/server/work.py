@@ -52,9 +52,9 @@ class Workbench:
             self.models.load()
 
     def stop(self) -> None:
-        """Finish the active work, and end the threads."""
+        """Cancel the work that has not begun. Active requests are answered by now, so nobody waits for other work."""
         for pool in (self.annotating, self.tracing, self.loading, self.writing):
-            pool.shutdown(wait=True, cancel_futures=False)
+            pool.shutdown(wait=False, cancel_futures=True)
 
     @property
     def is_ready(self) -> bool:
