@@ -39,7 +39,9 @@ def train_pipeline(
     ] = 5,
     policy: Annotated[
         str,
-        typer.Option(help="linear, or an encoder that tags and parses: small, medium or large. It is trained with PyTorch."),
+        typer.Option(
+            help="linear, or an encoder that tags and parses: small, medium or large. It is trained with PyTorch."
+        ),
     ] = "linear",
     vectors: Annotated[Path | None, typer.Option(help="Encoders: a text file of fixed word vectors.")] = None,
     device: Annotated[str, typer.Option(help="Encoders: the device for training: auto, cpu or cuda.")] = "auto",

@@ -98,9 +98,7 @@ MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: the number of vectors 
 TEACHER = Setting(
     "teacher", File(), "Encoders: a model to learn from besides the oracle (distillation)", none="none", metavar="FILE"
 )
-TAG_LOSS = Setting(
-    "tag_loss", Real(0), "Encoders: the weight of the loss of the tags that the first layer predicts"
-)
+TAG_LOSS = Setting("tag_loss", Real(0), "Encoders: the weight of the loss of the tags that the first layer predicts")
 DEVICE = Setting(
     "device",
     Choice({"auto": "a GPU where there is one", "cpu": "", "cuda": "a GPU"}),

@@ -117,7 +117,9 @@ class PipelineTrainer:
             components.append(self._fitted("parser", joint, sentences, dev))
         if self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas"):
             components.append(self._fitted("lemmatizer", self.lemmatizer, sentences, dev))
-        if not tags_and_trees and self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
+        if not tags_and_trees and self._wanted(
+            "parser", self.parser, has_trees, "the treebank has words without heads"
+        ):
             known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)

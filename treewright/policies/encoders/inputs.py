@@ -140,9 +140,7 @@ class Inputs:
         """The number of rows in the table of character embeddings."""
         return _FIRST_LETTER + len(self.letters)
 
-    def read(
-        self, sentences: Sequence[Sequence[Any]], *, targets: bool = False, predicting: bool = False
-    ) -> Words:
+    def read(self, sentences: Sequence[Sequence[Any]], *, targets: bool = False, predicting: bool = False) -> Words:
         """Return the words of some sentences as numbers.
 
         With ``targets``, read the columns to predict in training, too. With ``predicting``, encoding predicts them.
