@@ -39,13 +39,21 @@ from treewright.tagging import Tagger
 EWT, AFRIKAANS = "ud-english-ewt", "ud-afrikaans-afribooms"
 TURNS = 5
 EXPLORATION = {"name": "exploration", "passes": 80, "k": 1}
+WORDS_ONLY = {"input_columns": (), "output_columns": ("upos", "xpos", "feats"), "tag_loss": 0.5}
 #: the settings of each training; ``vectors`` stands for a file of fixed vectors, ``teacher`` for the best large model
 TRAININGS: dict[str, dict[str, Any]] = {
     "large": {"policy": "large", "vectors": True},
     "large-plain": {"policy": "large"},
-    "large-words": {"policy": "large", "vectors": True, "input_columns": (), "tag_loss": 0.5},
+    "large-distilled": {"policy": "large", "vectors": True, "teacher": True},
+    "large-words": {"policy": "large", "vectors": True, **WORDS_ONLY},
+    "large-words-distilled": {"policy": "large", "vectors": True, **WORDS_ONLY, "teacher": True},
     "medium": {"policy": "medium", "vectors": True},
-    "medium-distilled": {"policy": "medium", "vectors": True, "teacher": True},
+    "medium-distilled": {
+        "policy": "medium",
+        "vectors": True,
+        "teacher": True,
+        "learner": {**EXPLORATION, "passes": 120},
+    },
     "small-distilled": {"policy": "small", "vectors": True, "teacher": True},
     "small-plain-distilled": {"policy": "small", "teacher": True},
     "small-plain": {"policy": "small", "learner": {**EXPLORATION, "passes": 40}},
@@ -69,7 +77,9 @@ TRAININGS |= {f"learner-{name}": {"policy": "medium", "vectors": True, **row} fo
 CALLED = {
     "large": "large",
     "large-plain": "large, without fixed vectors",
-    "large-words": "large, words only (tag loss)",
+    "large-distilled": "large, distilled from another large one",
+    "large-words": "large, words only, predicts tags",
+    "large-words-distilled": "large, words only, predicts tags, distilled from one that reads tags",
     "medium": "medium",
     "medium-distilled": "medium, distilled",
     "small-distilled": "small, distilled",
@@ -108,10 +118,13 @@ def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
     train = train[: arguments.sentences]
     estimator = {"tag": Tagger, "amr": AMRParser}.get(name[:3], DependencyParser)(**settings)
     history: list[list[Any]] = []
+
+    def report(row: Any) -> None:
+        history.append([row.iteration, row.loss, row.score, row.seconds])
+        say(f"{name}-{seed}: pass {row.iteration}, loss {row.loss:.4f}, dev {row.score}, {row.seconds:.1f} s")
+
     judged = None if name.startswith("amr-") else dev  # Smatch would take longer than learning; the last pass counts
-    estimator.fit(
-        train, dev=judged, report=lambda row: history.append([row.iteration, row.loss, row.score, row.seconds])
-    )
+    estimator.fit(train, dev=judged, jobs=arguments.jobs, report=report)
     row: dict[str, Any] = {
         "name": f"{name}-{seed}",
         "settings": {key: str(value) for key, value in settings.items()},
@@ -137,13 +150,18 @@ def train_one(name: str, seed: int, arguments: argparse.Namespace) -> None:
 
 
 def read_runs(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all trainings, by the name without the seed; of several rows of a name the last one counts."""
-    rows: dict[str, dict[str, Any]] = {}
+    """The rows of all trainings, by the name without the seed: those that were kept before, and those of the folder.
+
+    Of several rows of a name the last one counts.
+    """
+    kept = RESULTS / "encoders.json"
+    before = json.loads(kept.read_text())["runs"] if kept.exists() else {}
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for each in before.values() for row in each}
     for file in sorted(folder.rglob("*.json"), key=lambda path: path.stat().st_mtime):
         found = json.loads(file.read_text())
         rows |= {row["name"]: row for row in (found if isinstance(found, list) else [found]) if "test" in row}
     runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name in sorted(rows):
+    for name in sorted(rows, key=lambda name: (name.rpartition("-")[0], int(name.rpartition("-")[2]))):
         row = {key: value for key, value in rows[name].items() if key != "history"}
         for key in {"vectors", "teacher"} & set(row["settings"]):
             row["settings"][key] = Path(row["settings"][key]).name
@@ -527,6 +545,7 @@ def main() -> None:
     parser.add_argument("--train", choices=[*TRAININGS], help="make this training and nothing else")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--jobs", type=int, default=1, help="threads of the roll-ins")
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--teacher", type=Path)
     parser.add_argument("--sentences", type=int, help="train on the first ones only")

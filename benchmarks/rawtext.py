@@ -1,6 +1,8 @@
 """From raw text: a pipeline of Treewright and UDPipe 1, trained on the same treebanks, beside published figures.
 
-``python -m benchmarks rawtext [--seeds 3] [--corpora ud-english-ewt,ud-afrikaans-afribooms] [--no-udpipe]``. Every result
+``python -m benchmarks rawtext [--seeds 3] [--corpora ud-english-ewt,ud-afrikaans-afribooms] [--no-udpipe]``. With
+``--encoded FOLDER``, the folder has parsers with encoders that predict tags, ``large-words-0.tw`` to ``large-words-2.tw`` of
+``python -m benchmarks encoders --train large-words``, and only pipelines with these are measured. Every result
 is kept in ``benchmarks/results/rawtext.json`` as soon as it is there, and models in ``build/rawtext``, so that an
 interrupted run goes on. UDPipe is trained with its defaults, which takes hours.
 """
@@ -14,12 +16,14 @@ import sys
 import time
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
 from benchmarks.dependency_peers import udpipe_sentences
 from treewright.corpora import Sentence, format_conllu, load_corpus
 from treewright.corpora.conllu import parse_conllu
+from treewright.dependency import DependencyParser
 from treewright.metrics.conll18 import MEASURES, score_raw_text
 from treewright.pipeline import Pipeline, PipelineTrainer
 from treewright.pipeline.training import pipeline_parser
@@ -28,6 +32,7 @@ from treewright.text.raw import paragraphs, raw_text
 
 FILE = RESULTS / "rawtext.json"
 MODELS = ROOT / "build" / "rawtext"
+ENCODED = "Treewright with an encoder (large)"
 CORPORA = ("ud-english-ewt", "ud-afrikaans-afribooms")
 
 #: published F1 scores on English EWT, with the version of the data, which differ from ours and from each other
@@ -45,6 +50,11 @@ PUBLISHED = {
 
 def main() -> None:
     options = _options(sys.argv[1:])
+    if options["encoded"]:
+        for seed in range(options["seeds"]):
+            parser = Path(options["encoded"], f"large-words-{seed}.tw")
+            _keep(CORPORA[0], f"{ENCODED}, seed {seed}", partial(encoded_result, CORPORA[0], seed, parser))
+        return
     for corpus in options["corpora"]:
         for seed in range(options["seeds"]):
             _keep(corpus, f"Treewright, seed {seed}", partial(treewright_result, corpus, seed))
@@ -75,8 +85,11 @@ def report(results: dict[str, Any]) -> list[str]:
 def _table(rows: dict[str, Any], published: dict[str, Any]) -> list[str]:
     """The rows of a corpus, with the mean of all seeds first, as a table of Markdown."""
     names = [*MEASURES, "words/s", "MB", "training, CPU s"]
-    seeds = [row for name, row in rows.items() if name.startswith("Treewright")]
-    shown = {f"**Treewright, mean of {len(seeds)} seeds**": _mean(seeds)} if len(seeds) > 1 else {}
+    shown = {}
+    for system in ("Treewright", ENCODED):
+        seeds = [row for name, row in rows.items() if name.startswith(f"{system}, seed")]
+        if len(seeds) > 1:
+            shown[f"**{system}, mean of {len(seeds)} seeds**"] = _mean(seeds)
     lines = [f"| | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
     for name, row in {**shown, **rows, **published}.items():
         cells = ["" if n not in row else f"{row[n]:,.0f}" if n in _WHOLE else f"{row[n]:.2f}" for n in names]
@@ -106,16 +119,31 @@ def treewright_result(corpus: str, seed: int) -> dict[str, float]:
     )
     pipeline, clock = timed(lambda: trainer.train(train, dev))
     size = pipeline.save(path).stat().st_size
-    pipeline = Pipeline.load(path)
-    gc.freeze()
-    gc.set_threshold(100_000)  # as the command line does
     return {
-        **scores(test, lambda text: "".join(map(format_conllu, pipeline.stream([text])))),
+        **scores_of_model(path, test),
         "MB": size / 1e6,
         **(
             {} if is_resumed else {"training, CPU s": clock.cpu}
         ),  # of a training that was interrupted, a part is missing
     }
+
+
+def encoded_result(corpus: str, seed: int, parser: Path) -> dict[str, float]:
+    """A pipeline with a parser that was trained elsewhere: it predicts tags and trees with one encoder."""
+    train, dev, test = (load_corpus(corpus_folder(corpus) / f"{part}.conllu") for part in ("train", "dev", "test"))
+    trainer = PipelineTrainer(Tokenizer(seed=seed), None, Lemmatizer(seed=seed), None)
+    tokenizer, lemmatizer = trainer.train(train, dev).components
+    path = MODELS / f"{corpus}-large-{seed}.tw"
+    size = Pipeline([tokenizer, DependencyParser.load(parser), lemmatizer]).save(path).stat().st_size
+    return {**scores_of_model(path, test), "MB": size / 1e6}
+
+
+def scores_of_model(path: Path, test: list[Sentence]) -> dict[str, float]:
+    """The scores and the speed of a pipeline as the command line runs it."""
+    pipeline = Pipeline.load(path)
+    gc.freeze()
+    gc.set_threshold(100_000)  # as the command line does
+    return scores(test, lambda text: "".join(map(format_conllu, pipeline.stream([text]))))
 
 
 def udpipe_rows(corpus: str) -> None:
@@ -202,10 +230,12 @@ def _results() -> dict[str, Any]:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    options: dict[str, Any] = {"seeds": 3, "corpora": CORPORA, "udpipe": "--no-udpipe" not in words}
+    options: dict[str, Any] = {"encoded": None, "seeds": 3, "corpora": CORPORA, "udpipe": "--no-udpipe" not in words}
     for name, value in pairwise(words):
         if name == "--seeds":
             options["seeds"] = int(value)
+        if name == "--encoded":
+            options["encoded"] = value
         if name == "--corpora":
             options["corpora"] = tuple(value.split(","))
     return options

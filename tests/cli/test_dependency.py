@@ -78,6 +78,7 @@ class TestTraining:
             "system": "arc-eager", "features": "basic", "mode": "accurate", "oracle": "static", "beam": 2,
             "bits": 12, "min_count": 2, "label_weight": 0.5, "seed": 3,
             "policy": "linear", "vectors": None, "max_vectors": 100_000, "input_columns": ["upos", "xpos"],
+            "output_columns": [],
             "teacher": None, "tag_loss": 0.0, "device": "auto",
         }  # fmt: skip
         assert "arc-eager" in run("info", out).stdout

@@ -161,6 +161,25 @@ def test_tags_are_learned_on_the_way(corpus):
     assert other.needs() == ("words", "upos", "xpos")
 
 
+@pytest.mark.jit
+def test_tags_are_predicted_with_the_tree(corpus, tmp_path):
+    learner = {"name": "supervised", "passes": 30}
+    made = parser(input_columns="", output_columns="upos feats", tag_loss=1.0, learner=learner).fit(corpus.train)
+    assert made.needs() == ("words",)
+    assert made.gives() == ("upos", "feats", "dependency")
+    found = made.predict([sentence.forms for sentence in corpus.train])
+    right = [
+        a.upos == b.upos for old, new in zip(corpus.train, found, strict=True) for a, b in zip(old, new, strict=True)
+    ]
+    assert np.mean(right) > 0.6  # the most frequent tag alone is below 0.3
+    assert all(token.xpos == "_" and token.head is not None for sentence in found for token in sentence)
+    path = made.save(tmp_path / "both.tw")
+    assert load(path).predict([sentence.forms for sentence in corpus.train]) == found
+    given = found[0].with_column("upos", ["X", *["_"] * (len(found[0]) - 1)])
+    assert made.predict([given])[0].column("upos") == ("X", *found[0].column("upos")[1:])
+    assert made.arcs([given]) == [([t.head for t in found[0]], [t.deprel for t in found[0]])]
+
+
 def test_vectors_are_part_of_the_model(corpus, tmp_path):
     file = tmp_path / "vectors.txt"
     file.write_text("the 1 0\ndog 0 1\ncat 0 1\n")
@@ -195,6 +214,9 @@ def test_a_teacher_must_have_the_same_actions(parsing, corpus, tmp_path):
         ({"vectors": "v.txt"}, "vectors.*policy other than linear"),
         ({"teacher": "m.tw"}, "teacher.*policy other than linear"),
         ({"tag_loss": 0.1}, "tag_loss.*policy other than linear"),
+        ({"output_columns": "upos"}, "output_columns.*policy other than linear"),
+        ({"policy": "small", "input_columns": "", "output_columns": "upos"}, "tag_loss.*above 0"),
+        ({"policy": "small", "output_columns": "upos", "tag_loss": 1.0}, "output_columns.*upos.*reads"),
         ({"policy": "huge"}, "policy.*'huge'.*small, medium, large"),
         ({"policy": 3}, "policy"),
         ({"policy": "small", "input_columns": "upos form"}, "input_columns.*'form'.*lemma, upos, xpos, feats"),

@@ -14,6 +14,8 @@ from treewright.corpora import Sentence
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, CorpusError
 from treewright.pipeline import PipelineTrainer
+from treewright.pipeline.training import encoded_parser
+from treewright.policies.encoders import Architecture
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
 pytestmark = pytest.mark.jit  # all components learn several times
@@ -147,3 +149,18 @@ def test_every_process_makes_the_same_model():
     first = printed("1")
     assert first.count("\n") == 4
     assert printed("2") == first
+
+
+def test_one_encoder_gives_tags_and_trees():
+    pytest.importorskip("torch", reason="training encoders needs PyTorch: pip install 'treewright[torch]'")
+    tiny = Architecture(layers=1, width=24, hidden=16, word=16, letters=4, letter=4, dropout=0.0)
+    parser, stages = encoded_parser(tiny, passes=8, device="cpu", tag_loss=1.0), []
+    tokenizer, lemmatizer = Tokenizer(learner=LEARNER, bits=12), Lemmatizer(learner=LEARNER, bits=10)
+    made = PipelineTrainer(tokenizer, None, lemmatizer, parser, stage=lambda name, text: stages.append(name))
+    pipeline = made.train(blank("xpos"), treebank())
+    assert stages == ["tokenizer", "parser", "lemmatizer"]
+    assert pipeline.gives == ("words", "upos", "feats", "dependency", "lemma")  # the treebank has no XPOS
+    scores = pipeline.evaluate(treebank(), raw=True)
+    assert scores["UPOS"].f1 > 0.9
+    assert scores["Lemmas"].f1 > 0.9
+    assert scores["LAS"].f1 > 0.5

@@ -37,6 +37,14 @@ def train_pipeline(
     folds: Annotated[
         int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
     ] = 5,
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="linear, or an encoder that tags and parses: small, medium or large. It is trained with PyTorch."
+        ),
+    ] = "linear",
+    vectors: Annotated[Path | None, typer.Option(help="Encoders: a text file of fixed word vectors.")] = None,
+    device: Annotated[str, typer.Option(help="Encoders: the device for training: auto, cpu or cuda.")] = "auto",
     mode: Annotated[str, typer.Option(help="The parser's transitions: fast or accurate.")] = "fast",
     features: Annotated[str, typer.Option(help="What the parser looks at: full, rich or basic.")] = "full",
     passes: Annotated[
@@ -52,12 +60,14 @@ def train_pipeline(
 
     A component is left out where the treebank lacks what it learns from: words without
     spaces between them, tags, lemmas, or trees. The parser learns from gold and from
-    predicted tags. After Ctrl-C, the same command with --resume continues.
+    predicted tags. With an encoder, one component predicts tags and trees. After Ctrl-C,
+    the same command with --resume continues.
 
     Examples:
       treewright train pipeline train.conllu --dev dev.conllu --out language.tw
       treewright parse language.tw text.txt > analysis.conllu
       treewright evaluate language.tw test.conllu --raw
+      treewright train pipeline train.conllu --dev dev.conllu --policy medium --out encoded.tw
     """
     check_out(out)
     checkpoint = out.with_name(out.name + ".checkpoint")
@@ -72,7 +82,8 @@ def train_pipeline(
         if quiet:
             warnings.simplefilter("ignore")
         watch = _Watch(bar, shown, as_json)
-        trainer = _trainer(set(without or ()), mode, features, passes, seed)
+        encoder = {} if policy == "linear" else {"vectors": vectors, "device": device}
+        trainer = _trainer(set(without or ()), policy, mode, features, passes, seed, encoder)
         trainer.folds, trainer.jobs, trainer.checkpoint, trainer.resume = folds, jobs, checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
@@ -96,18 +107,32 @@ def train_pipeline(
         console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
 
 
-def _trainer(without: set[str], mode: str, features: str, passes: int | None, seed: int) -> Any:
+def _trainer(
+    without: set[str],
+    policy: str,
+    mode: str,
+    features: str,
+    passes: int | None,
+    seed: int,
+    encoder: dict[str, Any],
+) -> Any:
     from treewright.pipeline import PipelineTrainer
-    from treewright.pipeline.training import pipeline_parser
+    from treewright.pipeline.training import encoded_parser, pipeline_parser
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
     own: dict[str, Any] = {} if passes is None else {"passes": passes}
     learner: Any = {"name": "exploration", **own}
+    if encoder:  # one component for tags and trees
+        without = without | {"tagger"}
     makers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
         "tagger": lambda: MorphTagger(learner=learner, seed=seed),
         "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
-        "parser": lambda: pipeline_parser(mode=mode, features=features, seed=seed, **own),
+        "parser": lambda: (
+            encoded_parser(policy, seed=seed, **encoder, **own)
+            if encoder
+            else pipeline_parser(mode=mode, features=features, seed=seed, **own)
+        ),
     }
     for name in without - makers.keys():
         raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")

@@ -35,7 +35,7 @@ class DependencyEstimator(Estimator[DependencyScores]):
         """Return only the heads (0 is the root) and the relations of the words of each sentence."""
         self._check_fitted()
         decoded = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
-        return [tree for _, found in decoded for tree in found]
+        return [tree[:2] for _, found in decoded for tree in found]  # without tags
 
     def _annotate(self, batch: list[Sentence], found: list[Arcs]) -> Iterator[Sentence]:
         for sentence, (heads, labels) in zip(batch, found, strict=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ from treewright.dependency.task import DependencyParsing, parsing_task
 from treewright.dependency.templates import FEATURE_SETS, WORD_ATTRIBUTES, Templates
 from treewright.dependency.trace import trace_transitions
 from treewright.dependency.treebank import (
-    Arcs,
     count_words,
     framed,
     gold_arcs,
@@ -39,6 +38,7 @@ from treewright.estimators import Corpus, Running
 from treewright.estimators.encoded import (
     DEVICE,
     MAX_VECTORS,
+    OUTPUT_COLUMNS,
     POLICY,
     TAG_LOSS,
     TEACHER,
@@ -156,7 +156,10 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         max_vectors: for encoders: the number of vectors to read from the file.
         input_columns: for encoders: the columns that are read besides words.
         teacher: for encoders: a trained model to learn from besides the oracle.
-        tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict.
+        output_columns: for encoders: the tags that the parser predicts together with the tree, from the same encoder;
+            it needs ``tag_loss``. A word that has a tag keeps it.
+        tag_loss: for encoders: the weight of the loss of tags, which the first layer learns to predict: UPOS and XPOS,
+            and the output columns.
         device: for encoders: ``auto``, ``cpu`` or ``cuda``.
         seed: the same seed gives the same model.
 
@@ -184,6 +187,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         VECTORS,
         MAX_VECTORS,
         input_columns("lemma", "upos", "xpos", "feats"),
+        OUTPUT_COLUMNS,
         TEACHER,
         TAG_LOSS,
         DEVICE,
@@ -206,6 +210,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         vectors: str | os.PathLike[str] | None = None,
         max_vectors: int = 100_000,
         input_columns: str | Sequence[str] = ("upos", "xpos"),
+        output_columns: str | Sequence[str] = (),
         teacher: str | os.PathLike[str] | None = None,
         tag_loss: float = 0.0,
         device: str = "auto",
@@ -224,6 +229,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         self.vectors = vectors
         self.max_vectors = max_vectors
         self.input_columns = input_columns
+        self.output_columns = output_columns
         self.teacher = teacher
         self.tag_loss = tag_loss
         self.device = device
@@ -250,6 +256,10 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             return layers
         read = {"words", *(column.name for column in self.inputs_.columns)}
         return tuple(layer for layer in layers if layer in read)
+
+    def gives(self) -> tuple[str, ...]:
+        """Return the layers that it adds: the tree, and its output columns."""
+        return (*OUTPUT_COLUMNS.check(self.output_columns), self.annotates)
 
     def _check_together(self) -> None:
         from treewright.learners import PolicyGradient
@@ -377,16 +387,36 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         packed = self._pack_words(zip(*(columns[name] for name in Token._fields[:5]), strict=True), columns.lengths)
         decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
         columns["head"], columns["deprel"] = named_arcs(*_trees(decoded), self.labels_)
+        for name, values in self._predicted_tags(packed).items():
+            given = columns[name]
+            columns[name] = [new if old == "_" else old for old, new in zip(given, values, strict=True)]
         return columns
 
-    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Arcs]]:
+    def _predicted_tags(self, packed: Packed) -> dict[str, list[str]]:
+        """The output columns of all words, after decoding."""
+        return {name: self.inputs_.values(packed.words, name) for name in OUTPUT_COLUMNS.check(self.output_columns)}
+
+    def _prepare(self, batch: list[Sentence], jobs: int) -> Callable[[], list[Any]]:
         packed = self._pack([sentence.tokens for sentence in batch])
 
-        def decode() -> list[Arcs]:
+        def decode() -> list[Any]:
             decoded = self.policy_.decode(packed, beam=self.beam, seed=self.seed, jobs=jobs)
-            return named_trees(*_trees(decoded), self.labels_)
+            trees = named_trees(*_trees(decoded), self.labels_)
+            tags = self._predicted_tags(packed)
+            if not tags:
+                return trees
+            ends = pairwise(np.cumsum([0, *map(len, batch)]).tolist())
+            return [
+                Tagged(*tree, {name: values[a:b] for name, values in tags.items()})
+                for tree, (a, b) in zip(trees, ends, strict=True)
+            ]
 
         return decode
+
+    def _annotate(self, batch: list[Sentence], found: list[Any]) -> Iterator[Sentence]:
+        for sentence, (heads, labels, *tags) in zip(batch, found, strict=True):
+            with_tree = sentence.with_tree(heads, labels)
+            yield _with_tags(with_tree, tags[0]) if tags else with_tree
 
     def _trace(self, sentence: Sentence, gold: Sentence | None, follow: str, *, labelled: bool = True) -> Trace:
         return trace_transitions(self, sentence, gold, follow, labelled=labelled)
@@ -511,7 +541,8 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         if tokens is None:
             return packed
         sentences = [tokens[a:b] for a, b in pairwise(at.tolist())]
-        return packed.with_words(self.inputs_.read(sentences, targets=heads is not None))
+        predicting = heads is None and bool(self.output_columns)
+        return packed.with_words(self.inputs_.read(sentences, targets=heads is not None, predicting=predicting))
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and returns the LAS."""
@@ -547,6 +578,24 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
             ) from error
         self.vocabulary_ = set(unpack_strings(arrays, "words"))
         self.policy_ = self._restored_policy(arrays) if self._is_encoded else LinearPolicy.from_arrays(arrays)
+
+
+class Tagged(NamedTuple):
+    """The tree of a sentence, and the values of the output columns."""
+
+    heads: Sequence[int]
+    labels: Sequence[str]
+    tags: dict[str, list[str]]
+
+
+def _with_tags(sentence: Sentence, tags: dict[str, list[str]]) -> Sentence:
+    """Return the sentence with tags where it has none."""
+    rows = zip(sentence.tokens, *tags.values(), strict=True)
+    tokens = [
+        token._replace(**{name: new for name, new in zip(tags, values, strict=True) if getattr(token, name) == "_"})
+        for token, *values in rows
+    ]
+    return replace(sentence, tokens=tuple(tokens))
 
 
 def _make_templates(features: Features, mode: str) -> Templates:

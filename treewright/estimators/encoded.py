@@ -12,6 +12,7 @@ from treewright.settings import Choice, File, Like, Real, Setting, Whole, one_of
 __all__ = [
     "DEVICE",
     "MAX_VECTORS",
+    "OUTPUT_COLUMNS",
     "POLICY",
     "TAG_LOSS",
     "TEACHER",
@@ -61,21 +62,28 @@ def _column_names(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def input_columns(*readable: str) -> Setting:
-    """The setting of the columns that an encoder reads, for a task that has some of them."""
-
+def _columns(setting: str, possible: tuple[str, ...], help: str) -> Setting:
     def checked(value: Any) -> tuple[str, ...]:
         names = _column_names(value)
         for name in names:
-            if name not in readable:
-                raise ConfigError(one_of(name, readable))
+            if name not in possible:
+                raise ConfigError(one_of(name, possible))
         return names
 
-    return Setting(
-        "input_columns",
-        Like(checked, f"names of columns: {', '.join(readable)}", list),
-        "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none",
-    )
+    return Setting(setting, Like(checked, f"names of columns: {', '.join(possible)}", list), help)
+
+
+def input_columns(*readable: str) -> Setting:
+    """The setting of the columns that an encoder reads, for a task that has some of them."""
+    help = "Encoders: the columns that are read besides words, as in 'upos xpos'; '' for none"
+    return _columns("input_columns", readable, help)
+
+
+OUTPUT_COLUMNS = _columns(
+    "output_columns",
+    ("upos", "xpos", "feats"),
+    "Encoders: columns that the first layer predicts, and that parsing fills where they are empty; '' for none",
+)
 
 
 POLICY = Setting("policy", _Policies(_SIZES), "The model that scores actions; encoders are trained with PyTorch")
@@ -90,9 +98,7 @@ MAX_VECTORS = Setting("max_vectors", Whole(1), "Encoders: the number of vectors 
 TEACHER = Setting(
     "teacher", File(), "Encoders: a model to learn from besides the oracle (distillation)", none="none", metavar="FILE"
 )
-TAG_LOSS = Setting(
-    "tag_loss", Real(0), "Encoders: the weight of the loss of UPOS and XPOS, predicted by the first layer"
-)
+TAG_LOSS = Setting("tag_loss", Real(0), "Encoders: the weight of the loss of the tags that the first layer predicts")
 DEVICE = Setting(
     "device",
     Choice({"auto": "a GPU where there is one", "cpu": "", "cuda": "a GPU"}),
@@ -107,6 +113,7 @@ class EncodedSettings:
     vectors: Any
     max_vectors: int
     input_columns: Any = ()
+    output_columns: Any = ()
     teacher: Any = None
     tag_loss: float = 0.0
     device: str
@@ -145,8 +152,15 @@ class EncodedSettings:
             if self._reads_structure and not self._has_structure:
                 problem = "cannot be a stack-LSTM, which reads a stack and arcs: it is for dependency parsing"
                 raise ConfigError(problem, setting="policy", value=self.policy)
+            outputs = _column_names(self.output_columns)
+            if outputs and not self.tag_loss:
+                problem = "must be above 0, so that the output columns are learned"
+                raise ConfigError(problem, setting="tag_loss", value=self.tag_loss)
+            if both := set(outputs) & set(_column_names(self.input_columns)):
+                problem = f"contains {min(both)}, which the encoder reads: a column cannot be input and output"
+                raise ConfigError(problem, setting="output_columns", value=list(outputs))
             return
-        for name in ("vectors", "teacher", "tag_loss"):
+        for name in ("vectors", "teacher", "tag_loss", "output_columns"):
             if getattr(self, name):
                 problem = "is a setting of policies with an encoder: choose a policy other than linear"
                 raise ConfigError(problem, setting=name, value=getattr(self, name))
@@ -170,10 +184,14 @@ class EncodedSettings:
         self.inputs_ = Inputs.learn(
             tokens,
             columns={name: place(name) for name in _column_names(self.input_columns)},
-            targets={name: place(name) for name in ("upos", "xpos")} if self.tag_loss else {},
+            targets={name: place(name) for name in self._targets()},
             min_count=self.min_count,
             vectors=vectors,
         )
+
+    def _targets(self) -> tuple[str, ...]:
+        """The columns that the first layer learns to predict."""
+        return tuple(dict.fromkeys(("upos", "xpos", *_column_names(self.output_columns)))) if self.tag_loss else ()
 
     def _untrained(self, teaching: Any = None) -> Any:
         """The untrained policy with an encoder."""

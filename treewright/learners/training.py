@@ -64,6 +64,7 @@ _WHO = {
     "none": None,
     "explore": EXPLORE,
 }
+_LARGEST_LOG = 1 << 20  # free cells at first: the memory is used only where they are written
 _COST = {"action": COST_OF_ACTION, "optimal": COST_OF_OPTIMAL, "oracle": COST_OF_ORACLE, "loss": COST_OF_ORACLE}
 
 
@@ -322,8 +323,10 @@ class _Imitating(Training):
             scorer = prepare(policy, packed, order[start:end], mixture)
 
             def work(first: int, last: int, control: Longs, slot: int) -> Examples:
-                space, log = new_space(scorer, task, cells), new_log(1024 if online is None else 1)
                 done, end = start + first, start + last
+                decisions = int(packed.bounds[order[done:end]].sum())
+                size = min(decisions * task.n_actions, _LARGEST_LOG) if online is None else 1
+                space, log = new_space(scorer, task, cells), new_log(max(size, 1))
                 while True:
                     given = task, self.sentences, order, Shard(done, end, control, slot), scorer, choices, rolling
                     done = run(*given, online, space, log, outcome)

@@ -177,21 +177,15 @@ class Pipeline:
                 "what it makes of such words is poor",
                 stacklevel=3,
             )
-        words, rest = self._parted()
-        columns = Columns(sentences)
+        columns, lemmas = Columns(sentences), self.lemmas
         with at_once(len(columns)):
-            for component in words:
+            for component in self.components:
+                if isinstance(component, Tokenizer):
+                    continue
+                if lemmas is not None and set(component.gives()) & _STRUCTURES:  # trees and graphs are built from them
+                    columns, lemmas = _lemmatized(columns, lemmas), None
                 columns = _where(columns, component, jobs)
-            if self.lemmas is not None:
-                columns = Columns([with_lemmas(sentence, self.lemmas) for sentence in columns.sentences()])
-            for component in rest:
-                columns = _where(columns, component, jobs)
-        return columns.sentences()
-
-    def _parted(self) -> tuple[list[Estimator[Any]], list[Estimator[Any]]]:
-        """The components that annotate words, and those that build trees and graphs from them."""
-        words = [c for c in self.components if not set(c.gives()) & _STRUCTURES and not isinstance(c, Tokenizer)]
-        return words, [c for c in self.components if set(c.gives()) & _STRUCTURES]
+            return (columns if lemmas is None else _lemmatized(columns, lemmas)).sentences()
 
     # ---- as parts of other models
 
@@ -262,7 +256,7 @@ class Pipeline:
                     card=card["components"][number],
                 )
                 made = estimator_class(own["task"])
-                if made.annotates not in left_out:
+                if made.annotates not in left_out or own["params"].get("output_columns"):  # it also gives tags
                     components.append(made.from_model(part))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"this is a model file, but not one of a pipeline ({error!r})") from error
@@ -307,11 +301,15 @@ def _called(layer: str) -> str:
 
 
 def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
-    """Annotate the sentences that lack all layers of a component; the others stay as they are."""
-    if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in component.gives()):
+    """Annotate the sentences that lack all layers of a component; the others stay as they are.
+
+    A parser that predicts tags annotates sentences without trees; tags that they have are kept.
+    """
+    layers = (component.annotates,) if component.annotates in _STRUCTURES else component.gives()
+    if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in layers):
         return component._filled(columns, jobs)
     sentences = columns.sentences()
-    lacks = [_LACKS.get(layer, _always) for layer in component.gives()]
+    lacks = [_LACKS.get(layer, _always) for layer in layers]
     chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and all(each(sentence) for each in lacks)]
     if len(chosen) == len(sentences):
         return component._filled(columns, jobs)
@@ -319,6 +317,10 @@ def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
     for k, sentence in zip(chosen, done, strict=True):
         sentences[k] = sentence
     return Columns(sentences)
+
+
+def _lemmatized(columns: Columns, lemmas: Mapping[str, str]) -> Columns:
+    return Columns([with_lemmas(sentence, lemmas) for sentence in columns.sentences()])
 
 
 def _always(sentence: Sentence) -> bool:

@@ -29,7 +29,7 @@ from treewright.text.raw import surface_tokens
 if TYPE_CHECKING:
     from treewright.learners import Pass
 
-__all__ = ["PipelineTrainer", "pipeline_parser", "train_pipeline"]
+__all__ = ["PipelineTrainer", "encoded_parser", "pipeline_parser", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
 _PARSER_WEIGHTS = 4_000_000  # the largest weights are kept: the others only increase the size of the file
@@ -43,12 +43,20 @@ def pipeline_parser(*, passes: int = 12, **settings: Any) -> DependencyParser:
     return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
 
 
+def encoded_parser(policy: Any, *, passes: int | None = None, **settings: Any) -> DependencyParser:
+    """Return the parser of a pipeline with an encoder: it reads words, and predicts tags and trees together."""
+    learner = {"name": "exploration", **({} if passes is None else {"passes": passes})}
+    columns = {"input_columns": (), "output_columns": ("upos", "xpos", "feats"), "tag_loss": 0.5}
+    return DependencyParser(**{"policy": policy, "learner": learner, **columns, **settings})
+
+
 @dataclass
 class PipelineTrainer:
     """The settings of a training: the untrained components, and the execution and reporting of the training.
 
     Args:
-        tokenizer, tagger, lemmatizer, parser: the components to train; None leaves a component out.
+        tokenizer, tagger, lemmatizer, parser: the components to train; None leaves a component out. Without a tagger, a
+            parser with output columns (:func:`encoded_parser`) comes before the lemmatizer and gives the tags.
         folds: the number of parts of the treebank for jackknifing: each is tagged by a tagger that learned from the
             others. With 1, the parser learns from gold tags only.
         jobs: the number of threads.
@@ -102,14 +110,21 @@ class PipelineTrainer:
             components.append(self._fitted("tokenizer", self.tokenizer, sentences, dev))
         if self._wanted("tagger", self.tagger, bool(tags), "the treebank has no tags"):
             components.append(self._fitted("tagger", self.tagger, sentences, dev))
+        outputs = tuple(name for name in getattr(self.parser, "output_columns", ()) if name in tags)
+        tags_and_trees = self.tagger is None and bool(outputs)
+        if tags_and_trees and self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
+            joint = clone(self.parser).set_params(output_columns=outputs)
+            components.append(self._fitted("parser", joint, sentences, dev))
         if self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas"):
             components.append(self._fitted("lemmatizer", self.lemmatizer, sentences, dev))
-        if self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
+        if not tags_and_trees and self._wanted(
+            "parser", self.parser, has_trees, "the treebank has words without heads"
+        ):
             known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
             parser = self._fitted("parser", _sized(self.parser, both), both, dev_found)
-            if isinstance(parser, DependencyParser):
+            if isinstance(parser, DependencyParser) and parser.policy == "linear":
                 parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS).coded()
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)

@@ -72,6 +72,25 @@ def test_pytorch_and_numpy_encode_alike(encoder):
     np.testing.assert_allclose(encoding.table.numpy(), table, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("encoder", ["convolution", "lstm"])
+def test_pytorch_and_numpy_predict_the_same_targets(encoder):
+    from treewright.policies.encoders.network import CorpusOnDevice, encode
+
+    corpus = [[(word[0], word[0][-1]) for word in sentence] for sentence in sentences(count=12)]
+    inputs = Inputs.learn(corpus, targets={"last": 1})
+    architecture, parameters = tiny(encoder, inputs)
+    words, which = inputs.read(corpus, predicting=True), np.array([4, 11, 0, 7])
+    Encoder(architecture, inputs, parameters).table(words, which)
+    tensors = {name: torch.tensor(value) for name, value in parameters.items()}
+    with torch.no_grad():
+        encoding = encode(architecture, tensors, CorpusOnDevice(inputs, words, "cpu"), which)
+    preferred = 2 + encoding.targets[0][:, 2:].argmax(1).numpy()  # neither unknown nor the root
+    assert len(set(preferred.tolist())) > 1
+    np.testing.assert_array_equal(words.predicted[0][encoding.layout.rows], preferred)
+    others = np.delete(np.arange(len(words.form)), encoding.layout.rows)
+    assert not words.predicted[0][others].any()
+
+
 LEARNERS = ["supervised", "exploration", "dagger", "aggravate", "searn", "v-dagger", "lols", "det-lols"]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.policies.encoders.architecture import Architecture
-from treewright.policies.encoders.inputs import LONGEST, Inputs, Words
+from treewright.policies.encoders.inputs import FIRST, LONGEST, Inputs, Words
 from treewright.policies.encoders.parameters import WINDOW, Parameters
 
 __all__ = ["Encoder", "Layout", "layout_of"]
@@ -63,13 +63,19 @@ class Encoder:
         words without context and has the shape rows × width.
         """
         p, layout = self.parameters, layout_of(words, which)
-        first = self._first_layer(words, layout)
+        sums = self._first_layer(words, layout)
         if self.architecture.reads_structure:
-            return np.maximum(first, np.float32(0.0)), layout.at
-        if self.architecture.encoder == "convolution":
-            encoded = self._convolved(first, layout)
+            first = encoded = np.maximum(sums, np.float32(0.0))
+        elif self.architecture.encoder == "convolution":
+            first, encoded = self._convolved(sums, layout)
         else:
-            encoded = self._recurrent(first, layout)
+            first, encoded = self._recurrent(sums, layout)
+        if words.predicted is not None:
+            for target, found in zip(self.inputs.targets, words.predicted, strict=True):
+                scores = first @ p[f"target_{target.name}"] + p[f"target_bias_{target.name}"]
+                found[layout.rows] = FIRST + scores[:, FIRST:].argmax(axis=1)
+        if self.architecture.reads_structure:
+            return encoded, layout.at
         table = encoded @ p["slots"]
         table += p["slot_bias"]
         return table.reshape(len(table), -1, self.architecture.hidden), layout.at
@@ -150,14 +156,17 @@ class Encoder:
 
     # ---- words in context
 
-    def _convolved(self, first: Floats, layout: Layout) -> Floats:
-        """Apply the residual convolutions, with a row of zeros before and after each sentence."""
+    def _convolved(self, sums: Floats, layout: Layout) -> tuple[Floats, Floats]:
+        """Apply the residual convolutions, with a row of zeros before and after each sentence.
+
+        Returns the outputs of the first layer and of the last one.
+        """
         p, n = self.parameters, len(layout.at) - 1
         lengths = np.diff(layout.at)
-        inner = np.arange(len(first)) + np.repeat(np.arange(1, n + 1), lengths)
-        x = np.zeros((len(first) + n + 1, first.shape[1]), np.float32)
-        x[inner] = first
-        width = first.shape[1]
+        inner = np.arange(len(sums)) + np.repeat(np.arange(1, n + 1), lengths)
+        x = np.zeros((len(sums) + n + 1, sums.shape[1]), np.float32)
+        x[inner] = sums
+        first, width = x, sums.shape[1]
         windows = np.zeros((len(x), WINDOW * width), np.float32)
         for layer in range(self.architecture.layers):
             windows[1:, :width] = x[:-1]
@@ -175,10 +184,14 @@ class Encoder:
             _normalise(gate, p[f"norm{layer}"], p[f"norm_bias{layer}"])
             x = np.zeros_like(x)
             x[inner] = gate[inner]
-        return x[inner]
+            first = x if layer == 0 else first
+        return first[inner] if self.inputs.targets else first, x[inner]
 
-    def _recurrent(self, first: Floats, layout: Layout) -> Floats:
-        """Apply LSTMs in both directions to all sentences at once; a step applies to those that are long enough."""
+    def _recurrent(self, sums: Floats, layout: Layout) -> tuple[Floats, Floats]:
+        """Apply LSTMs in both directions to all sentences at once; a step applies to those that are long enough.
+
+        Returns the outputs of the first layer and of the last one.
+        """
         lengths = np.diff(layout.at)
         order = np.argsort(-lengths, kind="stable")
         starts, sizes = layout.at[:-1][order], lengths[order]
@@ -188,19 +201,19 @@ class Encoder:
         places = np.arange(edges[-1]) - np.repeat(edges[:-1], active)
         ahead = starts[places] + steps
         back = starts[places] + sizes[places] - 1 - steps
-        units, sums = self.architecture.width // 2, first
-        encoded = first
+        units, outputs = self.architecture.width // 2, [sums]
         for layer in range(self.architecture.layers):
             if layer:
                 parts = [self._lstm[layer, direction] for direction in range(2)]
-                sums = np.concatenate([encoded @ matrix + bias for matrix, _, bias in parts], axis=1)
-            encoded = np.empty((len(first), 2 * units), np.float32)
+                sums = np.concatenate([outputs[-1] @ matrix + bias for matrix, _, bias in parts], axis=1)
+            encoded = np.empty((len(sums), 2 * units), np.float32)
             for direction, rows in enumerate((ahead, back)):
                 gates = sums[rows, direction * 4 * units : (direction + 1) * 4 * units]
                 encoded[rows, direction * units : (direction + 1) * units] = _lstm_steps(
                     gates, self._lstm[layer, direction][1], active, edges
                 )
-        return encoded
+            outputs.append(encoded)
+        return outputs[min(1, self.architecture.layers)], outputs[-1]
 
     @cached_property
     def _lstm(self) -> dict[tuple[int, int], tuple[Floats, Floats, Floats]]:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies.encoders.vectors import Vectors
 
-__all__ = ["LONGEST", "Column", "Forms", "Inputs", "Words"]
+__all__ = ["FIRST", "LONGEST", "Column", "Forms", "Inputs", "Words"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ ROOT = "\0root"
 LONGEST = 20
 
 # The first numbers of every vocabulary: unknown values, and the root.
-_UNKNOWN, _ROOT, _FIRST = 0, 1, 2
+_UNKNOWN, _ROOT, FIRST = 0, 1, 2
 # The first numbers of characters.
 _NO_LETTER, _UNKNOWN_LETTER, _ROOT_LETTER, _BEGIN, _END, _FIRST_LETTER = range(6)
 
@@ -52,11 +52,11 @@ class Column(NamedTuple):
     @property
     def size(self) -> int:
         """The number of values, including the unknown value and the root."""
-        return _FIRST + len(self.values)
+        return FIRST + len(self.values)
 
     def numbers(self) -> dict[str, int]:
         """The number of each value."""
-        return {value: number for number, value in enumerate(self.values, _FIRST)}
+        return {value: number for number, value in enumerate(self.values, FIRST)}
 
 
 class Forms(NamedTuple):
@@ -72,7 +72,8 @@ class Words:
     """The words of packed sentences as numbers. Sentence i has the rows ``at[i]:at[i + 1]``; its last row is the root.
 
     ``form`` contains the index in ``forms`` for each row. ``columns`` has a row of numbers for each column that is an
-    input, and ``targets`` for each column that is predicted in training.
+    input, and ``targets`` for each column that is predicted in training. If ``predicted`` is given, encoding writes the
+    numbers of the targets' most likely values to it.
     """
 
     forms: list[str]
@@ -80,6 +81,7 @@ class Words:
     columns: Ints
     targets: Ints
     at: Longs
+    predicted: Ints | None = None
     memo: list[Any] = field(default_factory=list)  # vectors of the forms that an encoder has computed; see inference
 
 
@@ -131,15 +133,18 @@ class Inputs:
     @property
     def n_words(self) -> int:
         """The number of rows in the table of word embeddings."""
-        return _FIRST + len(self.words)
+        return FIRST + len(self.words)
 
     @property
     def n_letters(self) -> int:
         """The number of rows in the table of character embeddings."""
         return _FIRST_LETTER + len(self.letters)
 
-    def read(self, sentences: Sequence[Sequence[Any]], *, targets: bool = False) -> Words:
-        """Return the words of some sentences as numbers; with ``targets``, also the columns to predict in training."""
+    def read(self, sentences: Sequence[Sequence[Any]], *, targets: bool = False, predicting: bool = False) -> Words:
+        """Return the words of some sentences as numbers.
+
+        With ``targets``, read the columns to predict in training, too. With ``predicting``, encoding predicts them.
+        """
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         at = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum(lengths + 1, out=at[1:])
@@ -157,7 +162,15 @@ class Inputs:
                 found[k, inner] = [known(token[place], _UNKNOWN) for token in chain.from_iterable(sentences)]
             return found
 
-        return Words(list(numbers), form, read(self.columns), read(self.targets if targets else ()), at)
+        predicted = np.zeros((len(self.targets), len(inner)), np.int32) if predicting else None
+        return Words(list(numbers), form, read(self.columns), read(self.targets if targets else ()), at, predicted)
+
+    def values(self, words: Words, name: str) -> list[str]:
+        """Return the predicted values of a target for all words, without the roots."""
+        [k] = [k for k, target in enumerate(self.targets) if target.name == name]
+        assert words.predicted is not None
+        numbers = np.delete(words.predicted[k], words.at[1:] - 1) - FIRST
+        return list(map(self.targets[k].values.__getitem__, numbers.tolist()))
 
     def looked_up(self, forms: Iterable[str]) -> Forms:
         """Return the numbers of words, characters and vectors for some forms."""
@@ -178,7 +191,7 @@ class Inputs:
 
     @cached_property
     def _words(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words, _FIRST)}
+        return {word: number for number, word in enumerate(self.words, FIRST)}
 
     @cached_property
     def _letters(self) -> dict[str, int]:

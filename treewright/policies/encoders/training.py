@@ -85,6 +85,7 @@ class EncoderTrainer(Trainer):
         self.epochs, self.steps, self.seen = 10, 0, 0
         self.batch_words = min(untrained.batch, max(_FEWEST, int(packed.lengths.sum()) // _STEPS))
         self.visited: tuple[Longs, Encoding] | None = None
+        self.staging = torch.empty(0)
         self.teacher: tuple[Tensors, CorpusOnDevice] | None = None
         if untrained.teacher is not None:
             teacher = untrained.teacher.policy
@@ -201,6 +202,14 @@ class EncoderTrainer(Trainer):
         left = sentences < middle[len(middle) // 2]
         return sum(self._step_or_halves(examples, part, mistakes) for part in (which[left], which[~left]))
 
+    def _staged(self, table: torch.Tensor) -> torch.Tensor:
+        """Copy a table to page-locked memory, which a GPU fills much faster; the next call overwrites it."""
+        if self.device == "cpu":
+            return table
+        if len(self.staging) < table.numel():
+            self.staging = torch.empty(int(1.3 * table.numel()), pin_memory=True)
+        return self.staging[: table.numel()].view(table.shape).copy_(table.detach())
+
     def _free(self) -> None:
         """Return unused memory to the GPU."""
         if self.device != "cpu":
@@ -224,8 +233,8 @@ class EncoderTrainer(Trainer):
             loss = self._loss(states, costs, part, encoding)
         preferred = states.detach().masked_fill(~costs.admissible, _IMPOSSIBLE).argmax(1, keepdim=True)
         regret = (costs.costs.gather(1, preferred)[:, 0] - costs.least).clamp(min=0.0)
+        paid = regret.cpu().numpy()  # before the gradient, so that the GPU computes it while the next step is prepared
         self._descend(loss, int(self.packed.lengths[sentences].sum()))
-        paid = regret.cpu().numpy()
         if len(which) == examples.size:
             mistakes += paid > 0.0
         else:
@@ -380,7 +389,8 @@ class _Acting(Policy):
             trainer._free()
             return trainer.policy().prepare(packed, which)
         trainer.visited = which, encoding
-        return _scorer(trainer.architecture, trainer.parameters, packed, which, encoding.table, encoding.layout.at)
+        table = trainer._staged(encoding.table)
+        return _scorer(trainer.architecture, trainer.parameters, packed, which, table, encoding.layout.at)
 
 
 class _Averaged(LearnablePolicy):
@@ -471,12 +481,14 @@ def _costs(examples: Examples, n_actions: int, device: str) -> _Costs:
     n = examples.size
     written = np.diff(examples.action_at)
     every = torch.arange(n, device=device)
-    of_action = torch.repeat_interleave(every, on_device(written))
+    of_action = torch.repeat_interleave(every, on_device(written), output_size=int(examples.action_at[-1]))
     actions = on_device(examples.actions[: examples.action_at[-1]]).long()
     admissible = on_device(written == 0)[:, None].repeat(1, n_actions)
     admissible[of_action, actions] = True
     unusual = on_device(examples.unusual[: examples.unusual_at[-1]]).long()
-    of_unusual = torch.repeat_interleave(every, on_device(np.diff(examples.unusual_at)))
+    of_unusual = torch.repeat_interleave(
+        every, on_device(np.diff(examples.unusual_at)), output_size=int(examples.unusual_at[-1])
+    )
     if len(actions):
         place = (on_device(examples.action_at[:-1])[of_unusual] + unusual).clamp(max=len(actions) - 1)
         unusual = torch.where(on_device(written == 0)[of_unusual], unusual, actions[place])
