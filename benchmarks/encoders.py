@@ -29,6 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say, timed
+from benchmarks.dependency_peers import spacy_parser, train_spacy, train_udpipe, udpipe_parser
 from treewright.amr import AMRParser, join_trees
 from treewright.corpora import Sentence, load_corpus, read_amr
 from treewright.dependency import DependencyParser
@@ -193,16 +194,26 @@ def scores_of(parser: DependencyParser, corpus: str) -> dict[str, Any]:
     return {part: {"las": scores.las, "uas": scores.uas} for part, scores in found.items()}
 
 
-def speeds(parsers: dict[str, DependencyParser]) -> dict[str, Any]:
+def peers(folder: Path) -> dict[str, Callable[[list[Sentence]], Any]]:
+    """spaCy and UDPipe 1, trained briefly: enough for their speed, which does not depend on the time of training."""
+    train, dev = (load_corpus(corpus_folder(EWT) / f"{part}.conllu") for part in ("train", "dev"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "UDPipe 1": udpipe_parser(train_udpipe(train[:1000], dev[:200], folder, iterations=1)),
+        "spaCy": spacy_parser(train_spacy(train[:2000], dev[:200], folder, steps=200)),
+    }
+
+
+def speeds(parsers: dict[str, Callable[[list[Sentence]], Any]]) -> dict[str, Any]:
     """Words in a CPU second on one thread, in turns: medians, and the medians of the ratios to the first parser."""
     sentences = [sentence for sentence in load_corpus(corpus_folder(EWT) / "test.conllu") if len(sentence)]
     words = sum(map(len, sentences))
-    for parser in parsers.values():
-        parser.arcs(sentences)  # compiles, and remembers forms as a parser that has run for a while
+    for parse in parsers.values():
+        parse(sentences)  # compiles, and remembers forms as a parser that has run for a while
     found: dict[str, list[float]] = {name: [] for name in parsers}
     for _ in range(TURNS):
-        for name, parser in parsers.items():
-            _, clock = timed(lambda parser=parser: parser.arcs(sentences))
+        for name, parse in parsers.items():
+            _, clock = timed(lambda parse=parse: parse(sentences))
             found[name].append(words / clock.cpu)
     base = found[next(iter(found))]
     return {
@@ -330,7 +341,7 @@ def compare_on_a_slice() -> dict[str, Any]:
     for name, parser in parsers.items():
         scores = parser.evaluate(dev)
         rows[name] = {**rows.get(name, {}), "las": scores.las, "uas": scores.uas}
-    for name, speed in speeds(parsers).items():
+    for name, speed in speeds({name: parser.arcs for name, parser in parsers.items()}).items():
         rows[name] |= speed
     return rows
 
@@ -396,6 +407,12 @@ def report(kept: dict[str, Any]) -> list[str]:
             las = [f"{100 * row[part]['las']:.2f}" for part in ("dev", "test")]
             fast = f"{speed[name]['words a second']:,.0f} | 1.00" if name in speed else " | "
             text.append(f"| {called} | | {las[0]} | {las[1]} | {100 * row['test']['uas']:.2f} | {fast} | | |")
+    for name in ("spaCy", "UDPipe 1"):
+        if name in speed:
+            fast = speed[name]
+            text.append(
+                f"| {name}, for speed only | | | | | {fast['words a second']:,.0f} | {fast['against linear']:.2f} | | |"
+            )
     for name, called in CALLED.items():
         if name not in runs:
             continue
@@ -566,7 +583,7 @@ def main() -> None:
     paths = {path.stem.rpartition("-")[0]: path for path in sorted(arguments.runs.rglob("*.tw"), reverse=True)}
     wanted = [
         name
-        for name in ("small-distilled", "medium", "medium-distilled", "large", "small-plain-distilled")
+        for name in ("small-plain-distilled", "medium", "medium-distilled", "large", "large-distilled", "large-words")
         if name in paths
     ]
     if wanted:
@@ -576,7 +593,8 @@ def main() -> None:
         linear = linear_parser(arguments.linear)
         afrikaans = linear_parser(arguments.linear.with_name("linear-af.tw"), AFRIKAANS)
         results["linear"] = {"linear": scores_of(linear, EWT), "af-linear": scores_of(afrikaans, AFRIKAANS)}
-        results["speed"] = speeds({"linear": linear, **encoded})
+        systems = {name: parser.arcs for name, parser in {"linear": linear, **encoded}.items()}
+        results["speed"] = speeds({**systems, **peers(arguments.linear.parent / "peers")})
         say(results["speed"])
     learners = {name: runs[f"learner-{name}"] for name in LEARNERS if f"learner-{name}" in runs}
     if learners:

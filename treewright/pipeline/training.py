@@ -113,8 +113,8 @@ class PipelineTrainer:
         outputs = tuple(name for name in getattr(self.parser, "output_columns", ()) if name in tags)
         tags_and_trees = self.tagger is None and bool(outputs)
         if tags_and_trees and self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
-            joint = clone(self.parser).set_params(output_columns=outputs)
-            components.append(self._fitted("parser", joint, sentences, dev))
+            joint: Any = clone(self.parser)  # type: ignore[type-var]
+            components.append(self._fitted("parser", joint.set_params(output_columns=outputs), sentences, dev))
         if self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas"):
             components.append(self._fitted("lemmatizer", self.lemmatizer, sentences, dev))
         if not tags_and_trees and self._wanted(
