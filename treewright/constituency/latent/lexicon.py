@@ -177,7 +177,9 @@ class LatentLexicon:
         counts = np.zeros(at[-1])
         for t, matrix in enumerate(into):
             of_tag = np.flatnonzero(tag == t)
-            old, new = (start[of_tag, None] + np.arange(k) for start, k in zip((self.at, at), matrix.shape, strict=True))
+            old, new = (
+                start[of_tag, None] + np.arange(k) for start, k in zip((self.at, at), matrix.shape, strict=True)
+            )
             counts[new] = self.counts[old] @ matrix
         return self.with_counts(substates, counts)
 
