@@ -42,7 +42,7 @@ from treewright.amr.transitions import (
 )
 from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
 from treewright.models import pack_strings, unpack_strings
-from treewright.search import Packed, Trajectory, string_hash
+from treewright.search import Packed, Trajectory, interpreted, string_hash
 
 __all__ = ["Encoder", "Example", "Parameters", "lemma_of"]
 
@@ -53,6 +53,12 @@ _RARE = 5  # lemmas seen less often are offered the usual forms too
 _COMMON = {"roles": 24, "inserts": 12, "leaves": 6}  # the numbers of most common ones that are always offered
 _TABLES = ("forms", "inserts", "leaves", "roles_out", "roles_in")
 _UNSEEN = 0  # the key of a lemma that was not seen
+
+# Python calls them here: compiled, every process that trains would compile them again
+_beta: Any = interpreted(beta)
+_kind_of: Any = interpreted(kind_of)
+_param_of: Any = interpreted(param_of)
+_sigma: Any = interpreted(sigma)
 
 
 class Example(NamedTuple):
@@ -134,7 +140,7 @@ class Encoder:
         for i, trajectory in enumerate(trajectories):
             x = packed.instance(i)
             for action, state in zip(trajectory.actions, trajectory.states, strict=False):
-                top, kind, param = int(sigma(state)), int(kind_of(action)), int(param_of(action)) - 1
+                top, kind, param = int(_sigma(state)), int(_kind_of(action)), int(_param_of(action)) - 1
                 if param < 0:
                     continue
                 key = int(x.keys[top] if top < x.n else concept_keys[state.concept[top]])
@@ -146,7 +152,7 @@ class Encoder:
                     found.leaves.setdefault(key, Counter())[param] += 1
                 elif kind == NEXT_EDGE:
                     labelling = state.registers[PENDING] == LABELLING
-                    child = int(state.registers[KAPPA]) if labelling else int(beta(state))
+                    child = int(state.registers[KAPPA]) if labelling else int(_beta(state))
                     below = int(x.keys[child] if child < x.n else concept_keys[state.concept[child]])
                     found.roles_out.setdefault(key, Counter())[param] += 1
                     found.roles_in.setdefault(below, Counter())[param] += 1

@@ -12,6 +12,7 @@ members of a list have one role, ``:op``, because their numbers are added after 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,9 +53,12 @@ class Coded(NamedTuple):
 
 def label_codes(labels: Sequence[str]) -> list[int]:
     """Two codes for each label, flat: of a node with this label, and of an attribute, −1 if it is no constant."""
-    return [
-        code for label in labels for code in (_code(clean_concept(label)), _code(label) if is_constant(label) else -1)
-    ]
+    return [code for label in labels for code in _label_codes(label)]
+
+
+@lru_cache(maxsize=1 << 16)  # the same words come again and again
+def _label_codes(label: str) -> tuple[int, int]:
+    return _code(clean_concept(label)), _code(label) if is_constant(label) else -1
 
 
 def role_codes(roles: Sequence[str]) -> list[int]:

@@ -175,7 +175,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         if tree is None:
             return sentence
         tokens = sentence.tokens
-        if any([token.xpos == "_" for token in tokens]):
+        if any(token.xpos == "_" for token in tokens):
             tokens = tuple(
                 token if token.xpos != "_" else token._replace(xpos=tag)
                 for token, tag in zip(tokens, tree.tags(), strict=True)
