@@ -232,16 +232,15 @@ def report(results: dict[str, Any]) -> list[str]:
             "its row cannot differ. [Pass by pass](#joint-and-staged-choice-and-α-bounds-pass-by-pass) it does.",
             "",
         ]
-        everywhere = False
-        if old := [name for name, row in rows.items() if "rules" not in row]:
-            everywhere = len(old) == len(rows)
+        old = {name for name, row in rows.items() if "rules" not in row}
+        if old:
             text += [
-                f"{'All rows' if everywhere else 'Rows with *'} were measured before swapped edges stayed swapped; `python -m benchmarks amr` measures them again if they are deleted from the results.",
+                "Rows with * were measured before swapped edges stayed swapped; `python -m benchmarks amr` measures them again if they are deleted from the results.",
                 "",
             ]
         body = [
             [
-                name if everywhere or name not in old else f"{name}*",
+                name + "*" * (name in old),
                 percent(max(row["dev"])),
                 str(1 + _best(row)),
                 percent(row["train"][_best(row)]),
