@@ -525,7 +525,7 @@ def default_settings(treebanks: dict[str, Any]) -> list[str]:
         "",
         "What follows for the defaults: no step size, rule, λ or loss is best on all treebanks, neither on dev nor on test. Larger steps and steps ∝ 1/k help on the smallest treebank and cost four tenths of the gain on the largest.",
         "So steps stay at 0.1/√k. What helps a little, and never hurts on dev, is to choose there how far to go from counts to learned weights (`shrink`): with 600 sentences of up to 30 words every pass is worse than counting on dev, and a part of the way is better",
-        "than both. After the best pass the score drifts down on most treebanks: `patience` ends training after eight passes without a gain. With the defaults, the error reduction on test is between 4 and 14 % on the small treebanks, with 9 % on all of CRAFT;",
+        "than both. After the best pass the score drifts down on most treebanks: `patience` ends training after eight passes without a gain. (On the WSJ sample, up to 15 words, dev is a point higher after 15 passes than where that ends; test is not.) With the defaults, the error reduction on test is between 4 and 14 % on the small treebanks, with 9 % on all of CRAFT;",
         "weights of the rules of a treebank grammar cannot do much more (the section above says what the gain depends on). When the gain on dev is small, the command says so, and names `train latent`, which gains far more (below).",
         "",
     ]

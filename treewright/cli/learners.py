@@ -100,6 +100,10 @@ def _plain_evidence(learner: str) -> dict[str, Any]:
     from treewright.learners import learner_rows
     from treewright.learners.measured import measurements, planner_measurements, search_measurements
 
-    found = {**measurements(learner), **planner_measurements(learner), **search_measurements(learner)}
+    found: dict[str, Any] = {
+        **measurements(learner),
+        **planner_measurements(learner),
+        **search_measurements(learner),
+    }
     measured = {where: {**row._asdict(), "pays": row.pays} for where, row in found.items()}
     return {"needs": learner_rows()[learner].advice, "measured": measured}

@@ -119,7 +119,7 @@ def tune_speed(
         if not 0.0 < tradeoff <= 1.0:
             raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
     learn, measure = _sentences(dev, test)
-    before = _parser(model)
+    before: Any = _parser(model)
     trials = _trials(before.task, tradeoffs, deltas, search, learner, measure_of_time)
     for _, price, options in trials:
         before.check_tuning(price, **options)
