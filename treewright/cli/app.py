@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
@@ -25,7 +25,7 @@ from treewright.cli.outcomes import (
 from treewright.cli.settings import help_text
 from treewright.cli.verbs import VERBS
 
-__all__ = ["main", "make_app"]
+__all__ = ["app_for", "main", "make_app"]
 
 
 def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
@@ -48,6 +48,11 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
             command = getattr(module, VERBS[verb])
             app.command(verb, help=help_text(command.__doc__))(command)
     return app
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The application for the arguments of a command line: with the command that they name, or else with all."""
+    return make_app([arguments[0]] if arguments and arguments[0] in VERBS else VERBS)
 
 
 def _print_version(wanted: bool) -> None:
@@ -107,7 +112,7 @@ def main() -> None:
             with suppress(OSError, ValueError):
                 stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
-        make_app(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in VERBS else VERBS)(prog_name="treewright")
+        app_for(sys.argv[1:])(prog_name="treewright")
     except SystemExit as end:
         code = finish_output(end.code if isinstance(end.code, int) else int(end.code is not None))
         _leave_the_compiler(code)
