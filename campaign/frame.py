@@ -123,11 +123,11 @@ class Store:
                 "create table if not exists findings (name, seed, number, message, shown, primary key (name, seed, number))"
             )
             if is_new and RESULTS.exists():
-                rows = json.loads(RESULTS.read_text()).items()
-                database.executemany(
-                    "insert or ignore into tried values (?, 0, ?, ?, ?)",
-                    [(name, row["cases"], 60 * row["minutes"], row["day"]) for name, row in rows],
-                )
+                for name, row in json.loads(RESULTS.read_text()).items():
+                    tried = (name, row["cases"], 60 * row["minutes"], row["day"])
+                    database.execute("insert into tried values (?, 0, ?, ?, ?)", tried)
+                    open_ones = [(name, *finding, "") for finding in row.get("open", ())]
+                    database.executemany("insert into findings values (?, ?, ?, ?, ?)", open_ones)
 
     def next(self, name: str, seed: int) -> int:
         """The first case that has not been tried."""
@@ -259,7 +259,11 @@ def _run_worker(
         return False
     if not ended:  # it crashed, or was too slow: the case that was running is the finding
         number = max(current.value, first)
-        what = f"no end after {time.monotonic() - since:.0f} seconds" if late else f"the process ended with {worker.exitcode}"
+        what = (
+            f"no end after {time.monotonic() - since:.0f} seconds"
+            if late
+            else f"the process ended with {worker.exitcode}"
+        )
         what += " while preparing" if current.value < 0 else ""
         store.add_finding(name, seed, number, what, _shown(check, seed, number))
         outcome.findings += 1

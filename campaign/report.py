@@ -15,6 +15,12 @@ def write(store: Store) -> None:
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, cases, seconds, day, findings in store.counts():
         results[name] = {"cases": cases, "findings": findings, "minutes": round(seconds / 60, 1), "day": day}
+        if findings:
+            results[name]["open"] = [
+                (seed, number, message.strip()[-200:])
+                for each, seed, number, message, _ in store.findings()
+                if each == name
+            ]
     checks = all_checks([])
     results = {name: results[name] for part in PARTS for name in sorted(results) if name.startswith(part + ".")}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n")

@@ -356,3 +356,20 @@ def test_it_ends_although_clients_neither_send_nor_read(starting, number):
     finally:
         for client in clients:
             client.close()
+
+
+_LOADING = """
+import sys, threading
+from treewright.cli import main
+from treewright.server import registry
+registry.Models.load = lambda models: threading.Event().wait()
+sys.argv = ["treewright", "serve", "english", "--port", "0"]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_while_it_loads(starting, number):
+    served = starting(code=_LOADING, ready=False)
+    served.process.send_signal(number)
+    assert served.process.wait(timeout=120) == 0

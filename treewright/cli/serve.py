@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
+from treewright.cli.outcomes import finish_output
 from treewright.errors import ConfigError
 
 __all__ = ["serve"]
@@ -53,3 +55,5 @@ def serve(
     limits = Limits(body=max_body, words=max_words, seconds=max_seconds, waiting=max_waiting)
     app = make_app(models or (), limits=limits, origins=cors or ())
     run(app, host=host, port=port, limits=limits, on_start=lambda address: typer.echo(f"Treewright is at {address}"))
+    if app.state.workbench.is_busy:  # loading, or an answer that nobody waits for any more
+        os._exit(finish_output(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from treewright.tracing import Trace
 __all__ = ["Workbench", "read_annotated"]
 
 _GOLD_FORMATS = ("conllu", "ptb", "amr")
+_THREADS = ("serve-annotate", "serve-trace", "serve-load", "serve-write")
 _SAMPLES = 1_000  # the number of bootstrap samples
 _SHORT = 500  # the number of words whose answer is written in about a millisecond
 
@@ -32,10 +34,7 @@ class Workbench:
 
     def __init__(self, models: Models, limits: Limits) -> None:
         self.models, self.limits = models, limits
-        self.annotating = ThreadPoolExecutor(1, "annotate")
-        self.tracing = ThreadPoolExecutor(1, "trace")
-        self.loading = ThreadPoolExecutor(1, "load")
-        self.writing = ThreadPoolExecutor(1, "write")
+        self.annotating, self.tracing, self.loading, self.writing = (ThreadPoolExecutor(1, name) for name in _THREADS)
         self.batchers = {
             model.name: Batcher(model.annotate, self.annotating, waiting=limits.waiting, most=limits.words)
             for model in models
@@ -55,6 +54,11 @@ class Workbench:
         """Cancel the work that has not begun. Active requests are answered by now, so nobody waits for other work."""
         for pool in (self.annotating, self.tracing, self.loading, self.writing):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread has not ended yet. It cannot be stopped, and Python would wait for it at the end."""
+        return any(thread.name.startswith(_THREADS) for thread in threading.enumerate())
 
     @property
     def is_ready(self) -> bool:
