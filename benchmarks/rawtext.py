@@ -1,8 +1,9 @@
 """From raw text: a pipeline of Treewright and UDPipe 1, trained on the same treebanks, beside published figures.
 
-``python -m benchmarks rawtext [--seeds 3] [--corpora ud-english-ewt,ud-afrikaans-afribooms] [--no-udpipe]``. Every result
-is kept in ``benchmarks/results/rawtext.json`` as soon as it is there, and models in ``build/rawtext``, so that an
-interrupted run goes on. UDPipe is trained with its defaults, which takes hours.
+``python -m benchmarks rawtext [--seeds 3] [--corpora ud-english-ewt,ud-afrikaans-afribooms] [--udpipe 100,20,10]``. Every
+result is kept in ``benchmarks/results/rawtext.json`` as soon as it is there, and models in ``build/rawtext``, so that an
+interrupted run goes on. ``--udpipe`` gives the passes of UDPipe's tokenizer, tagger and parser. Its defaults, which are
+used here too, take hours; with fewer passes the name of the row says so. ``--udpipe 0`` leaves UDPipe out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -48,8 +50,8 @@ def main() -> None:
     for corpus in options["corpora"]:
         for seed in range(options["seeds"]):
             _keep(corpus, f"Treewright, seed {seed}", partial(treewright_result, corpus, seed))
-        if options["udpipe"] and "UDPipe 1" not in _results().get(corpus, {}):
-            udpipe_rows(corpus)
+        if all(options["udpipe"]) and _udpipe_name(options["udpipe"]) not in _results().get(corpus, {}):
+            udpipe_rows(corpus, options["udpipe"])
     say("\n".join(report(json.loads(FILE.read_text()))))
 
 
@@ -118,8 +120,8 @@ def treewright_result(corpus: str, seed: int) -> dict[str, float]:
     }
 
 
-def udpipe_rows(corpus: str) -> None:
-    """Train UDPipe's components one after the other with its defaults, and keep a row after each of them.
+def udpipe_rows(corpus: str, passes: Sequence[int]) -> None:
+    """Train UDPipe's components one after the other with its default settings, and keep a row after each of them.
 
     Each component is a file with its CPU seconds beside it, so that an interrupted training goes on with the next one.
     The row has the measures of the components that are there.
@@ -127,6 +129,7 @@ def udpipe_rows(corpus: str) -> None:
     from ufal.udpipe import Model, ProcessingError, Sentences, Trainer
     from ufal.udpipe import Pipeline as UDPipe
 
+    MODELS.mkdir(parents=True, exist_ok=True)
     parts, error = (Sentences(), Sentences()), ProcessingError()
     for part, name in zip(parts, ("train", "dev"), strict=True):
         for sentence in udpipe_sentences(load_corpus(corpus_folder(corpus) / f"{name}.conllu")):
@@ -134,13 +137,14 @@ def udpipe_rows(corpus: str) -> None:
     test = load_corpus(corpus_folder(corpus) / "test.conllu")
     options, cpu, measures = ["none", "none", "none"], 0.0, list[str]()
     for component, (name, own) in enumerate(_UDPIPE.items()):
-        path, clock = MODELS / f"{corpus}-{name}.udpipe", MODELS / f"{corpus}-{name}.seconds"
+        path = MODELS / f"{corpus}-{name}-{'-'.join(map(str, passes[: component + 1]))}.udpipe"
+        clock = path.with_suffix(".seconds")
         measures += own
-        row_name = "UDPipe 1" if name == "parser" else f"UDPipe 1, without {_LATER[name]}"
+        row_name = _udpipe_name(passes) + ("" if name == "parser" else f", without {_LATER[name]}")
         if not clock.exists():
             say(f"UDPipe's {name} …")
             before = time.process_time()
-            options[component] = ""
+            options[component] = f"{'epochs' if name == 'tokenizer' else 'iterations'}={passes[component]}"
             model = Trainer.train("morphodita_parsito", *parts, *options, error)
             if error.occurred():
                 raise RuntimeError(error.message)
@@ -163,7 +167,15 @@ _UDPIPE = {
     "tagger": ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
     "parser": ("UAS", "LAS", "CLAS", "MLAS", "BLEX"),
 }
+_UDPIPE_PASSES = (100, 20, 10)  # the defaults of its tokenizer, tagger and parser
 _LATER = {"tokenizer": "tagger and parser", "tagger": "parser"}
+
+
+def _udpipe_name(passes: Sequence[int]) -> str:
+    """The name of UDPipe's row, with the passes of its components if they are not the defaults."""
+    if tuple(passes) == _UDPIPE_PASSES:
+        return "UDPipe 1"
+    return "UDPipe 1, passes " + ", ".join(f"{n} of {usual}" for n, usual in zip(passes, _UDPIPE_PASSES, strict=True))
 
 
 def scores(test: list[Sentence], analyse: Any) -> dict[str, float]:
@@ -202,12 +214,14 @@ def _results() -> dict[str, Any]:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    options: dict[str, Any] = {"seeds": 3, "corpora": CORPORA, "udpipe": "--no-udpipe" not in words}
+    options: dict[str, Any] = {"seeds": 3, "corpora": CORPORA, "udpipe": _UDPIPE_PASSES}
     for name, value in pairwise(words):
         if name == "--seeds":
             options["seeds"] = int(value)
         if name == "--corpora":
             options["corpora"] = tuple(value.split(","))
+        if name == "--udpipe":
+            options["udpipe"] = tuple(map(int, value.split(",")))
     return options
 
 

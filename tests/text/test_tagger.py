@@ -8,6 +8,7 @@ from tests.text.bank import treebank
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.text import Lemmatizer, MorphTagger
+from treewright.text.lemmas import TaggedWord
 from treewright.text.morphology import Morphology
 
 LEARNER = {"name": "exploration", "passes": 3}
@@ -49,8 +50,16 @@ def test_lemmas_of_known_and_of_new_words():
 
 def test_the_lexicon_comes_before_the_policy():
     lemmatizer = Lemmatizer(learner=LEARNER, bits=12).fit(treebank())
-    assert lemmatizer.lemmas_.lexicon["children\tNOUN\tNNS\tNumber=Plur"] == "child"
+    lemmas = lemmatizer.lemmas_
+    assert lemmas.lemma("children", lemmas.lexicon["children\tNOUN\tNNS\tNumber=Plur"]) == "child"
     assert lemmatizer.predict(treebank()[-2:])[0].column("lemma") == treebank()[-2].column("lemma")
+
+
+def test_a_word_with_other_features_has_the_script_of_its_universal_tag():
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit(treebank()).lemmas_
+    [script] = lemmas.candidates_of(TaggedWord("children", "NOUN", "NN", "Number=Sing"))
+    assert lemmas.lemma("children", script) == "child"
+    assert len(lemmas.candidates_of(TaggedWord("children", "VERB", "VB", "_"))) > 1
 
 
 def test_some_of_the_rare_words_look_new_while_learning():
