@@ -15,7 +15,7 @@ from treewright.text.candidates import Candidates
 from treewright.text.characters import shape_of
 from treewright.text.choosing import Choosing, Template
 
-__all__ = ["AFFIXES", "affixes", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
+__all__ = ["AFFIXES", "CASES", "affixes", "case_of", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,6 +42,22 @@ def kind_of(form: str) -> str:
     if any(character.isdigit() for character in form):
         return "d"
     return "x" if form.isalpha() else "o"
+
+
+#: lower case, a capital at the beginning, only capitals
+CASES = ("x", "Xx", "XX")
+
+
+def case_of(form: str) -> str:
+    """Return which of :data:`CASES` a word has; an empty string for a word without upper and lower case.
+
+    >>> [case_of(form) for form in ("cats", "Cats", "CATS", "12")]
+    ['x', 'Xx', 'XX', '']
+    """
+    if form.lower() == form.upper():
+        return ""
+    lower, title, upper = CASES
+    return lower if not form[:1].isupper() else upper if len(form) > 1 and form.isupper() else title
 
 
 def suffix_classes(form: str, longest: int = 5) -> list[str]:
