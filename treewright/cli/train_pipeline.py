@@ -37,6 +37,9 @@ def train_pipeline(
     folds: Annotated[
         int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
     ] = 5,
+    runs: Annotated[
+        int, typer.Option(help="Trainings of the parser, with different seeds; their weights are averaged.", min=1)
+    ] = 2,
     mode: Annotated[str, typer.Option(help="The parser's transitions: fast or accurate.")] = "fast",
     features: Annotated[str, typer.Option(help="What the parser looks at: full, rich or basic.")] = "full",
     passes: Annotated[
@@ -73,7 +76,8 @@ def train_pipeline(
             warnings.simplefilter("ignore")
         watch = _Watch(bar, shown, as_json)
         trainer = _trainer(set(without or ()), mode, features, passes, seed)
-        trainer.folds, trainer.jobs, trainer.checkpoint, trainer.resume = folds, jobs, checkpoint, resume
+        trainer.folds, trainer.runs, trainer.jobs = folds, runs, jobs
+        trainer.checkpoint, trainer.resume = checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
             pipeline = trainer.train(corpus, dev_corpus)
