@@ -39,6 +39,7 @@ TEMPLATES: tuple[Template, ...] = (
 )  # fmt: skip
 
 _REMEMBERED = 1 << 17  # forms with their scripts
+_OLD = "lexicon_lemmas"  # the array of an older model file
 
 #: the templates that are crossed with the casing of a script, with its edit before the stem, and with that after it
 SHARED_BY = (
@@ -68,9 +69,12 @@ def tagged_words(sentence: Sentence) -> list[TaggedWord]:
 
 
 class Lemmas:
-    """Scripts, candidates and a lexicon, as learned from a treebank; the lexicon has a script for each tagged word."""
+    """Scripts, candidates and a lexicon, as learned from a treebank.
 
-    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, int]) -> None:
+    The lexicon has the number of a script for each tagged word; that of an older model file has a lemma.
+    """
+
+    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, int | str]) -> None:
         self.scripts, self.candidates, self.lexicon = list(scripts), candidates, dict(lexicon)
         self.numbers = {script: number for number, script in enumerate(scripts)}
         self._parts = part_array([_parts_of(script) for script in scripts], 1)
@@ -102,7 +106,7 @@ class Lemmas:
             rare=2**30,
             usual=10,
         )
-        lexicon = {
+        lexicon: dict[str, int | str] = {
             word.entry(): numbers[edit_script(word.form, counter.most_common(1)[0][0])]
             for word, counter in by_word.items()
         }
@@ -133,18 +137,19 @@ class Lemmas:
 
     def candidates_of(self, word: TaggedWord) -> list[int]:
         """Return the script of a word in the lexicon; for any other word, the scripts that may apply."""
-        number = self.lexicon.get(word.entry())
-        if number is None:
-            number = self._by_upos.get((word.form, word.upos))
+        known = self.lexicon.get(word.entry())
+        if known is None:
+            known = self._by_upos.get((word.form, word.upos))
+        number = self.numbers.get(edit_script(word.form, known)) if isinstance(known, str) else known
         return self.offered(word) if number is None else [number]
 
     @cached_property
-    def _by_upos(self) -> dict[tuple[str, str], int | None]:
-        """The script of a word with its universal tag, whatever its other tags are; None if there are several."""
-        found: dict[tuple[str, str], int | None] = {}
-        for entry, number in self.lexicon.items():
+    def _by_upos(self) -> dict[tuple[str, str], int | str | None]:
+        """What the lexicon has for a word with its universal tag, whatever its other tags are; None if it varies."""
+        found: dict[tuple[str, str], int | str | None] = {}
+        for entry, known in self.lexicon.items():
             form, upos, *_ = entry.split("\t")
-            found[form, upos] = number if found.get((form, upos), number) == number else None
+            found[form, upos] = known if found.get((form, upos), known) == known else None
         return found
 
     def pack(
@@ -195,7 +200,8 @@ class Lemmas:
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Lemmas:
         """Restore the result of :meth:`to_arrays`."""
         scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
-        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), arrays["lexicon_scripts"].tolist(), strict=True))
+        known = arrays["lexicon_scripts"].tolist() if "lexicon_scripts" in arrays else unpack_strings(arrays, _OLD)
+        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), known, strict=True))
         return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon)
 
 

@@ -65,6 +65,8 @@ TEMPLATES: tuple[Template, ...] = (
     [(0, STYLE), (0, SHAPE), (0, TWO_LIKELY), (1, SHAPE)],
 )  # fmt: skip
 
+_FIRST_TEMPLATES = 44  # of a model file that does not say how many it has
+
 #: the templates crossed with the universal tag, the treebank's tag, the features as a whole, and each single feature
 SHARED_BY = (
     (1, 3, 4, 5, 8, 10, 11, 12, 14, 23, 24, 25, 28, 29, 31, 32, 34, 36),
@@ -78,15 +80,17 @@ class Morphology:
     """Labels, candidates and attributes of words, as learned from a treebank.
 
     ``columns`` are those of :data:`COLUMNS` that the treebank has. ``sharing`` crosses templates with the parts of
-    labels, which helps if there are many labels for the size of the treebank.
+    labels, which helps if there are many labels for the size of the treebank. ``templates`` is the number of templates,
+    the first ones of :data:`TEMPLATES`: an older model knows fewer.
     """
 
     def __init__(
         self, columns: Sequence[str], labels: Sequence[str], candidates: Candidates, capitalised: Sequence[int],
-        *, min_count: int, sharing: bool
+        *, min_count: int, sharing: bool, templates: int = len(TEMPLATES)
     ) -> None:  # fmt: skip
         self.columns, self.labels, self.candidates = tuple(columns), list(labels), candidates
         self.capitalised, self.min_count, self.sharing = list(capitalised), min_count, sharing
+        self._templates = TEMPLATES[:templates]
         self.numbers = {label: number for number, label in enumerate(labels)}
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
@@ -173,7 +177,7 @@ class Morphology:
             attributes=CASE + 1,
             parts=self._parts,
             counted=3,
-            templates=TEMPLATES,
+            templates=self._templates,
             shared_by=SHARED_BY if self.sharing else ((),),
             style=_styles,
         )
@@ -191,6 +195,7 @@ class Morphology:
             **pack_strings(self.labels, "labels"),
             **self.candidates.to_arrays("words"),
             "capitalised": np.array(self.capitalised, np.int32),
+            "templates": np.array(len(self._templates), np.int32),
         }
 
     @classmethod
@@ -205,6 +210,7 @@ class Morphology:
             arrays["capitalised"].tolist(),
             min_count=min_count,
             sharing=sharing,
+            templates=int(arrays.get("templates", _FIRST_TEMPLATES)),
         )
 
 
