@@ -187,8 +187,8 @@ class PipelineTrainer:
             yield
             return
         about = self.checkpoint / "pipeline.json"
-        mine = {"corpora": corpora, "components": [c and c.resolved_config() for c in self._all()]}
-        mine |= {"folds": self.folds, "runs": self.runs}
+        components = [c and c.resolved_config() for c in self._all()]
+        mine: dict[str, Any] = {"corpora": corpora, "components": components, "folds": self.folds, "runs": self.runs}
         mine = json.loads(json.dumps(mine))
         if self.resume and about.exists() and json.loads(about.read_text()) != mine:
             raise ConfigError(

@@ -224,7 +224,7 @@ def _styles(rows: npt.NDArray[np.int32], at: npt.NDArray[np.int64]) -> npt.NDArr
     words = np.maximum(lower + title + upper, 1)
     capitals = np.digitize((title + upper) / words, (0.001, 0.34, 0.67, 0.999))
     style = 1 + capitals + 5 * np.digitize(upper / words, (0.3, 0.7)) + 15 * np.digitize(words, (2, 5))
-    return style.astype(np.int32)
+    return np.asarray(style, np.int32)
 
 
 _CASES = tuple(map(string_hash, CASES))
