@@ -15,7 +15,8 @@ import numpy as np
 from benchmarks.common import ROOT, corpus_folder
 from treewright.amr import AMRParser
 from treewright.constituency import LatentParser
-from treewright.corpora import Sentence, load_corpus, metadata
+from treewright.corpora import Sentence, Tree, load_corpus, metadata
+from treewright.corpora.brackets import parse_ptb
 from treewright.estimators import Estimator
 from treewright.pipeline import Pipeline, PipelineTrainer
 
@@ -121,8 +122,35 @@ def meaning(pipeline: Pipeline) -> Estimator[Any]:
 
 
 def _trees(corpus: str, part: str, longest: int) -> list[Sentence]:
-    sentences = load_corpus(corpus_folder(corpus) / f"{part}.ptb")
+    """Sentences with trees of syntax alone: see :func:`syntax`."""
+    trees = (syntax(s.tree) for s in load_corpus(corpus_folder(corpus) / f"{part}.ptb") if s.tree is not None)
+    sentences = [s for tree in trees if tree is not None for s in parse_ptb([str(tree)])]
     return [s for s in sentences if 0 < len(s) <= longest and not any(" " in form for form in s.forms)]
+
+
+#: labels of CRAFT for the place of a sentence in the document, and of MASC for its markup
+PLACES, MARKUP, CITATION = {"HEADING", "CAPTION", "TITLE"}, "CODE", "CIT"
+
+
+def syntax(tree: Tree) -> Tree | None:
+    """Return a tree without labels that are not syntax; None if nothing is left.
+
+    CRAFT has the place of a sentence in the document as a label above its tree, and MASC has markup as words.
+
+    >>> print(syntax(Tree("HEADING", (Tree("NP", (Tree("CODE", ("<p>",)), Tree("NN", ("Abstract",)))),))))
+    (NP (NN Abstract))
+    """
+    if tree.label in PLACES | {""} and len(tree.children) == 1 and isinstance(tree.children[0], Tree):
+        return syntax(tree.children[0])
+    return None if tree.label in PLACES | {CITATION} else _without_markup(tree)
+
+
+def _without_markup(tree: Tree) -> Tree | None:
+    if tree.label == MARKUP:
+        return None
+    children = [c if isinstance(c, str) else _without_markup(c) for c in tree.children]
+    kept = tuple(child for child in children if child is not None)
+    return Tree(tree.label, kept) if kept else None
 
 
 def _prince(part: str, pipeline: Pipeline) -> list[Sentence]:

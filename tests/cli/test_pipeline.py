@@ -16,7 +16,7 @@ from treewright.text.raw import raw_text
 
 pytestmark = pytest.mark.jit  # all components learn, with tables of the usual size
 
-SMALL = ["--folds", "2", "--features", "basic", "--passes", "3"]
+SMALL = ["--folds", "2", "--runs", "1", "--features", "basic", "--passes", "3"]
 TEXT = "The dogs didn't see the cats!\r\n\r\nThe birds saw the dogs. The cats heard the dogs."
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.dependency.helpers import SMALL
@@ -29,7 +30,7 @@ def trainer(**settings) -> PipelineTrainer:
         MorphTagger(learner=LEARNER, bits=14),
         Lemmatizer(learner=LEARNER, bits=10),
         DependencyParser("arc-standard", features=SMALL, learner=LEARNER, bits=12),
-        **{"folds": 2, **settings},
+        **{"folds": 2, "runs": 1, **settings},
     )
 
 
@@ -60,6 +61,18 @@ def test_every_component_learns(trained, stages):
     assert scores["Words"].f1 == scores["AllTags"].f1 == scores["Lemmas"].f1 == 1.0
     assert scores["LAS"].f1 > 0.9
     assert trained.card["scores"]["dev LAS"] == scores["LAS"].f1
+
+
+def test_the_parser_has_the_mean_of_the_weights_of_its_runs(tmp_path):
+    said = []
+    both = trainer(runs=2, checkpoint=tmp_path, stage=lambda name, text: said.append(name)).train(treebank())
+    assert said[-2:] == ["parser", "parser-2"]
+    runs = [DependencyParser.load(tmp_path / name).policy_.weights for name in ("parser.tw", "parser-2.tw")]
+    mean = (runs[0].astype(float) + runs[1]) / 2
+    found = both.parser.policy_.weights
+    assert not np.array_equal(*runs)
+    assert np.corrcoef(found.ravel(), mean.ravel())[0, 1] > 0.999
+    assert both.evaluate(treebank(), raw=True)["LAS"].f1 > 0.9
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from treewright.learners import train
 from treewright.search import check_task
-from treewright.text.choosing import LABEL_PART, Choosing, part_array
+from treewright.text.choosing import LABEL_PART, STYLE, Choosing, part_array
 
 LABELS = ("NOUN|S", "NOUN|P", "VERB|S", "VERB|P")
 
@@ -16,7 +16,7 @@ class Words(Choosing):
     """Words are rows 1 to 4; the candidates of row r are all labels but the one with its number."""
 
     def encode(self, sentence):
-        return {"rows": sentence[0], "gold": sentence[1]}
+        return {"rows": sentence[0], "gold": sentence[1], "style": [len(sentence[0]) % 2 + 1]}
 
     def length(self, sentence):
         return len(sentence[0])
@@ -28,7 +28,7 @@ def words() -> Words:
     return Words(
         parts,
         2,
-        [[(0, 0)], [(1, 0)], [(-1, LABEL_PART)], [(0, 0), (-1, LABEL_PART + 1)]],
+        [[(0, 0)], [(1, 0)], [(-1, LABEL_PART)], [(0, 0), (-1, LABEL_PART + 1)], [(0, STYLE), (0, 0)]],
         [[0, 1], [2, 3]],
         np.arange(10, dtype=np.int32).reshape(5, 2) * 31,
         np.array([k for row in candidates for k in row], np.int32),
@@ -46,6 +46,19 @@ def sentences(n: int = 60):
 def test_the_task_keeps_its_contract():
     report = check_task(words(), list(sentences(8)))
     assert report.ok, str(report)
+
+
+def test_the_style_of_a_sentence_is_a_feature_of_its_words():
+    task = words()
+    packed = task.pack([([1], [1]), ([1, 2], [1, 2])])
+    found = []
+    for k in range(2):
+        x = packed.instance(k)
+        state = task.state_view(np.zeros(task.state_size(x.n), np.int32), x.n)
+        task.plain().initial(x, state)
+        found.append(state.seen[:5].tolist())
+    assert found[0][0] == found[1][0]  # the word itself
+    assert found[0][4] != found[1][4]  # with its style
 
 
 def test_a_gold_label_that_is_no_candidate_leaves_the_nearest_one():

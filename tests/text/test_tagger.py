@@ -7,8 +7,10 @@ import pytest
 from tests.text.bank import treebank
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError
+from treewright.models import pack_strings
 from treewright.text import Lemmatizer, MorphTagger
-from treewright.text.morphology import Morphology
+from treewright.text.lemmas import Lemmas, TaggedWord
+from treewright.text.morphology import TEMPLATES, Morphology
 
 LEARNER = {"name": "exploration", "passes": 3}
 
@@ -49,8 +51,34 @@ def test_lemmas_of_known_and_of_new_words():
 
 def test_the_lexicon_comes_before_the_policy():
     lemmatizer = Lemmatizer(learner=LEARNER, bits=12).fit(treebank())
-    assert lemmatizer.lemmas_.lexicon["children\tNOUN\tNNS\tNumber=Plur"] == "child"
+    lemmas = lemmatizer.lemmas_
+    assert lemmas.lemma("children", lemmas.lexicon["children\tNOUN\tNNS\tNumber=Plur"]) == "child"
     assert lemmatizer.predict(treebank()[-2:])[0].column("lemma") == treebank()[-2].column("lemma")
+
+
+def test_models_of_an_older_version():
+    """A lexicon of lemmas, which may have no script any more, and fewer templates, whose number is not in the file."""
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit(treebank()).lemmas_
+    arrays = lemmas.to_arrays()
+    found = [lemmas.lemma(entry.split("\t")[0], number) for entry, number in sorted(lemmas.lexicon.items())]
+    old = {**arrays, **pack_strings(["new lemma", *found[1:]], "lexicon_lemmas")}
+    del old["lexicon_scripts"]
+    restored = Lemmas.from_arrays(old)
+    changed, *others = (TaggedWord(*entry.split("\t")) for entry in sorted(lemmas.lexicon))
+    assert [restored.candidates_of(word) for word in others] == [lemmas.candidates_of(word) for word in others]
+    assert restored.candidates_of(changed) == lemmas.offered(changed)
+    morphology = Morphology.learn(treebank(), ("upos",), min_count=1, sharing=True)
+    arrays = morphology.to_arrays()
+    assert arrays.pop("templates") == len(TEMPLATES)
+    known = Morphology.from_arrays(arrays, ("upos",), min_count=1, sharing=True)
+    assert len(known.pack(["cats"], [1]).task.shared_arrays()["templates"]) == 44
+
+
+def test_a_word_with_other_features_has_the_script_of_its_universal_tag():
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit(treebank()).lemmas_
+    [script] = lemmas.candidates_of(TaggedWord("children", "NOUN", "NN", "Number=Sing"))
+    assert lemmas.lemma("children", script) == "child"
+    assert script not in lemmas.candidates_of(TaggedWord("children", "VERB", "VB", "_"))
 
 
 def test_some_of_the_rare_words_look_new_while_learning():

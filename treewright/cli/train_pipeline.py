@@ -45,6 +45,9 @@ def train_pipeline(
     ] = "linear",
     vectors: Annotated[Path | None, typer.Option(help="Encoders: a text file of fixed word vectors.")] = None,
     device: Annotated[str, typer.Option(help="Encoders: the device for training: auto, cpu or cuda.")] = "auto",
+    runs: Annotated[
+        int, typer.Option(help="Trainings of the parser, with different seeds; their weights are averaged.", min=1)
+    ] = 2,
     mode: Annotated[str, typer.Option(help="The parser's transitions: fast or accurate.")] = "fast",
     features: Annotated[str, typer.Option(help="What the parser looks at: full, rich or basic.")] = "full",
     passes: Annotated[
@@ -84,7 +87,8 @@ def train_pipeline(
         watch = _Watch(bar, shown, as_json)
         encoder = {} if policy == "linear" else {"vectors": vectors, "device": device}
         trainer = _trainer(set(without or ()), policy, mode, features, passes, seed, encoder)
-        trainer.folds, trainer.jobs, trainer.checkpoint, trainer.resume = folds, jobs, checkpoint, resume
+        trainer.folds, trainer.runs, trainer.jobs = folds, runs, jobs
+        trainer.checkpoint, trainer.resume = checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
             pipeline = trainer.train(corpus, dev_corpus)

@@ -79,13 +79,18 @@ def deprojectivize(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[in
     >>> deprojectivize([2, 0, 2], ["obj↑prep", "root", "nsubj"])
     ([2, 0, 2], ['obj', 'root', 'nsubj'])
     """
-    restored, plain = [int(head) for head in heads], [plain_label(label) for label in labels]
-    if plain == list(labels):  # nearly every sentence
+    restored, plain = [int(head) for head in heads], list(labels)
+    lifted = {label for label in set(labels) if LIFTED in label}
+    if not lifted:  # nearly every sentence
         return restored, plain
+    wanted = {word: label.partition(LIFTED)[2] for word, label in enumerate(labels, 1) if label in lifted}
+    for word in wanted:
+        plain[word - 1] = plain_label(labels[word - 1])
     dependents = _dependents(restored, plain)
-    wanted = {word: label.partition(LIFTED)[2] for word, label in enumerate(labels, 1) if LIFTED in label}
     order = [0]
     for head in order:  # it grows in the loop
+        if not wanted:
+            break
         for word in [word for word in dependents[head] if word in wanted]:
             if target := _first_below(head, word, wanted.pop(word), plain, dependents):
                 dependents[head].remove(word)

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from treewright.estimators import (
     batches,
     estimator_class,
     estimator_names,
+    overlapped,
     read_corpus,
 )
 from treewright.models import ModelFile, library_versions, read_model, write_model
@@ -132,7 +134,8 @@ class Pipeline:
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the analysed sentences of a text that comes in pieces, such as the lines of a file with their ends.
 
-        Memory does not grow with the text. Blank lines end a sentence; with ``lines``, so does every line end.
+        Memory does not grow with the text: sentences are annotated some thousand words at a time, and one batch is
+        annotated while the next one is tokenized. Blank lines end a sentence; with ``lines``, so does every line end.
         """
         tokenizer = self.tokenizer
         if tokenizer is None:
@@ -140,8 +143,9 @@ class Pipeline:
                 "this pipeline has no tokenizer and cannot take raw text: give sentences as lists of words, such as "
                 '[["she", "can", "see"]]'
             )
-        for batch in batches(tokenizer.stream(pieces, lines=lines, jobs=jobs), _BATCH, as_sentence):
-            yield from self._annotated(batch, jobs)
+        cut = batches(tokenizer.stream(pieces, lines=lines, jobs=jobs), _BATCH, as_sentence)
+        for _, annotated in overlapped(cut, lambda batch: partial(self._annotated, batch, jobs)):
+            yield from annotated
 
     def annotate(self, sentences: Iterable[Sentence | Sequence[str]], *, jobs: int = 1) -> list[Sentence]:
         """Return the sentences with all layers added that they lack; a sentence may be a list of words."""

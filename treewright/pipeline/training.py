@@ -2,7 +2,8 @@
 
 A component is left out if the treebank lacks the annotation that it learns from. The parser learns from each sentence
 twice: with the tags of the treebank, and with those of a tagger that has not seen the sentence (*jackknifing*), because
-it gets predicted tags in use. The checkpoint keeps each finished component, so that an interrupted training continues
+it gets predicted tags in use. A linear parser is trained twice, with different seeds, and the mean of the weights is
+used. The checkpoint keeps each finished component, so that an interrupted training continues
 with the next one.
 """
 
@@ -23,6 +24,8 @@ from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
 from treewright.files import atomic_write
 from treewright.pipeline.pipeline import Pipeline
+from treewright.policies import LinearPolicy
+from treewright.policies.linear import mean_policy
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import surface_tokens
 
@@ -32,12 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["PipelineTrainer", "encoded_parser", "pipeline_parser", "train_pipeline"]
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
+_NEXT_SEED = 1_000  # from one training of the parser to the next
 _PARSER_WEIGHTS = 4_000_000  # the largest weights are kept: the others only increase the size of the file
 _ROWS_PER_WORD = 40  # rows of the parser's table of features for each word, so that few features share a row
 _FEWEST_BITS, _MOST_BITS = 16, 24
 
 
-def pipeline_parser(*, passes: int = 12, **settings: Any) -> DependencyParser:
+def pipeline_parser(*, passes: int = 6, **settings: Any) -> DependencyParser:
     """Return the parser of a pipeline: fast, with many templates; the size of its table follows the treebank."""
     learner = {"name": "exploration", "passes": passes}
     return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
@@ -59,6 +63,7 @@ class PipelineTrainer:
             parser with output columns (:func:`encoded_parser`) comes before the lemmatizer and gives the tags.
         folds: the number of parts of the treebank for jackknifing: each is tagged by a tagger that learned from the
             others. With 1, the parser learns from gold tags only.
+        runs: the number of trainings of a linear parser, with different seeds; the mean of their weights is used.
         jobs: the number of threads.
         stage: called with the name of each stage and a remark about it.
         report: called after each pass.
@@ -72,6 +77,7 @@ class PipelineTrainer:
     lemmatizer: Lemmatizer | None = field(default_factory=Lemmatizer)
     parser: Estimator[Any] | None = field(default_factory=pipeline_parser)
     folds: int = 5
+    runs: int = 2
     jobs: int = 1
     stage: Callable[[str, str], None] | None = None
     report: Callable[[Pass], None] | None = None
@@ -123,9 +129,7 @@ class PipelineTrainer:
             known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
             both = [*sentences, *self._jackknifed(sentences, known)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
-            parser = self._fitted("parser", _sized(self.parser, both), both, dev_found)
-            if isinstance(parser, DependencyParser) and parser.policy == "linear":
-                parser.policy_ = parser.policy_.compressed(_PARSER_WEIGHTS).coded()
+            parser = self._parser(_sized(self.parser, both), both, dev_found)
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
@@ -162,6 +166,21 @@ class PipelineTrainer:
             fresh.save(path)
         return fresh
 
+    def _parser(self, parser: Any, sentences: Sequence[Sentence], dev: list[Sentence] | None) -> Estimator[Any]:
+        """Return the parser after training; a linear one has the mean of the weights of several trainings."""
+        first = self._fitted("parser", parser, sentences, dev)
+        if not isinstance(first, DependencyParser) or not isinstance(first.policy_, LinearPolicy):
+            return first
+        policies = [first.policy_]
+        for run in range(1, self.runs):
+            other: Any = clone(parser).set_params(seed=parser.seed + run * _NEXT_SEED)
+            found: Any = self._fitted(f"parser-{run + 1}", other, sentences, dev)
+            policies.append(found.policy_)
+        first.policy_ = mean_policy(policies).compressed(_PARSER_WEIGHTS).coded()
+        if dev is not None and self.runs > 1:
+            first.card_["scores"] = {"dev LAS": first.evaluate(dev, jobs=self.jobs).las}
+        return first
+
     def _jackknifed(self, sentences: list[Sentence], known: Pipeline) -> list[Sentence]:
         """Return the sentences with tags from taggers that have not seen them, and with the lemmas for these tags."""
         if self.tagger is None or "upos" not in known.gives or self.folds < 2 or len(sentences) < 2 * self.folds:
@@ -183,7 +202,8 @@ class PipelineTrainer:
             yield
             return
         about = self.checkpoint / "pipeline.json"
-        mine = {"corpora": corpora, "components": [c and c.resolved_config() for c in self._all()], "folds": self.folds}
+        components = [c and c.resolved_config() for c in self._all()]
+        mine: dict[str, Any] = {"corpora": corpora, "components": components, "folds": self.folds, "runs": self.runs}
         mine = json.loads(json.dumps(mine))
         if self.resume and about.exists() and json.loads(about.read_text()) != mine:
             raise ConfigError(

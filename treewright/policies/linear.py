@@ -22,7 +22,7 @@ from treewright.search.running import run_shards
 from treewright.search.scoring import LINEAR
 from treewright.search.task import Packed, Task
 
-__all__ = ["LinearPolicy", "LinearTrainer", "UntrainedLinear", "rows_for"]
+__all__ = ["LinearPolicy", "LinearTrainer", "UntrainedLinear", "mean_policy", "rows_for"]
 
 Longs = npt.NDArray[np.int64]
 
@@ -159,6 +159,21 @@ class LinearPolicy(LearnablePolicy):
         weights = _aligned(shape, np.int16 if kept.dtype == np.int8 else kept.dtype)
         weights.reshape(-1)[np.cumsum(coded, dtype=np.int64)[coded < 255]] = kept
         return cls(weights, tuple(float(p) for p in arrays["probabilities"]))
+
+
+def mean_policy(policies: Sequence[LinearPolicy]) -> LinearPolicy:
+    """The policy with the mean of the weights of policies that have tables of the same size.
+
+    Different seeds lead to different weights for the same task, and their mean is usually better than each of them.
+
+    >>> a, b = (LinearPolicy(np.array([[[w, 2]]], np.int16)) for w in (1, 2))
+    >>> mean_policy([a, b]).weights.tolist()
+    [[[1.5, 2.0]]]
+    """
+    total = policies[0].weights.astype(np.float32)
+    for policy in policies[1:]:
+        total += policy.weights
+    return LinearPolicy(total / np.float32(len(policies)))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ __all__ = ["Candidates"]
 # thresholds for the probable labels of rare keys, chosen on development data
 _SMOOTHING, _OWN_SMOOTHING = 10.0, 3.0
 _LEAST_CHANCE = 0.0005
+_SHORT = 4  # letters of the names of classes whose probabilities are remembered
 _MOST_PROBABLE = 20
 # thresholds for labels that words often have together, also chosen on development data
 _LEAST_TIMES, _LEAST_WORDS = 5, 3
@@ -84,6 +85,7 @@ class Candidates:
     ) -> None:
         self.own, self.counts, self.classes, self.sure, self.always = own, counts, classes, sure, list(always)
         self.class_counts, self.related = class_counts, related or {}
+        self._remembered: dict[str, dict[int, float]] = {}  # probabilities in classes with short names, which are wide
 
     @classmethod
     def learn(
@@ -171,17 +173,20 @@ class Candidates:
         return sorted(probable, key=lambda label: (-chances[label], label))[:_MOST_PROBABLE]
 
     def chances(self, key: str, classes: Iterable[str]) -> dict[int, float]:
-        """Return the probabilities of the labels of a key, from its own counts and the counts of its classes."""
+        """Return the probabilities of the labels of a key, from its own counts and the counts of its classes.
+
+        The name of a class must determine the wider classes.
+        """
         assert self.class_counts is not None
         chances: dict[int, float] = {}
-        lists = [(self.classes.get(name), self.class_counts.get(name), _SMOOTHING) for name in classes]
-        for labels, counts, weight in [*reversed(lists), (self.own.get(key), self.counts.get(key), _OWN_SMOOTHING)]:
-            if labels:
-                total = sum(counts) + weight
-                chances = {label: weight * chance / total for label, chance in chances.items()}
-                for label, count in zip(labels, counts, strict=True):
-                    chances[label] = chances.get(label, 0.0) + count / total
-        return chances
+        for name in reversed(list(classes)):
+            known = self._remembered.get(name)
+            if known is None:
+                known = _smoothed(chances, self.classes.get(name), self.class_counts.get(name), _SMOOTHING)
+                if len(name) <= _SHORT and name in self.classes.number:
+                    self._remembered[name] = known
+            chances = known
+        return _smoothed(chances, self.own.get(key), self.counts.get(key), _OWN_SMOOTHING)
 
     def to_arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
         """Return the table as arrays for a model file."""
@@ -210,6 +215,19 @@ class Candidates:
         for label, other in arrays.get(f"{prefix}_related", np.empty((0, 2))).tolist():
             related.setdefault(label, []).append(other)
         return cls(own, counts, classes, sure, always, class_counts, related)
+
+
+def _smoothed(
+    chances: dict[int, float], labels: Sequence[int], counts: Sequence[int], weight: float
+) -> dict[int, float]:
+    """Return the relative frequencies of labels, smoothed by their probabilities in a wider class."""
+    if not labels:
+        return chances
+    total = sum(counts) + weight
+    found = {label: weight * chance / total for label, chance in chances.items()}
+    for label, count in zip(labels, counts, strict=True):
+        found[label] = found.get(label, 0.0) + count / total
+    return found
 
 
 def _related(lists: Iterable[Sequence[int]], share: float) -> dict[int, list[int]]:

@@ -21,15 +21,16 @@ import numpy.typing as npt
 
 from treewright.search import Task, compiled, mix, string_hash
 
-__all__ = ["LABEL_PART", "MOST_CANDIDATES", "MOST_TEMPLATES", "Choosing", "Template"]
+__all__ = ["LABEL_PART", "MOST_CANDIDATES", "MOST_TEMPLATES", "STYLE", "Choosing", "Template"]
 
 Template = Sequence[tuple[int, int]]
 """The parts of a feature: pairs of an offset from the current word and the number of an attribute.
 
 Numbers from :data:`LABEL_PART` on denote a part of the label of an earlier word: LABEL_PART is the first part, and so
-on.
+on. :data:`STYLE` is the style of the sentence, whatever the offset.
 """
 
+STYLE = 99
 LABEL_PART = 100
 MOST_CANDIDATES = 40
 MOST_TEMPLATES = 64
@@ -54,6 +55,8 @@ def look(x: Any, state: Any) -> None:
             value = np.int64(0)
             if attribute >= LABEL_PART:
                 value = np.int64(x.parts[state.labels[j], attribute - LABEL_PART]) if j >= 0 else np.int64(1)
+            elif attribute == STYLE:
+                value = np.int64(x.style[0])
             elif 0 <= j < x.n:
                 value = np.int64(x.table[x.rows[j], attribute])
             h = mix(h, value)
@@ -74,13 +77,14 @@ class Choosing(Task):
     """Choose a candidate for each word, from left to right; each wrong part of a label is an error.
 
     Words are rows of a ``table`` of attributes; the candidates of row r extend from ``first[r]`` to ``first[r + 1]``.
+    ``style`` is a number for the sentence as a whole.
     ``parts`` has a row for each label, padded with 0 if a label has fewer parts than others. ``shared_by`` lists for
     each part the templates that are crossed with it.
     """
 
     name = "choosing"
     state = {"position": 1, "errors": 1, "seen": MOST_TEMPLATES, "labels": "n"}
-    instance = ("rows", "gold")
+    instance = ("rows", "gold", "style")
     shared = ("table", "candidates", "first", "parts", "templates", "shared_by", "counted")
     structured = True
     n_actions = MOST_CANDIDATES

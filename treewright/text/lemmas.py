@@ -1,16 +1,19 @@
 """Lemmas: an edit script for each word, chosen among those of words with the same tag and ending, and a lexicon.
 
-A word that training saw with the same tags gets the lemma that it had most often. For all other words, a policy chooses
-a script (:mod:`treewright.text.edit_scripts`) by the letters of the word, its tags, and the tags around it.
+A word that training saw with the same tags gets the script of the lemma that it had most often. A word that training
+saw only with other features or another tag of the treebank gets the script that it had with its universal tag, if there
+is only one. For all other words, a policy chooses a script (:mod:`treewright.text.edit_scripts`) by the letters of the
+word, its tags, and the tags around it.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from treewright.corpora import Sentence, Token
@@ -36,6 +39,7 @@ TEMPLATES: tuple[Template, ...] = (
 )  # fmt: skip
 
 _REMEMBERED = 1 << 17  # forms with their scripts
+_OLD = "lexicon_lemmas"  # the array of an older model file
 
 #: the templates that are crossed with the casing of a script, with its edit before the stem, and with that after it
 SHARED_BY = (
@@ -65,9 +69,12 @@ def tagged_words(sentence: Sentence) -> list[TaggedWord]:
 
 
 class Lemmas:
-    """Scripts, candidates and a lexicon, as learned from a treebank."""
+    """Scripts, candidates and a lexicon, as learned from a treebank.
 
-    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, str]) -> None:
+    The lexicon has the number of a script for each tagged word; that of an older model file has a lemma.
+    """
+
+    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, int | str]) -> None:
         self.scripts, self.candidates, self.lexicon = list(scripts), candidates, dict(lexicon)
         self.numbers = {script: number for number, script in enumerate(scripts)}
         self._parts = part_array([_parts_of(script) for script in scripts], 1)
@@ -99,7 +106,10 @@ class Lemmas:
             rare=2**30,
             usual=10,
         )
-        lexicon = {word.entry(): counter.most_common(1)[0][0] for word, counter in by_word.items()}
+        lexicon: dict[str, int | str] = {
+            word.entry(): numbers[edit_script(word.form, counter.most_common(1)[0][0])]
+            for word, counter in by_word.items()
+        }
         return cls(scripts, candidates, lexicon)
 
     def describe(self, word: TaggedWord) -> list[str]:
@@ -127,8 +137,20 @@ class Lemmas:
 
     def candidates_of(self, word: TaggedWord) -> list[int]:
         """Return the script of a word in the lexicon; for any other word, the scripts that may apply."""
-        lemma = self.lexicon.get(word.entry())
-        return self.offered(word) if lemma is None else [self.numbers[edit_script(word.form, lemma)]]
+        known = self.lexicon.get(word.entry())
+        if known is None:
+            known = self._by_upos.get((word.form, word.upos))
+        number = self.numbers.get(edit_script(word.form, known)) if isinstance(known, str) else known
+        return self.offered(word) if number is None else [number]
+
+    @cached_property
+    def _by_upos(self) -> dict[tuple[str, str], int | str | None]:
+        """What the lexicon has for a word with its universal tag, whatever its other tags are; None if it varies."""
+        found: dict[tuple[str, str], int | str | None] = {}
+        for entry, known in self.lexicon.items():
+            form, upos, *_ = entry.split("\t")
+            found[form, upos] = known if found.get((form, upos), known) == known else None
+        return found
 
     def pack(
         self,
@@ -171,14 +193,15 @@ class Lemmas:
             **pack_strings([script.encode() for script in self.scripts], "scripts"),
             **self.candidates.to_arrays("endings"),
             **pack_strings(entries, "lexicon"),
-            **pack_strings([self.lexicon[entry] for entry in entries], "lexicon_lemmas"),
+            "lexicon_scripts": np.array([self.lexicon[entry] for entry in entries], np.int32),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Lemmas:
         """Restore the result of :meth:`to_arrays`."""
         scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
-        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), unpack_strings(arrays, "lexicon_lemmas"), strict=True))
+        known = arrays["lexicon_scripts"].tolist() if "lexicon_scripts" in arrays else unpack_strings(arrays, _OLD)
+        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), known, strict=True))
         return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon)
 
 

@@ -6,7 +6,7 @@ so that the columns always agree; they share weights by their parts (:mod:`treew
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from treewright.corpora import Sentence
 from treewright.models import pack_strings, unpack_strings
-from treewright.search import Packed, mix
+from treewright.search import Packed, mix, string_hash
 from treewright.text.candidates import Candidates
-from treewright.text.choosing import LABEL_PART, Template, part_array
+from treewright.text.choosing import LABEL_PART, STYLE, Template, part_array
 from treewright.text.words import (
+    CASES,
     affixes,
     ambiguity,
+    case_of,
     kind_of,
     label_numbers,
     numbered,
@@ -39,10 +41,11 @@ COLUMNS = ("upos", "xpos", "feats")
 # chosen on development data:
 _LEAST_SHARE = 0.01  # the minimum share of the occurrences of a word, for a label to be a candidate
 _TOGETHER = 0.15  # the minimum share of the words with a label, for another label to be a candidate of each of them
+_SECOND = 0.1  # the minimum probability of the second tag of a word
 _HIDDEN, _HIDDEN_SHARE = 2, 70  # words with at most this many occurrences look new in this percentage of cases
 
 # attributes of a word
-(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY) = range(12)
+(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, AMBIGUITY, LIKELY, TWO_LIKELY, CASE) = range(15)
 # parts of the label of an earlier word
 UPOS, TAG, FEATS = LABEL_PART, LABEL_PART + 1, LABEL_PART + 2
 
@@ -55,8 +58,14 @@ TEMPLATES: tuple[Template, ...] = (
     [(1, AMBIGUITY)], [(1, AMBIGUITY), (2, AMBIGUITY)], [(-1, TAG), (1, AMBIGUITY)], [(0, AMBIGUITY), (1, AMBIGUITY)],
     [(-1, TAG), (0, AMBIGUITY), (1, AMBIGUITY)], [(0, LOW), (1, AMBIGUITY)], [(-1, FEATS)], [(-1, FEATS), (0, S3)],
     [(-1, LOW), (1, LOW)], [(-1, LOW), (0, AMBIGUITY)], [(0, SHAPE), (-1, UPOS), (1, AMBIGUITY)],
-    [(-1, TAG), (-2, TAG), (1, AMBIGUITY)],
+    [(-1, TAG), (-2, TAG), (1, AMBIGUITY)], [(1, LIKELY)], [(1, LIKELY), (2, LIKELY)], [(-1, TAG), (1, LIKELY)],
+    [(0, LOW), (1, LIKELY)], [(-1, TAG), (0, LOW), (1, LIKELY)], [(-1, TAG), (1, LIKELY), (2, LIKELY)],
+    [(-1, LOW), (0, LOW), (1, LOW)], [(-2, LOW), (-1, LOW)], [(1, LOW), (2, LOW)], [(0, STYLE), (0, SHAPE), (0, S2)],
+    [(0, STYLE), (0, SHAPE), (0, AMBIGUITY)], [(0, STYLE), (0, SHAPE), (-1, TAG)],
+    [(0, STYLE), (0, SHAPE), (0, TWO_LIKELY), (1, SHAPE)],
 )  # fmt: skip
+
+_FIRST_TEMPLATES = 44  # of a model file that does not say how many it has
 
 #: the templates crossed with the universal tag, the treebank's tag, the features as a whole, and each single feature
 SHARED_BY = (
@@ -71,15 +80,17 @@ class Morphology:
     """Labels, candidates and attributes of words, as learned from a treebank.
 
     ``columns`` are those of :data:`COLUMNS` that the treebank has. ``sharing`` crosses templates with the parts of
-    labels, which helps if there are many labels for the size of the treebank.
+    labels, which helps if there are many labels for the size of the treebank. ``templates`` is the number of templates,
+    the first ones of :data:`TEMPLATES`: an older model knows fewer.
     """
 
     def __init__(
         self, columns: Sequence[str], labels: Sequence[str], candidates: Candidates, capitalised: Sequence[int],
-        *, min_count: int, sharing: bool
+        *, min_count: int, sharing: bool, templates: int = len(TEMPLATES)
     ) -> None:  # fmt: skip
         self.columns, self.labels, self.candidates = tuple(columns), list(labels), candidates
         self.capitalised, self.min_count, self.sharing = list(capitalised), min_count, sharing
+        self._templates = TEMPLATES[:templates]
         self.numbers = {label: number for number, label in enumerate(labels)}
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
@@ -118,12 +129,25 @@ class Morphology:
         """Return the attributes of a word; a ``new`` or rare word is represented by its letters only."""
         low = form.lower()
         known = not new and self.candidates.times(low) >= self.min_count
+        likely, second = self._likely("" if new else low, form)
         return [
             form if known else "",
             low if known else "",
             *affixes(form),
             rare_ending(low) if new else ambiguity(self.candidates, low, self._short),
+            likely,
+            f"{likely} {second}",
+            case_of(form),
         ]
+
+    def _likely(self, key: str, form: str) -> tuple[str, str]:
+        """Return the most probable tag of a word, and the second if it is not improbable, else an empty string."""
+        chances: dict[str, float] = defaultdict(float)
+        for label, chance in self.candidates.chances(key, suffix_classes(form)).items():
+            chances[self._short[label]] += chance
+        ranked = sorted(chances, key=lambda tag: (-chances[tag], tag))[:2]
+        least = _SECOND * sum(chances.values())
+        return (ranked[0] if ranked else ""), (ranked[1] if len(ranked) > 1 and chances[ranked[1]] > least else "")
 
     def offered(self, form: str, *, new: bool = False) -> list[int]:
         """Return the candidates of a word, or those that it would have if it were ``new``."""
@@ -150,11 +174,12 @@ class Morphology:
             lengths,
             None if gold is None else label_numbers(gold, self.numbers),
             row=self._learning_row if learning else self._row,
-            attributes=12,
+            attributes=CASE + 1,
             parts=self._parts,
             counted=3,
-            templates=TEMPLATES,
+            templates=self._templates,
             shared_by=SHARED_BY if self.sharing else ((),),
+            style=_styles,
         )
 
     def _learning_row(self, key: tuple[str, bool]) -> Any:
@@ -170,6 +195,7 @@ class Morphology:
             **pack_strings(self.labels, "labels"),
             **self.candidates.to_arrays("words"),
             "capitalised": np.array(self.capitalised, np.int32),
+            "templates": np.array(len(self._templates), np.int32),
         }
 
     @classmethod
@@ -184,7 +210,24 @@ class Morphology:
             arrays["capitalised"].tolist(),
             min_count=min_count,
             sharing=sharing,
+            templates=int(arrays.get("templates", _FIRST_TEMPLATES)),
         )
+
+
+def _styles(rows: npt.NDArray[np.int32], at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """Return the style of each sentence: the shares of words with capitals and of words in capitals, and its length.
+
+    In titles and headings, a capital says little about a word.
+    """
+    cases = [np.cumsum(np.append(0, rows[:, CASE] == hashed)) for hashed in _CASES]
+    lower, title, upper = (counts[at[1:]] - counts[at[:-1]] for counts in cases)
+    words = np.maximum(lower + title + upper, 1)
+    capitals = np.digitize((title + upper) / words, (0.001, 0.34, 0.67, 0.999))
+    style = 1 + capitals + 5 * np.digitize(upper / words, (0.3, 0.7)) + 15 * np.digitize(words, (2, 5))
+    return np.asarray(style, np.int32)
+
+
+_CASES = tuple(map(string_hash, CASES))
 
 
 def labels_of(sentence: Sentence, columns: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from treewright.corpora import Sentence
@@ -27,6 +28,7 @@ _UNESCAPES = {escape[1]: character for character, escape in _ESCAPES.items()}
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 
 
+@lru_cache(maxsize=1024)
 def encode_spaces(spaces: str) -> str:
     """Write white space so that it fits into a column of CoNLL-U.
 

@@ -380,15 +380,13 @@ class Tokenizer(Estimator[TokenScores]):
 
 def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[str]:
     """Return the last column of each token: the white space around it, and its position."""
-    following = np.append(starts[1:], len(text))
+    begins, stops = starts.tolist(), ends.tolist()
+    spaces = [text[a:b] for a, b in zip(stops, [*begins[1:], len(text)], strict=True)]
+    before = {gap: "" if gap == " " else f"SpacesAfter={encode_spaces(gap)}|" for gap in set(spaces) if gap}
+    before[""] = "SpaceAfter=No|"
     misc = [
-        f"TokenRange={a}:{b}" if gap else f"SpaceAfter=No|TokenRange={a}:{b}"
-        for a, b, gap in zip((starts + offset).tolist(), (ends + offset).tolist(), following > ends, strict=True)
+        f"{before[gap]}TokenRange={a + offset}:{b + offset}" for a, b, gap in zip(begins, stops, spaces, strict=True)
     ]
-    odd = np.flatnonzero(following - ends > 1).tolist()
-    odd += [k for k in np.flatnonzero(following - ends == 1).tolist() if text[ends[k]] != " "]
-    for k in odd:
-        misc[k] = f"SpacesAfter={encode_spaces(text[ends[k] : following[k]])}|{misc[k]}"
     if starts[0] > 0:
         misc[0] = f"SpacesBefore={encode_spaces(text[: starts[0]])}|{misc[0]}"
     return misc

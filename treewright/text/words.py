@@ -15,7 +15,7 @@ from treewright.text.candidates import Candidates
 from treewright.text.characters import shape_of
 from treewright.text.choosing import Choosing, Template
 
-__all__ = ["AFFIXES", "affixes", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
+__all__ = ["AFFIXES", "CASES", "affixes", "case_of", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -42,6 +42,22 @@ def kind_of(form: str) -> str:
     if any(character.isdigit() for character in form):
         return "d"
     return "x" if form.isalpha() else "o"
+
+
+#: lower case, a capital at the beginning, only capitals
+CASES = ("x", "Xx", "XX")
+
+
+def case_of(form: str) -> str:
+    """Return which of :data:`CASES` a word has; an empty string for a word without upper and lower case.
+
+    >>> [case_of(form) for form in ("cats", "Cats", "CATS", "12")]
+    ['x', 'Xx', 'XX', '']
+    """
+    if form.lower() == form.upper():
+        return ""
+    lower, title, upper = CASES
+    return lower if not form[:1].isupper() else upper if len(form) > 1 and form.isupper() else title
 
 
 def suffix_classes(form: str, longest: int = 5) -> list[str]:
@@ -84,12 +100,14 @@ def pack_choices(
     counted: int,
     templates: Sequence[Template],
     shared_by: Sequence[Sequence[int]],
+    style: Callable[[npt.NDArray[np.int32], npt.NDArray[np.int64]], npt.NDArray[np.int32]] | None = None,
 ) -> Packed:
     """Pack sentences for :class:`~treewright.text.choosing.Choosing`.
 
     ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``row`` returns the attributes
     and the candidates of a key; it is called once for each key. ``gold`` are the numbers of labels, −1 if a label is
-    unknown. The other arguments are those of the task.
+    unknown. ``style`` returns the style of each sentence, from the rows of its words and the offsets of sentences. The
+    other arguments are those of the task.
     """
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
     rows = [row(key) for key in numbers]
@@ -98,11 +116,15 @@ def pack_choices(
     candidates = np.frombuffer(bytearray().join(r[1] for r in rows), np.int32)
     first = np.zeros(len(rows) + 2, np.int32)
     np.cumsum([r[2] for r in rows], out=first[2:])
-    task = Choosing(parts, counted, templates, shared_by, table.reshape(-1, attributes), candidates, first)
+    table = table.reshape(-1, attributes)
+    task = Choosing(parts, counted, templates, shared_by, table, candidates, first)
     at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     labels = np.full(len(keys), -1, np.int32) if gold is None else np.array(gold, np.int32)
     places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
-    return task.packed(np.array(lengths, np.int32), {"rows": places, "rows_at": at, "gold": labels, "gold_at": at})
+    styles = np.zeros(len(lengths), np.int32) if style is None else style(table[places], at)
+    own = {"rows": places, "rows_at": at, "gold": labels, "gold_at": at}
+    own |= {"style": styles, "style_at": np.arange(len(lengths) + 1)}
+    return task.packed(np.array(lengths, np.int32), own)
 
 
 def ambiguity(candidates: Candidates, key: str, names: Sequence[str]) -> str:
