@@ -42,11 +42,11 @@ def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any
             self.seconds: list[list[float]] = []
             self.bytes: list[int] = []
 
-        def advance(self, task: str, params: Any, survey: Any, iteration: int, state: Any) -> list[Any]:
+        def advance(self, task: str, params: Any, survey: Any, when: Any, state: Any) -> list[Any]:
             found, taken = [], []
             for shard in self.shards:
                 started = time.process_time()
-                found.append(advance_shard(shard, task, params, survey, iteration, state))
+                found.append(advance_shard(shard, task, params, survey, when, state, self._learners))
                 taken.append(time.process_time() - started)
             self.seconds.append(taken)
             arrays = packed_state(found[0][0])
