@@ -104,7 +104,7 @@ def select(
     held_out: int | None = None,
     fold: tuple[int, int, int] | None = None,
 ) -> dict[str, list[Sentence]]:
-    """Return the sentences of a job: up to a length, the first ones of train, of dev and of test, or the folds of a cross-validation.
+    """Return the sentences of a job: up to a length, the first ones of each part, or the folds of a cross-validation.
 
     ``size`` is the number of sentences of train, and ``held_out`` the number of those of dev and of test.
     ``fold`` is the number of the fold that is tested (from 0), the number of folds, and the seed of their assignment;

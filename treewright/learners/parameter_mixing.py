@@ -79,7 +79,7 @@ def check_online(learner: Learner) -> None:
 def mix(start: State, states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
     """Return the mixture of states that were all learned from ``start``.
 
-    Each entry is the mean over those shards that have changed it, in its own type. Arrays of one shape belong together:
+    Each entry is the mean over those shards that have changed it, in its own type. Arrays of one size belong together:
     an entry counts as changed if it is in any of them.
 
     >>> start = {"weights": np.float32([0.0, 1.0, 1.0])}
@@ -87,29 +87,31 @@ def mix(start: State, states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
     >>> mix(start, states)["weights"].tolist()
     [0.75, 1.0, 0.5]
     """
-    mixed = {name: np.array(array) for name, array in start.items()}
-    by_shape: dict[tuple[int, ...], list[str]] = {}
+    mixed = {name: array.copy() for name, array in start.items()}
+    by_size: dict[int, list[str]] = {}
     for name, array in start.items():
-        by_shape.setdefault(array.shape, []).append(name)
-    for shape, names in by_shape.items():
-        for first in range(0, shape[0], _ROWS):  # in blocks, so that the temporary arrays stay small
-            rows = slice(first, first + _ROWS)
-            changed = [
-                np.logical_or.reduce([state[name][rows] != start[name][rows] for name in names]) for state in states
-            ]
-            counts = np.sum(changed, axis=0)
+        by_size.setdefault(array.size, []).append(name)
+    for size, names in by_size.items():
+        for first in range(0, size, _BLOCK):  # so that the temporary arrays stay small
+            block = slice(first, first + _BLOCK)
+            old = {name: start[name].reshape(-1)[block] for name in names}
+            new = [{name: state[name].reshape(-1)[block] for name in names} for state in states]
+            changed = np.array([np.logical_or.reduce([own[name] != old[name] for name in names]) for own in new])
+            places = np.flatnonzero(changed.any(axis=0))  # few, so that all the rest is quick
+            if not len(places):
+                continue
+            changed = changed[:, places]
             for name in names:
-                total = np.zeros(counts.shape, np.float64)
-                for state, own in zip(states, changed, strict=True):  # in the order of the shards: sums depend on it
-                    np.add(total, state[name][rows], out=total, where=own)
-                np.divide(total, counts, out=total, where=counts > 0)
-                if mixed[name].dtype.kind == "i":
-                    np.rint(total, out=total)
-                np.copyto(mixed[name][rows], total, casting="unsafe", where=counts > 0)
+                total = np.zeros(len(places), np.float64)
+                for own, here in zip(new, changed, strict=True):  # in the order of the shards: sums depend on it
+                    total += np.where(here, own[name][places], 0)
+                total /= changed.sum(axis=0)
+                whole = mixed[name].dtype.kind == "i"
+                mixed[name].reshape(-1)[first + places] = np.rint(total) if whole else total
     return mixed
 
 
-_ROWS = 1 << 14
+_BLOCK = 1 << 20
 
 
 class ShardLearner:

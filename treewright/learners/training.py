@@ -196,7 +196,7 @@ class Training(Iterations):
         self.packed, self.seed, self.jobs, self.progress = packed, seed, jobs, progress
         self.sentences = sentences_of(packed)
         self.part = 0, 1
-        """The part of a pass that :meth:`advance` runs, from 0, and the number of parts; only online learners have parts."""
+        """The part of a pass that :meth:`advance` runs, from 0, and the number of parts: for online learners."""
 
     def shuffled(self, order: Longs, iteration: int) -> Longs:
         """Return the sentences of a pass in random order; if the pass has parts, those of the current part."""
