@@ -45,7 +45,7 @@ __all__ = ["ROUNDS", "Round", "ShardLearner", "Shards", "State", "check_online",
 State = Mapping[str, npt.NDArray[Any]]
 """The state of a trainer between rounds: the weights, and the state of its update."""
 
-ROUNDS = 10
+ROUNDS = 40
 """The number of mixtures in a pass over several shards."""
 
 
@@ -76,18 +76,18 @@ def check_online(learner: Learner) -> None:
         )
 
 
-def mix(start: State, states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
-    """Return the mixture of states that were all learned from ``start``.
+def mix(start: State, states: Sequence[State]) -> None:
+    """Turn the state ``start`` into the mixture of states that were all learned from it.
 
     Each entry is the mean over those shards that have changed it, in its own type. Arrays of one size belong together:
     an entry counts as changed if it is in any of them.
 
     >>> start = {"weights": np.float32([0.0, 1.0, 1.0])}
     >>> states = [{"weights": np.float32([1.0, 1.0, 0.5])}, {"weights": np.float32([0.5, 1.0, 1.0])}]
-    >>> mix(start, states)["weights"].tolist()
+    >>> mix(start, states)
+    >>> start["weights"].tolist()
     [0.75, 1.0, 0.5]
     """
-    mixed = {name: array.copy() for name, array in start.items()}
     by_size: dict[int, list[str]] = {}
     for name, array in start.items():
         by_size.setdefault(array.size, []).append(name)
@@ -106,9 +106,7 @@ def mix(start: State, states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
                 for own, here in zip(new, changed, strict=True):  # in the order of the shards: sums depend on it
                     total += np.where(here, own[name][places], 0)
                 total /= changed.sum(axis=0)
-                whole = mixed[name].dtype.kind == "i"
-                mixed[name].reshape(-1)[first + places] = np.rint(total) if whole else total
-    return mixed
+                old[name][places] = np.rint(total) if old[name].dtype.kind == "i" else total
 
 
 _BLOCK = 1 << 20
@@ -127,8 +125,9 @@ class ShardLearner:
         return self._training.trainer
 
     def advance(self, when: Round, state: State) -> tuple[State, dict[str, Any]]:
-        """Learn for one round from a state; return the new state and the report."""
-        self.trainer.restore({name: array.copy() for name, array in state.items()})
+        """Learn for one round from a state; return the new state, which is valid until the next round, and the report."""
+        for name, array in self.trainer.to_arrays().items():
+            np.copyto(array, state[name])  # in place, because a new table takes longer than learning
         self._training.part = when.part, when.parts
         done = self._training.advance(when.iteration)
         return dict(self.trainer.to_arrays()), done
@@ -145,9 +144,9 @@ class _Mixing(Iterations):
         """Run one pass over each shard, and mix the results of each round."""
         self.policy, done = None, list[dict[str, Any]]()
         for part in range(self.rounds):
-            start = self.trainer.to_arrays()
-            found = self.shards.advance(Round(iteration, part, self.rounds), start)
-            self.trainer.restore(mix(start, [state for state, _ in found]))
+            state = self.trainer.to_arrays()
+            found = self.shards.advance(Round(iteration, part, self.rounds), state)
+            mix(state, [learned for learned, _ in found])
             done += [each for _, each in found]
         self.policy = self.trainer.policy()
         decisions = sum(each["decisions"] for each in done)
