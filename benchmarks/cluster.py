@@ -9,6 +9,7 @@ turns. ``python -m benchmarks cluster --parts shards`` names some parts; rows of
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import sys
 import tempfile
@@ -20,7 +21,11 @@ from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say
 
-SHARDS = {"tagging": (1, 2, 3, 4), "dependency": (1, 4, 2, 3)}
+#: numbers of shards, and of mixtures in a pass
+SHARDS = {
+    "tagging": ((1, 1), (2, 10), (3, 10), (4, 10), (4, 40)),
+    "dependency": ((1, 1), (4, 40), (2, 10), (3, 10), (4, 10)),
+}
 LEARNERS: dict[str, dict[str, Any]] = {
     "tagging": {"name": "exploration", "passes": 10},
     "dependency": {"name": "exploration", "passes": 6},
@@ -50,25 +55,30 @@ def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any
                 found.append(advance_shard(shard, task, params, survey, when, state, self._learners))
                 taken.append(time.process_time() - started)
             self.seconds[when.iteration] += max(taken)
-            arrays = packed_state(found[0][0])
-            self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
+            if when.part == when.parts - 1:
+                arrays = packed_state(found[0][0])
+                self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
             return found
 
     folder = corpus_folder("ud-english-ewt")
-    for n in SHARDS[task]:
-        if any(row["shards"] == n for row in rows):
+    for n, rounds in SHARDS[task]:
+        if any((row["shards"], row["rounds"]) == (n, rounds) for row in rows):
             continue
+        checkpoint = ROOT / "build" / f"cluster-{task}-{n}-{rounds}"  # a run that was cut goes on after its last pass
         made, runner = estimator_class(task)(learner=LEARNERS[task]), Timed(cut_file(folder / "train.conllu", n))
-        fit_mixed(made, runner, folder / "dev.conllu")
+        resume = checkpoint.is_dir()
+        fit_mixed(made, runner, folder / "dev.conllu", rounds=rounds, checkpoint=checkpoint, resume=resume)
+        shutil.rmtree(checkpoint)
         rows.append(
             {
                 "shards": n,
+                "rounds": rounds,
                 "dev": [row.score for row in made.history_],
                 "seconds of the slowest shard": list(runner.seconds.values()),
                 "bytes of a state": max(runner.bytes),
             }
         )
-        rows.sort(key=lambda row: row["shards"])
+        rows.sort(key=lambda row: (row["shards"], row["rounds"]))
         say(task, n, rows)
         yield rows
 
@@ -130,8 +140,8 @@ def mixing_table(rows: list[dict[str, Any]]) -> list[str]:
         seconds = statistics.median(row["seconds of the slowest shard"])
         cells = [f"{100 * row['dev'][k]:.2f}" for k in (passes // 2 - 1, passes - 1)]
         cells += [f"{100 * row['dev'][best]:.2f} (pass {best + 1})", f"{seconds:.2f}"]
-        body.append([str(row["shards"]), *cells, f"{row['bytes of a state'] / 1e6:.0f} MB"])
-    head = ["shards", f"dev after {passes // 2} passes", f"after {passes}", "the best", "seconds a pass", "state"]
+        body.append([str(row["shards"]), str(row["rounds"]), *cells, f"{row['bytes of a state'] / 1e6:.0f} MB"])
+    head = ["shards", "mixtures a pass", f"dev after {passes // 2} passes", f"after {passes}", "the best", "seconds a pass", "state"]
     return _table(head, body)
 
 

@@ -45,7 +45,7 @@ __all__ = ["ROUNDS", "Round", "ShardLearner", "Shards", "State", "check_online",
 State = Mapping[str, npt.NDArray[Any]]
 """The state of a trainer between rounds: the weights, and the state of its update."""
 
-ROUNDS = 40
+ROUNDS = 10
 """The number of mixtures in a pass over several shards."""
 
 
@@ -109,7 +109,7 @@ def mix(start: State, states: Sequence[State]) -> None:
                 old[name][places] = np.rint(total) if old[name].dtype.kind == "i" else total
 
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
 
 
 class ShardLearner:
@@ -125,7 +125,7 @@ class ShardLearner:
         return self._training.trainer
 
     def advance(self, when: Round, state: State) -> tuple[State, dict[str, Any]]:
-        """Learn for one round from a state; return the new state, which is valid until the next round, and the report."""
+        """Learn for one round from a state; return the new state (valid until the next round) and the report."""
         for name, array in self.trainer.to_arrays().items():
             np.copyto(array, state[name])  # in place, because a new table takes longer than learning
         self._training.part = when.part, when.parts
