@@ -9,17 +9,23 @@ turns. ``python -m benchmarks cluster --parts shards`` names some parts; rows of
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say
 
-SHARDS = {"tagging": (1, 2, 3, 4), "dependency": (1, 4)}
+#: numbers of shards, and of mixtures in a pass
+SHARDS = {
+    "tagging": ((1, 1), (2, 10), (3, 10), (4, 10), (4, 40)),
+    "dependency": ((1, 1), (4, 40), (2, 10), (3, 10), (4, 10)),
+}
 LEARNERS: dict[str, dict[str, Any]] = {
     "tagging": {"name": "exploration", "passes": 10},
     "dependency": {"name": "exploration", "passes": 6},
@@ -39,35 +45,41 @@ def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any
 
         def __init__(self, shards: Any) -> None:
             super().__init__(shards)
-            self.seconds: list[list[float]] = []
+            self.seconds = Counter[int]()  # of the slowest shard of each round, by pass
             self.bytes: list[int] = []
 
-        def advance(self, task: str, params: Any, survey: Any, iteration: int, state: Any) -> list[Any]:
+        def advance(self, task: str, params: Any, survey: Any, when: Any, state: Any) -> list[Any]:
             found, taken = [], []
             for shard in self.shards:
                 started = time.process_time()
-                found.append(advance_shard(shard, task, params, survey, iteration, state))
+                found.append(advance_shard(shard, task, params, survey, when, state, self._learners))
                 taken.append(time.process_time() - started)
-            self.seconds.append(taken)
-            arrays = packed_state(found[0][0])
-            self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
+            self.seconds[when.iteration] += max(taken)
+            if when.part == when.parts - 1:
+                arrays = packed_state(found[0][0])
+                self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
             return found
 
     folder = corpus_folder("ud-english-ewt")
-    for n in SHARDS[task]:
-        if any(row["shards"] == n for row in rows):
+    for n, rounds in SHARDS[task]:
+        if any((row["shards"], row["rounds"]) == (n, rounds) for row in rows):
             continue
+        checkpoint = ROOT / "build" / f"cluster-{task}-{n}-{rounds}"  # a run that was cut goes on after its last pass
         made, runner = estimator_class(task)(learner=LEARNERS[task]), Timed(cut_file(folder / "train.conllu", n))
-        fit_mixed(made, runner, folder / "dev.conllu")
+        resume = checkpoint.is_dir()
+        fit_mixed(made, runner, folder / "dev.conllu", rounds=rounds, checkpoint=checkpoint, resume=resume)
+        shutil.rmtree(checkpoint)
         rows.append(
             {
                 "shards": n,
+                "rounds": rounds,
                 "dev": [row.score for row in made.history_],
-                "seconds of the slowest shard": [max(taken) for taken in runner.seconds],
-                "bytes of a state": runner.bytes,
+                "seconds of the slowest shard": list(runner.seconds.values()),
+                "bytes of a state": max(runner.bytes),
             }
         )
-        say(task, n, rows[-1])
+        rows.sort(key=lambda row: (row["shards"], row["rounds"]))
+        say(task, n, rows)
         yield rows
 
 
@@ -128,8 +140,8 @@ def mixing_table(rows: list[dict[str, Any]]) -> list[str]:
         seconds = statistics.median(row["seconds of the slowest shard"])
         cells = [f"{100 * row['dev'][k]:.2f}" for k in (passes // 2 - 1, passes - 1)]
         cells += [f"{100 * row['dev'][best]:.2f} (pass {best + 1})", f"{seconds:.2f}"]
-        body.append([str(row["shards"]), *cells, f"{max(row['bytes of a state']) / 1e6:.0f} MB"])
-    head = ["shards", f"dev after {passes // 2} passes", f"after {passes}", "the best", "seconds a pass", "state"]
+        body.append([str(row["shards"]), str(row["rounds"]), *cells, f"{row['bytes of a state'] / 1e6:.0f} MB"])
+    head = ["shards", "mixtures a pass", f"dev after {passes // 2} passes", f"after {passes}", "the best", "seconds a pass", "state"]
     return _table(head, body)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
+import sqlite3
 import time
 
 import pytest
@@ -73,6 +75,29 @@ def test_bad_input(run, file, tmp_path):
         assert "another process" in run("experiment", file, code=2).stderr
 
 
+def test_a_missing_corpus(run, file):
+    file.write_text(ONE.replace("train = 6\ndev = 3\ntest = 5", 'train = "gone.conllu"\ntest = "gone.conllu"'))
+    for options in ((), ("--dry-run",)):
+        said = run("experiment", file, *options, code=2).stderr
+        assert "tiny.toml:8" in said
+        assert "gone.conllu" in said
+        assert "toy" in said
+    assert not file.with_suffix(".sqlite").exists()
+
+
+def test_a_store_of_another_version(run, file):
+    store = file.with_suffix(".sqlite")
+    Store.open(store).close()
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE about SET value = '99' WHERE name = 'store_version'")
+    before = store.read_bytes()
+    for command in (("experiment", file), ("experiment", file, "--dry-run"), ("experiment", "report", file)):
+        said = run(*command, code=2).stderr
+        assert str(store) in said
+        assert "version 99" in said
+    assert store.read_bytes() == before
+
+
 def _good(file):
     file.write_text(ONE)
     return file
@@ -106,10 +131,12 @@ def test_quick(run, data, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGKILL])
-def test_an_end_in_the_middle_loses_nothing(start, file, ends):
+@pytest.mark.parametrize(
+    ("ends", "options"), [(signal.SIGINT, ()), (signal.SIGINT, ("--cluster", "local:1")), (signal.SIGKILL, ())]
+)
+def test_an_end_in_the_middle_loses_nothing(run, start, file, ends, options):
     file.write_text(TINY.replace("seeds = 2", "seeds = 200"))
-    process = start("experiment", file)
+    process = start("experiment", file, *options)
     store = file.with_suffix(".sqlite")
     deadline = time.monotonic() + 120
     while _results(store) < 2:
@@ -126,6 +153,10 @@ def test_an_end_in_the_middle_loses_nothing(start, file, ends):
     assert kept >= 2
     with Store.open(store) as opened:  # nobody holds it any more
         assert all(outcome.error is None for outcome in opened.outcomes().values())
+    file.write_text(TINY)  # of its four jobs, the first two were those of the longer experiment
+    again = json.loads(run("experiment", file, "--json").stdout.splitlines()[-1])
+    assert again["ran"] == 2
+    assert not again["failed"]
 
 
 def _results(store):

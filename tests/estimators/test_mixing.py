@@ -44,10 +44,15 @@ def test_shards_are_the_corpus(corpus, shards):
     assert cut[-1].end == path.stat().st_size
 
 
-@pytest.mark.parametrize(("make", "params"), [(Tagger, TAGGER), (DependencyParser, PARSER)])
-def test_one_shard_is_plain_training(corpus, make, params):
+BEAM = {**PARSER, "beam": 2, "learner": {"name": "early-update", "passes": 2}}
+
+
+@pytest.mark.parametrize("rounds", [None, 3])
+@pytest.mark.parametrize(("make", "params"), [(Tagger, TAGGER), (DependencyParser, PARSER), (DependencyParser, BEAM)])
+def test_one_shard_is_plain_training(corpus, make, params, rounds):
     plain = make(**params).fit(corpus / "train.conllu", corpus / "dev.conllu")
-    mixed = fit_mixed(make(**params), LocalShards(cut_file(corpus / "train.conllu", 1)), corpus / "dev.conllu")
+    one = LocalShards(cut_file(corpus / "train.conllu", 1))
+    mixed = fit_mixed(make(**params), one, corpus / "dev.conllu", rounds=rounds)
     assert _learned(mixed) == _learned(plain)
     assert [row.score for row in mixed.history_] == [row.score for row in plain.history_]
     assert mixed.card_["corpora"] == plain.card_["corpora"]
@@ -55,9 +60,9 @@ def test_one_shard_is_plain_training(corpus, make, params):
 
 
 def test_shards_learn_from_the_mixture(corpus):
-    """Two passes by hand: each shard learns from the mean of what all shards had learned."""
+    """Two passes by hand: each shard learns from the mean, for each weight, over the shards that had changed it."""
     cut = cut_file(corpus / "train.conllu", 2)
-    mixed = fit_mixed(Tagger(**TAGGER), LocalShards(cut))
+    mixed = fit_mixed(Tagger(**TAGGER), LocalShards(cut), rounds=1)
     from treewright.learners.training import make_training
 
     trainings = []
@@ -67,12 +72,22 @@ def test_shards_learn_from_the_mixture(corpus):
         packed = tagger._pack_gold(shard.read())
         trainings.append(make_training(tagger._make_learner(), packed, bits=10))
     for iteration in (1, 2):
+        start = {name: array.copy() for name, array in trainings[0].trainer.to_arrays().items()}
         for training in trainings:
             training.advance(iteration)
-        states = [training.trainer.to_arrays() for training in trainings]
-        mean = {name: ((states[0][name] + states[1][name]) / 2).astype(states[0][name].dtype) for name in states[0]}
+        one, two = (training.trainer.to_arrays() for training in trainings)
+        changed = [
+            (state["weights"] != start["weights"]) | (state["spread"] != start["spread"]) for state in (one, two)
+        ]
+        assert (changed[0] != changed[1]).any()
+        assert (changed[0] & changed[1]).any()
+        mixed_by_hand = {"clock": (one["clock"] + two["clock"]) // 2, "totals": start["totals"]}
+        for name in ("weights", "spread"):
+            both = (one[name].astype(np.float64) + two[name]) / 2
+            mean = np.where(changed[0] & changed[1], both, np.where(changed[0], one[name], two[name]))
+            mixed_by_hand[name] = mean.astype(np.float32)
         for training in trainings:
-            training.trainer.restore({name: array.copy() for name, array in mean.items()})
+            training.trainer.restore({name: array.copy() for name, array in mixed_by_hand.items()})
     assert np.allclose(mixed.policy_.weights, trainings[0].trainer.policy().weights)
     assert mixed.card_["shards"] == 2
 
@@ -81,10 +96,10 @@ def test_resumed_training(corpus, tmp_path):
     cut = cut_file(corpus / "train.conllu", 2)
 
     class Failing(LocalShards):
-        def advance(self, task, params, survey, iteration, state):
-            if iteration == 2:
+        def advance(self, task, params, survey, when, state):
+            if when.iteration == 2 and when.part == 1:
                 raise KeyboardInterrupt
-            return super().advance(task, params, survey, iteration, state)
+            return super().advance(task, params, survey, when, state)
 
     with pytest.raises(KeyboardInterrupt):
         fit_mixed(Tagger(**TAGGER), Failing(cut), checkpoint=tmp_path)
@@ -102,8 +117,20 @@ def test_what_cannot_be_mixed(corpus, tmp_path):
 
 
 def test_mixtures_keep_types():
-    mixed = mix([{"w": np.float32([1, 2]), "clock": np.int64([3])}, {"w": np.float32([2, 2]), "clock": np.int64([6])}])
-    assert mixed["w"].dtype == np.float32
-    assert mixed["w"].tolist() == [1.5, 2.0]
-    assert mixed["clock"].tolist() == [4]
-    assert mixed["clock"].dtype == np.int64
+    start = {"w": np.float32([1, 2]), "clock": np.int64([1])}
+    states = [{"w": np.float32([1, 2]), "clock": np.int64([3])}, {"w": np.float32([2, 2]), "clock": np.int64([6])}]
+    mix(start, states)
+    assert start["w"].dtype == np.float32
+    assert start["w"].tolist() == [2.0, 2.0]
+    assert start["clock"].tolist() == [4]
+    assert start["clock"].dtype == np.int64
+
+
+def test_an_entry_that_came_back_counts_as_changed():
+    """Its sum for averages tells that it moved: the mixture of both arrays must be one over the same shards."""
+    start = {"weights": np.float32([[1.0]]), "totals": np.float32([[0.0]])}
+    back = {"weights": np.float32([[1.0]]), "totals": np.float32([[-2.0]])}
+    moved = {"weights": np.float32([[3.0]]), "totals": np.float32([[4.0]])}
+    mix(start, [back, moved])
+    assert start["weights"].tolist() == [[2.0]]
+    assert start["totals"].tolist() == [[1.0]]

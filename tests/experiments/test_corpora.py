@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treewright.corpora import builtin_corpus, write_conllu
 from treewright.experiments import CorpusSource
+from treewright.experiments.corpora import select
 
 
 def test_graphs_with_trees(tmp_path):
@@ -25,3 +26,17 @@ def test_digests(tmp_path):
     assert one.digest() != before
     assert CorpusSource("x", {"train": 3}).digest() != CorpusSource("x", {"train": 4}).digest()
     assert CorpusSource("x", {"train": 3}).digest() != CorpusSource("x", {"train": 3}, seed=1).digest()
+
+
+def test_the_first_sentences_of_each_part():
+    parts = builtin_corpus(train=9, dev=5, test=4)._asdict()
+    found = select(parts, size=6, held_out=3)
+    assert found == {"train": parts["train"][:6], "dev": parts["dev"][:3], "test": parts["test"][:3]}
+    assert select(parts) == parts
+    length = 8
+    short = {part: [s for s in sentences if len(s) <= length] for part, sentences in parts.items()}
+    assert select(parts, max_length=length, held_out=2) == {
+        "train": short["train"],
+        "dev": short["dev"][:2],
+        "test": short["test"][:2],
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.experiments.conftest import TINY
@@ -32,7 +34,10 @@ def test_keys_depend_on_everything_but_names(tiny):
     [other, _] = experiment.jobs(cell, {}, {"toy": "b"})
     assert first.key == again.key
     assert len({first.key, second.key, other.key}) == 3
+    assert replace(first, held_out=5).key != first.key
     assert type(first).from_dict(first.as_dict()) == first
+    old = {name: value for name, value in first.as_dict().items() if name != "held_out"}  # of a store from before it
+    assert type(first).from_dict(old) == first
 
 
 def test_small(tmp_path):

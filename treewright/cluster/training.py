@@ -12,6 +12,7 @@ import numpy.typing as npt
 from treewright.cluster.connecting import LOST, ClusterError, lost_scheduler
 from treewright.estimators.mixing import FileShard, Survey, advance_shard, survey_shard
 from treewright.experiments.jobs import code_version
+from treewright.learners.parameter_mixing import Round
 
 __all__ = ["DaskShards", "packed_state", "unpacked_state"]
 
@@ -50,7 +51,7 @@ class DaskShards:
     """Runs shards on the workers of a Dask cluster.
 
     A worker reads its shard from the file on first use, and keeps it. If a worker dies, another one reads its shard and
-    repeats the pass, which depends only on its initial weights.
+    repeats the round, which depends only on its initial weights.
     """
 
     def __init__(self, client: Any, shards: Sequence[FileShard]) -> None:
@@ -61,10 +62,10 @@ class DaskShards:
         return self._on_all(_survey, None, task, params)
 
     def advance(
-        self, task: str, params: dict[str, Any], survey: Survey, iteration: int, state: Mapping[str, npt.NDArray[Any]]
+        self, task: str, params: dict[str, Any], survey: Survey, when: Round, state: Mapping[str, npt.NDArray[Any]]
     ) -> list[tuple[Mapping[str, npt.NDArray[Any]], dict[str, Any]]]:
-        """Learn for one pass on each shard, from the same state."""
-        found = self._on_all(_advance, (packed_state(state), survey), task, params, iteration)
+        """Learn for one round on each shard, from the same state."""
+        found = self._on_all(_advance, (packed_state(state), survey), task, params, tuple(when))
         return [(unpacked_state(packed), done) for packed, done in found]
 
     def _on_all(self, function: Callable[..., Any], shared: Any, *arguments: Any) -> list[Any]:
@@ -80,7 +81,7 @@ class DaskShards:
             if len(results) == len(self.shards):
                 return [results[k] for k in range(len(self.shards))]
         raise ClusterError(
-            "workers died again and again in the same pass; look into their logs: is there enough memory?"
+            "workers died again and again in the same round; look into their logs: is there enough memory?"
         )
 
     def _attempt(
@@ -124,11 +125,11 @@ def _advance(
     given: tuple[Packed, Survey],
     task: str,
     params: dict[str, Any],
-    iteration: int,
+    when: tuple[int, int, int],
 ) -> tuple[Packed, dict[str, Any]]:
     _check(code)
     packed, survey = given
-    state, done = advance_shard(FileShard(*shard), task, params, survey, iteration, unpacked_state(packed))
+    state, done = advance_shard(FileShard(*shard), task, params, survey, Round(*when), unpacked_state(packed))
     return packed_state(state), done
 
 

@@ -23,7 +23,7 @@ from treewright.estimators.registry import estimator_class
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
-    from treewright.learners.parameter_mixing import ShardLearner, State
+    from treewright.learners.parameter_mixing import Round, ShardLearner, State
 
 __all__ = ["FileShard", "LocalShards", "MixableEstimator", "ShardRunner", "Survey", "cut_file", "fit_mixed"]
 
@@ -128,9 +128,9 @@ class ShardRunner(Protocol):
         """Return what each shard has."""
 
     def advance(
-        self, task: str, params: dict[str, Any], survey: Survey, iteration: int, state: State
+        self, task: str, params: dict[str, Any], survey: Survey, when: Round, state: State
     ) -> list[tuple[State, dict[str, Any]]]:
-        """Learn for one pass on each shard, from the same state."""
+        """Learn for one round on each shard, from the same state."""
 
 
 def survey_shard(shard: FileShard, task: str, params: dict[str, Any]) -> Survey:
@@ -141,22 +141,31 @@ def survey_shard(shard: FileShard, task: str, params: dict[str, Any]) -> Survey:
 
 
 def advance_shard(
-    shard: FileShard, task: str, params: dict[str, Any], survey: Survey, iteration: int, state: State
+    shard: FileShard,
+    task: str,
+    params: dict[str, Any],
+    survey: Survey,
+    when: Round,
+    state: State,
+    learners: dict[Any, ShardLearner] | None = None,
 ) -> tuple[State, dict[str, Any]]:
-    """Learn for one pass on a shard; its sentences are read and packed once in each process."""
+    """Learn for one round on a shard. Its sentences are read and packed once, and kept in ``learners``.
+
+    By default they are kept as long as the process lives.
+    """
+    learners = _LEARNERS if learners is None else learners
     key = (shard, survey.digest, repr(sorted(params.items(), key=lambda item: item[0])))
-    if key not in _LEARNERS:
+    if key not in learners:
         from treewright.learners.parameter_mixing import ShardLearner
 
         estimator: Any = estimator_class(task)(**params)
         estimator._adopt(survey)
         packed = estimator._pack_shard(shard.read())
-        _LEARNERS[key] = ShardLearner(estimator._make_learner(), packed, **estimator._training_settings())
-    learner: ShardLearner = _LEARNERS[key]
-    return learner.advance(iteration, state)
+        learners[key] = ShardLearner(estimator._make_learner(), packed, **estimator._training_settings())
+    return learners[key].advance(when, state)
 
 
-_LEARNERS: dict[Any, Any] = {}  # by shard, corpus and settings
+_LEARNERS: dict[Any, ShardLearner] = {}  # by shard, corpus and settings
 
 
 class LocalShards:
@@ -164,20 +173,17 @@ class LocalShards:
 
     def __init__(self, shards: Sequence[FileShard]) -> None:
         self.shards = shards
+        self._learners: dict[Any, ShardLearner] = {}
 
     def survey(self, task: str, params: dict[str, Any]) -> list[Survey]:
         """Return what each shard has."""
         return [survey_shard(shard, task, params) for shard in self.shards]
 
     def advance(
-        self, task: str, params: dict[str, Any], survey: Survey, iteration: int, state: State
+        self, task: str, params: dict[str, Any], survey: Survey, when: Round, state: State
     ) -> list[tuple[State, dict[str, Any]]]:
-        """Learn for one pass on each shard, from the same state."""
-        try:
-            return [advance_shard(shard, task, params, survey, iteration, state) for shard in self.shards]
-        finally:
-            if len(self.shards) > 1:
-                _LEARNERS.clear()  # so that all shards need not be in memory together
+        """Learn for one round on each shard, from the same state."""
+        return [advance_shard(shard, task, params, survey, when, state, self._learners) for shard in self.shards]
 
 
 def fit_mixed(
@@ -185,6 +191,7 @@ def fit_mixed(
     runner: ShardRunner,
     dev: Corpus | None = None,
     *,
+    rounds: int | None = None,
     jobs: int = 1,
     report: Callable[[Pass], None] | None = None,
     checkpoint: Path | None = None,
@@ -192,13 +199,14 @@ def fit_mixed(
 ) -> Estimator[Any]:
     """Fit an estimator on shards by iterative parameter mixing; with ``dev``, the best pass on these data is kept.
 
-    With one shard, the result is equal to that of ``fit``.
+    ``rounds`` is the number of mixtures in a pass, by default ``treewright.learners.parameter_mixing.ROUNDS``; more of
+    them learn more in a pass, and weights travel more often. With one shard, the result is equal to that of ``fit``.
 
     Raises:
         ConfigError: if the estimator or its learner cannot be trained in this way.
     """
     from treewright.learners.checkpoints import Judge
-    from treewright.learners.parameter_mixing import ShardLearner, check_online, train_mixed
+    from treewright.learners.parameter_mixing import ROUNDS, ShardLearner, check_online, train_mixed
 
     estimator._check_settings()
     learner = estimator._make_learner()
@@ -210,7 +218,9 @@ def fit_mixed(
     check_online(learner)
     mixable: Any = estimator
     task, params = estimator.task, estimator.resolved_config()
-    survey = Survey.merged(runner.survey(task, params))
+    surveys = runner.survey(task, params)
+    survey = Survey.merged(surveys)
+    rounds = rounds or (ROUNDS if len(surveys) > 1 else 1)
     mixable._adopt(survey)
     corpora, evaluate = {"train": survey.digest}, None
     if dev is not None:
@@ -224,6 +234,7 @@ def fit_mixed(
         _Passes(runner, task, params, survey),
         start,
         about={"data": survey.digest, "shards": len(runner.shards), "seed": params.get("seed", 0)},
+        rounds=min(rounds, *(each.sentences for each in surveys)),  # a round needs a sentence of each shard
         evaluate=evaluate,
         report=report,
         checkpoint=checkpoint,
@@ -243,5 +254,5 @@ class _Passes(NamedTuple):
     params: dict[str, Any]
     survey: Survey
 
-    def advance(self, iteration: int, state: State) -> list[tuple[State, dict[str, Any]]]:
-        return self.runner.advance(self.task, self.params, self.survey, iteration, state)
+    def advance(self, when: Round, state: State) -> list[tuple[State, dict[str, Any]]]:
+        return self.runner.advance(self.task, self.params, self.survey, when, state)

@@ -97,10 +97,16 @@ def expanded(path: str, folder: Path) -> Path:
 
 
 def select(
-    parts: Parts, *, size: int | None = None, max_length: int | None = None, fold: tuple[int, int, int] | None = None
+    parts: Parts,
+    *,
+    size: int | None = None,
+    max_length: int | None = None,
+    held_out: int | None = None,
+    fold: tuple[int, int, int] | None = None,
 ) -> dict[str, list[Sentence]]:
-    """Return the sentences of a job: up to a length, the first ones of train, or the folds of a cross-validation.
+    """Return the sentences of a job: up to a length, the first ones of each part, or the folds of a cross-validation.
 
+    ``size`` is the number of sentences of train, and ``held_out`` the number of those of dev and of test.
     ``fold`` is the number of the fold that is tested (from 0), the number of folds, and the seed of their assignment;
     the folds are those of the sentences of train, and the next fold is development data.
     """
@@ -113,5 +119,4 @@ def select(
         after = (k + 1) % folds
         rest = [sentence for j, part in enumerate(cut) if j not in (k, after) for sentence in part]
         return {"train": rest, "dev": cut[after], "test": cut[k]}
-    kept["train"] = kept["train"][:size]
-    return kept
+    return {part: sentences[: size if part == "train" else held_out] for part, sentences in kept.items()}

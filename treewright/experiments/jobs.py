@@ -33,6 +33,8 @@ class Job:
     digest: str
     size: int | None
     max_length: int | None
+    held_out: int | None
+    """The largest number of sentences of dev and of test; None: all of them."""
     fold: tuple[int, int, int] | None
     parts: tuple[str, ...]
     """The parts that are scored."""
@@ -45,6 +47,8 @@ class Job:
     def key(self) -> str:
         """A digest of everything that the result depends on, except the code."""
         values = {name: value for name, value in asdict(self).items() if name != "corpus"}
+        if self.held_out is None:
+            del values["held_out"]  # so that keys from before this setting stay valid
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:20]
 
     @property
@@ -62,7 +66,7 @@ class Job:
         """Return the job from plain values, also after a round trip through JSON."""
         fold = values["fold"]
         lists = {"parts": tuple(values["parts"]), "probes": tuple(values["probes"])}
-        return cls(**{**values, **lists, "fold": None if fold is None else tuple(fold)})
+        return cls(**{"held_out": None, **values, **lists, "fold": None if fold is None else tuple(fold)})
 
     def estimator(self) -> Estimator[Any]:
         """Return the unfitted estimator."""

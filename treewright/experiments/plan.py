@@ -31,6 +31,7 @@ _KEYS = (
     "seeds",
     "folds",
     "max_length",
+    "held_out",
     "best_pass",
     "report",
     "baseline",
@@ -102,6 +103,7 @@ class Experiment:
     seeds: tuple[int, ...]
     folds: int | None
     max_length: int | None
+    held_out: int | None
     best_pass: bool
     report: tuple[str, ...]
     baseline: str
@@ -151,6 +153,7 @@ class Experiment:
             digest=digest,
             size=cell.size,
             max_length=self.max_length,
+            held_out=self.held_out,
             fold=None if self.folds is None else (fold, self.folds, 0),
             parts=self.scored,
             best_pass=self.best_pass,
@@ -256,6 +259,7 @@ class _Reader:
             seeds=seeds,
             folds=folds,
             max_length=self._whole("max_length", None, 1),
+            held_out=self._whole("held_out", None, 1),
             best_pass=self._flag("best_pass", True),
             report=report,
             baseline=baseline,

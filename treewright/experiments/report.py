@@ -328,5 +328,11 @@ def _every_number(page: Page, results: Results, command: str) -> None:
         if result.jobs:
             job = result.jobs[0][0]
             label = ", ".join([job.task, job.corpus, _size(job.size), result.cell.label])
-            settings = {"task": job.task, "size": job.size, "max_length": job.max_length, "params": job.params}
+            settings = {
+                "task": job.task,
+                "size": job.size,
+                "max_length": job.max_length,
+                "held_out": job.held_out,
+                "params": job.params,
+            }
             page.code(json.dumps(settings, ensure_ascii=False, indent=1), f"Settings of {label}")

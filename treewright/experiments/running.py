@@ -32,7 +32,7 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
     The result depends only on the job, not on the machine, the number of threads or an interruption. With
     ``checkpoint``, a folder, training continues after the last finished pass of an interrupted run.
     """
-    own = select(parts, size=job.size, max_length=job.max_length, fold=job.fold)
+    own = select(parts, size=job.size, max_length=job.max_length, held_out=job.held_out, fold=job.fold)
     for part in ("train", *job.parts):
         if not own.get(part):
             raise CorpusError(f"there are no sentences in {part} of the corpus {job.corpus!r} for this job")

@@ -1,8 +1,8 @@
 """Iterative parameter mixing: online learning on shards of a corpus, for corpora that one machine cannot hold.
 
-McDonald, Hall and Mann (2010), *Distributed training strategies for the structured perceptron*, Figure 3: in each pass
-every shard learns from the same weights, independently of the others; then the weights are mixed by taking their mean
-(uniform mixing, μ = 1 / S), and the next pass begins with the mixture::
+McDonald, Hall and Mann (2010), *Distributed training strategies for the structured perceptron*, Figure 3: in each epoch
+every shard learns from the same weights, independently of the others; then the weights are mixed, and the next epoch
+begins with the mixture::
 
     IterParamMix(shards S of T)
       w = 0
@@ -10,6 +10,14 @@ every shard learns from the same weights, independently of the others; then the 
         w⁽ⁱ⁾ = OneEpochPerceptron(Tᵢ, w)     for all shards i, in parallel
         w    = Σᵢ μᵢ w⁽ⁱ⁾
       return w
+
+Two changes keep the number of passes the same as on one machine:
+
+- The paper mixes uniformly, μᵢ = 1 / S. Most features of a parser are so rare that only some shards have them. In a
+  uniform mixture such a weight makes 1 / S of the step that a frequent feature makes, and learning takes S times as
+  many passes for it. So μ is chosen for each weight: the mixture is the mean over the shards that have changed it.
+- An epoch of the paper is a pass over the shard. Here a pass has several *rounds*, each over the next part of the
+  shuffled shard, with a mixture after each. The shards then repeat less of each other's work.
 
 The state of an update besides the weights is mixed in the same way: AROW's variances, and the sums from which averaged
 weights are computed. With one shard the result is equal to plain training, to the bit.
@@ -19,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +40,28 @@ from treewright.learners.training import Iterations, Trained, make_training
 from treewright.policies.learning import Trainer
 from treewright.search.task import Packed
 
-__all__ = ["ShardLearner", "Shards", "State", "check_online", "mix", "train_mixed"]
+__all__ = ["ROUNDS", "Round", "ShardLearner", "Shards", "State", "check_online", "mix", "train_mixed"]
 
 State = Mapping[str, npt.NDArray[Any]]
-"""The state of a trainer between passes: the weights, and the state of its update."""
+"""The state of a trainer between rounds: the weights, and the state of its update."""
+
+ROUNDS = 10
+"""The number of mixtures in a pass over several shards."""
+
+
+class Round(NamedTuple):
+    """A part of a pass: the pass, counted from 1, the number of the part, counted from 0, and the number of parts."""
+
+    iteration: int
+    part: int = 0
+    parts: int = 1
 
 
 class Shards(Protocol):
     """The shards of a corpus, in this process or elsewhere."""
 
-    def advance(self, iteration: int, state: State) -> Sequence[tuple[State, dict[str, Any]]]:
-        """Learn for one pass over each shard, each from the same state; return the states and the reports."""
+    def advance(self, when: Round, state: State) -> Sequence[tuple[State, dict[str, Any]]]:
+        """Learn for one round on each shard, each from the same state; return the states and the reports."""
 
 
 def check_online(learner: Learner) -> None:
@@ -57,24 +76,44 @@ def check_online(learner: Learner) -> None:
         )
 
 
-def mix(states: Sequence[State]) -> dict[str, npt.NDArray[Any]]:
-    """Return the uniform mixture: the mean of each array, in its own type.
+def mix(start: State, states: Sequence[State]) -> None:
+    """Turn the state ``start`` into the mixture of states that were all learned from it.
 
-    >>> mix([{"weights": np.float32([1.0, 0.0])}, {"weights": np.float32([0.0, 0.5])}])["weights"].tolist()
-    [0.5, 0.25]
+    Each entry is the mean over those shards that have changed it, in its own type. Arrays of one size belong together:
+    an entry counts as changed if it is in any of them.
+
+    >>> start = {"weights": np.float32([0.0, 1.0, 1.0])}
+    >>> states = [{"weights": np.float32([1.0, 1.0, 0.5])}, {"weights": np.float32([0.5, 1.0, 1.0])}]
+    >>> mix(start, states)
+    >>> start["weights"].tolist()
+    [0.75, 1.0, 0.5]
     """
-    mixed = {}
-    for name, first in states[0].items():
-        total = np.zeros(first.shape, np.float64)
-        for state in states:  # in the order of the shards, not in the order in which they finish
-            total += state[name]
-        total /= len(states)
-        mixed[name] = (np.rint(total) if first.dtype.kind == "i" else total).astype(first.dtype)
-    return mixed
+    by_size: dict[int, list[str]] = {}
+    for name, array in start.items():
+        by_size.setdefault(array.size, []).append(name)
+    for size, names in by_size.items():
+        for first in range(0, size, _BLOCK):  # so that the temporary arrays stay small
+            block = slice(first, first + _BLOCK)
+            old = {name: start[name].reshape(-1)[block] for name in names}
+            new = [{name: state[name].reshape(-1)[block] for name in names} for state in states]
+            changed = np.array([np.logical_or.reduce([own[name] != old[name] for name in names]) for own in new])
+            places = np.flatnonzero(changed.any(axis=0))  # few, so that all the rest is quick
+            if not len(places):
+                continue
+            changed = changed[:, places]
+            for name in names:
+                total = np.zeros(len(places), np.float64)
+                for own, here in zip(new, changed, strict=True):  # in the order of the shards: sums depend on it
+                    total += np.where(here, own[name][places], 0)
+                total /= changed.sum(axis=0)
+                old[name][places] = np.rint(total) if old[name].dtype.kind == "i" else total
+
+
+_BLOCK = 1 << 16
 
 
 class ShardLearner:
-    """A learner on one shard; the result of a pass depends only on the given state."""
+    """A learner on one shard; the result of a round depends only on the given state."""
 
     def __init__(self, learner: Learner, packed: Packed, **settings: Any) -> None:
         check_online(learner)
@@ -82,30 +121,34 @@ class ShardLearner:
 
     @property
     def trainer(self) -> Trainer:
-        """The trainer, with the state of the last pass."""
+        """The trainer, with the state of the last round."""
         return self._training.trainer
 
-    def advance(self, iteration: int, state: State) -> tuple[State, dict[str, Any]]:
-        """Learn for one pass from a state; return the new state and the report."""
-        self.trainer.restore({name: array.copy() for name, array in state.items()})
-        done = self._training.advance(iteration)
+    def advance(self, when: Round, state: State) -> tuple[State, dict[str, Any]]:
+        """Learn for one round from a state; return the new state (valid until the next round) and the report."""
+        for name, array in self.trainer.to_arrays().items():
+            np.copyto(array, state[name])  # in place, because a new table takes longer than learning
+        self._training.part = when.part, when.parts
+        done = self._training.advance(when.iteration)
         return dict(self.trainer.to_arrays()), done
 
 
 class _Mixing(Iterations):
-    """Passes over all shards."""
+    """Passes over all shards, each of some rounds."""
 
-    def __init__(self, shards: Shards, trainer: Trainer) -> None:
+    def __init__(self, shards: Shards, trainer: Trainer, rounds: int) -> None:
         super().__init__(trainer)
-        self.shards = shards
+        self.shards, self.rounds = shards, rounds
 
     def advance(self, iteration: int) -> dict[str, Any]:
-        """Run one pass over each shard, and mix the results."""
-        self.policy = None
-        found = self.shards.advance(iteration, self.trainer.to_arrays())
-        self.trainer.restore(mix([state for state, _ in found]))
+        """Run one pass over each shard, and mix the results of each round."""
+        self.policy, done = None, list[dict[str, Any]]()
+        for part in range(self.rounds):
+            state = self.trainer.to_arrays()
+            found = self.shards.advance(Round(iteration, part, self.rounds), state)
+            mix(state, [learned for learned, _ in found])
+            done += [each for _, each in found]
         self.policy = self.trainer.policy()
-        done = [each for _, each in found]
         decisions = sum(each["decisions"] for each in done)
         loss = sum(each["loss"] * each["decisions"] for each in done) / max(decisions, 1)
         return {
@@ -123,6 +166,7 @@ def train_mixed(
     trainer: Trainer,
     *,
     about: Mapping[str, Any],
+    rounds: int = 1,
     evaluate: Callable[[Any], float] | None = None,
     report: Callable[[Pass], None] | None = None,
     checkpoint: Path | None = None,
@@ -136,18 +180,19 @@ def train_mixed(
         trainer: an untrained trainer, which receives the mixture.
         about: the other factors that the result depends on, besides the learner and the trainer: the data, the number
             of shards, the seed.
+        rounds: the number of mixtures in a pass.
         evaluate: scores the mixture after each pass; the best mixture is returned.
         report: receives each pass.
         checkpoint: a folder for the state after each pass.
         resume: whether to continue from the checkpoint.
     """
     check_online(learner)
-    mixing = _Mixing(shards, trainer)
+    mixing = _Mixing(shards, trainer, rounds)
     history = loop.run(
         mixing,
         learner.passes,
         Pass,
-        fingerprint=lambda: {**learner.params(), "passes": None, **trainer.settings(), **about},
+        fingerprint=lambda: {**learner.params(), "passes": None, **trainer.settings(), **about, "rounds": rounds},
         evaluate=evaluate,
         report=report,
         checkpoint=checkpoint,

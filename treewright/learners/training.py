@@ -196,6 +196,14 @@ class Training(Iterations):
         super().__init__(trainer)
         self.packed, self.seed, self.jobs, self.progress = packed, seed, jobs, progress
         self.sentences = sentences_of(packed)
+        self.part = 0, 1
+        """The part of a pass that :meth:`advance` runs, from 0, and the number of parts: for online learners."""
+
+    def shuffled(self, order: Longs, iteration: int) -> Longs:
+        """Return the sentences of a pass in random order; if the pass has parts, those of the current part."""
+        np.random.default_rng([self.seed, iteration]).shuffle(order)
+        part, parts = self.part
+        return order[len(order) * part // parts : len(order) * (part + 1) // parts]
 
     def cells(self, which: Longs) -> int:
         """Return the number of cells in the largest state of some sentences."""
@@ -348,9 +356,8 @@ class _Imitating(Training):
 
         Returns the number of decisions, and the mean cost of the preferred actions.
         """
-        trainer, order = self.trainer, self._order()
+        trainer, order = self.trainer, self.shuffled(self._order(), self.iteration)
         share = 1.0 if self._expert_alone else β
-        np.random.default_rng([self.seed, self.iteration]).shuffle(order)
         decisions, costs, done = 0, 0.0, 0
         for batch in trainer.batches(order):
             tell = self.tell("learning", len(order), done=done)
@@ -408,9 +415,8 @@ class _Searching(Training):
     def advance(self, iteration: int) -> dict[str, Any]:
         """Run one pass over the corpus."""
         self.policy = None
-        order = np.arange(len(self.packed), dtype=np.int64)
-        np.random.default_rng([self.seed, iteration]).shuffle(order)
-        outcome = new_outcome(len(order))
+        order = self.shuffled(np.arange(len(self.packed), dtype=np.int64), iteration)
+        outcome = new_outcome(len(self.packed))
         done = 0
         for batch in self.trainer.batches(order):
             self._search(batch, outcome, self.tell("learning", len(order), done))
