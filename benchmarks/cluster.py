@@ -141,7 +141,15 @@ def mixing_table(rows: list[dict[str, Any]]) -> list[str]:
         cells = [f"{100 * row['dev'][k]:.2f}" for k in (passes // 2 - 1, passes - 1)]
         cells += [f"{100 * row['dev'][best]:.2f} (pass {best + 1})", f"{seconds:.2f}"]
         body.append([str(row["shards"]), str(row["rounds"]), *cells, f"{row['bytes of a state'] / 1e6:.0f} MB"])
-    head = ["shards", "mixtures a pass", f"dev after {passes // 2} passes", f"after {passes}", "the best", "seconds a pass", "state"]
+    head = [
+        "shards",
+        "mixtures a pass",
+        f"dev after {passes // 2} passes",
+        f"after {passes}",
+        "the best",
+        "seconds a pass",
+        "state",
+    ]
     return _table(head, body)
 
 

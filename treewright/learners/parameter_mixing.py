@@ -11,7 +11,7 @@ begins with the mixture::
         w    = Σᵢ μᵢ w⁽ⁱ⁾
       return w
 
-Two changes keep the number of passes the same as on one machine:
+Two changes make each pass learn more than in the paper:
 
 - The paper mixes uniformly, μᵢ = 1 / S. Most features of a parser are so rare that only some shards have them. In a
   uniform mixture such a weight makes 1 / S of the step that a frequent feature makes, and learning takes S times as
