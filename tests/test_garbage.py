@@ -15,6 +15,7 @@ from treewright.garbage import set_aside, uncollected
 @pytest.fixture(autouse=True)
 def _on():
     gc.enable()
+    gc.unfreeze()  # commands that other tests run set objects aside for good
     yield
     gc.enable()
 

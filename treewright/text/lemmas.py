@@ -189,11 +189,13 @@ class Lemmas:
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the scripts, candidates and lexicon as arrays for a model file."""
         entries = sorted(self.lexicon)
+        known = [self.lexicon[entry] for entry in entries]
+        is_old = any(isinstance(each, str) for each in known)  # it was read from an older model file
         return {
             **pack_strings([script.encode() for script in self.scripts], "scripts"),
             **self.candidates.to_arrays("endings"),
             **pack_strings(entries, "lexicon"),
-            "lexicon_scripts": np.array([self.lexicon[entry] for entry in entries], np.int32),
+            **(pack_strings(map(str, known), _OLD) if is_old else {"lexicon_scripts": np.array(known, np.int32)}),
         }
 
     @classmethod
