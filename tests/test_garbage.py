@@ -15,7 +15,6 @@ from treewright.garbage import set_aside, uncollected
 @pytest.fixture(autouse=True)
 def _on():
     gc.enable()
-    gc.unfreeze()  # commands that other tests run set objects aside for good
     yield
     gc.enable()
 
@@ -50,22 +49,26 @@ class Circle:
         weakref.finalize(self, left.append, name)
 
 
-def test_what_is_set_aside_is_not_searched_and_what_is_new_is():
+def churn(left: list[str]) -> None:
+    """Make objects until the collector has searched the recent ones many times; some of them stay."""
+    kept = [[Circle(left, "within") and []] for _ in range(100_000)]
+    assert len(kept) == 100_000
+
+
+def full_searches() -> int:
+    return gc.get_stats()[2]["collections"]
+
+
+def test_only_recent_objects_are_searched_within_the_block():
     left: list[str] = []
-    gc.collect()
-    assert not gc.get_freeze_count()
-    Circle(left, "before")
+    usual, before = gc.get_threshold(), full_searches()
     with set_aside():
-        assert gc.get_freeze_count()
-        Circle(left, "within")
         with set_aside():
-            pass
-        assert gc.get_freeze_count()
-        gc.collect()
-        assert left == ["within"]
-    assert not gc.get_freeze_count()
-    gc.collect()
-    assert left == ["within", "before"]
+            churn(left)
+        churn(left)
+        assert full_searches() == before
+        assert len(left) > 100_000
+    assert gc.get_threshold() == usual
 
 
 class Copying(Estimator):

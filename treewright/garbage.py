@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 __all__ = ["set_aside", "uncollected"]
 
+_NEVER = 1_000_000_000
+
 
 @contextmanager
 def uncollected() -> Iterator[None]:
@@ -28,15 +30,15 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def set_aside() -> Iterator[None]:
-    """Within the block, search for reference cycles only among objects that the block makes.
+    """Within the block, search for reference cycles only among recent objects, not among all of them.
 
-    For work that takes long, such as training: its own cycles are found, and the corpus is not visited.
+    For work that takes long, such as training: its own cycles are found, and the corpus is not visited. Full searches
+    are put off by their threshold. (``gc.freeze`` would make them more frequent after the block, because Python
+    compares the number of new objects with the number of objects that the last full search visited.)
     """
-    if gc.get_freeze_count():  # somebody else has set objects aside, and knows when they come back
-        yield
-        return
-    gc.freeze()
+    youngest, middle, oldest = gc.get_threshold()
+    gc.set_threshold(youngest, middle, max(oldest, _NEVER))
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(youngest, middle, oldest)
