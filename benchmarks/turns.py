@@ -64,6 +64,8 @@ from treewright.corpora import format_amr, format_conllu, format_ptb
 write = {"constituency": format_ptb, "latent": format_ptb, "amr": format_amr}.get(scenario, format_conllu)
 if scenario == "tagging":  # an older version gives labels
     write = lambda s: " ".join(s if isinstance(s, list) else s.column("xpos"))
+elif scenario == "dependency":  # an older version kept the gold DEPS beside new heads
+    write = lambda s: " ".join(f"{t.head} {t.deprel}" for t in s.tokens)
 text = "".join(write(s) for s in parsing[-1][1])
 print(json.dumps([training, sorted(p for p, _ in parsing)[times // 2], hashlib.sha256(text.encode()).hexdigest()]))
 """
