@@ -213,6 +213,7 @@ def test_a_finished_training_is_not_made_again(run, pipeline, bank):
 
 def test_components_that_there_are_not(run, bank):
     assert "tokenizer, tagger" in run("train", "pipeline", bank, "--without", "cook", code=2).stderr
+    assert "vectors" in run("train", "pipeline", bank, "--vectors", bank, code=2).stderr  # the policy is linear
     assert "does not exist" in run("train", "pipeline", bank, "--out", bank.parent / "no" / "x.tw", code=2).stderr
 
 

@@ -72,6 +72,9 @@ def train_pipeline(
       treewright evaluate language.tw test.conllu --raw
       treewright train pipeline train.conllu --dev dev.conllu --policy medium --out encoded.tw
     """
+    if policy == "linear" and vectors is not None:
+        problem = "is a setting of policies with an encoder: choose a policy other than linear"
+        raise ConfigError(problem, setting="vectors", value=str(vectors))
     check_out(out)
     checkpoint = out.with_name(out.name + ".checkpoint")
     shown = not (quiet or as_json)
