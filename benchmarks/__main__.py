@@ -1,4 +1,7 @@
-"""``python -m benchmarks [engine] [tagging] [learners] [dependency] [dependency_learners] [encoders] [constituency] [constituency_learners] [latent] [agenda] [smatch] [alignment] [amr] [amr_learners] [latency] [rawtext] [cluster] [serve] [papers] [report]``: all of them, or the ones that are named; ``models`` makes the bundled models, and ``turns`` compares the speed of two checkouts."""
+"""``python -m benchmarks PART… [options]`` runs the named parts; ``python -m benchmarks all`` runs all of them, for hours.
+
+``models`` makes the bundled models, and ``turns`` compares the speed of two checkouts; ``PART --help`` shows a part's options.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,12 @@ PARTS = (
 
 
 def main() -> None:
-    parts = list(takewhile(lambda word: not word.startswith("--"), sys.argv[1:])) or list(PARTS)
+    parts = list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+    if not parts:
+        print(f"{__doc__}\nParts: {', '.join((*PARTS, 'models', 'turns'))}")
+        return
+    if parts == ["all"]:
+        parts = list(PARTS)
     for part in parts:
         if part not in (*PARTS, "models", "turns"):
             sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")
