@@ -29,9 +29,10 @@ def serve(
     limits: Limits | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve the application of :func:`make_app` until Ctrl-C or a termination signal; active requests are finished first.
+    """Serve the application of :func:`make_app` until Ctrl-C or a termination signal.
 
-    With ``port`` 0, a free port is used. ``on_start`` is called with the address as soon as connections are accepted.
+    Active requests are finished first. With ``port`` 0, a free port is used. ``on_start`` is called with the
+    address as soon as connections are accepted.
     """
     limits = limits or Limits()
     app.state.workbench.when_loaded = kept_forever
