@@ -19,7 +19,7 @@ from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.charts.spans import ends_of
 from treewright.search.compiling import compiled, lean
 
-__all__ = ["Agenda", "agenda_bytes", "clear", "new_agenda", "remove", "restore_heap", "set_key"]
+__all__ = ["Agenda", "agenda_bytes", "clear", "first_places", "new_agenda", "remove", "restore_heap", "set_key"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -164,6 +164,28 @@ def remove(agenda: Agenda, item: int) -> None:
         k = _sift_up(agenda.heap, agenda.key, agenda.position, k)
         _sift_down(agenda.heap, agenda.key, agenda.position, k, last)
     agenda.position[item] = IN_CHART
+
+
+@lean
+def first_places(agenda: Agenda, out: Any) -> int:
+    """Write the positions in the heap of the first constituents, in their order; returns how many there are."""
+    heap, keys, size = agenda.heap, agenda.key, agenda.counters[SIZE]
+    open = np.zeros(out.shape[0] + 1, np.int64)  # the next one is among these: the root, or below one that was taken
+    count, found = min(size, 1), 0
+    while count > 0 and found < out.shape[0]:
+        best = 0
+        for k in range(1, count):
+            if _is_before(keys[open[k]], heap[open[k]], keys[open[best]], heap[open[best]]):
+                best = k
+        place = open[best]
+        out[found] = place
+        found += 1
+        count -= 1
+        open[best] = open[count]
+        for below in range(2 * place + 1, min(2 * place + 3, size)):
+            open[count] = below
+            count += 1
+    return found
 
 
 @lean
