@@ -51,7 +51,7 @@ _ALL_GAPS = 1e4  # no scores of a span differ by more
 _MOST_CHARTED = 40  # words
 _MOST_POPS = 1_000_000  # in a trace
 _WAITING = 8  # constituents on the agenda that a step shows
-_MOST_WITH_AGENDA = 5_000  # pops of a trace whose steps show the agenda
+_MOST_WAITING = 50_000  # of all steps together
 
 
 def trace_derivation(
@@ -161,7 +161,7 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
         max_gap = max_gap * parser._growth if max_gap < _ALL_GAPS else np.inf
     [nodes] = parses.derivations
     count = min(int(parses.pops[0]), _MOST_POPS)
-    order = np.full((count, NOTED + 3 + 2 * (_WAITING if count <= _MOST_WITH_AGENDA else 0)), -1.0)
+    order = np.full((count, NOTED + 3 + 2 * min(_WAITING, _MOST_WAITING // max(count, 1))), -1.0)
     agenda.parse(packed, weights, max_gap=max_gap, order=order)
     pops = [agenda.pop(*row) for row in order[:, :NOTED].tolist()]
     symbols, tops = parser.grammar_.symbols, parser.grammar_.unary

@@ -19,7 +19,7 @@ from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.charts.spans import ends_of
 from treewright.search.compiling import compiled, lean
 
-__all__ = ["Agenda", "agenda_bytes", "clear", "first_places", "new_agenda", "remove", "restore_heap", "set_key"]
+__all__ = ["Agenda", "agenda_bytes", "clear", "new_agenda", "place_after", "remove", "restore_heap", "set_key"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -167,24 +167,14 @@ def remove(agenda: Agenda, item: int) -> None:
 
 
 @lean
-def first_places(agenda: Agenda, out: Any) -> int:
-    """Write the positions in the heap of the first constituents, in their order; returns how many there are."""
-    heap, keys, size = agenda.heap, agenda.key, agenda.counters[SIZE]
-    open = np.zeros(out.shape[0] + 1, np.int64)  # the next one is among these: the root, or below one that was taken
-    count, found = min(size, 1), 0
-    while count > 0 and found < out.shape[0]:
-        best = 0
-        for k in range(1, count):
-            if _is_before(keys[open[k]], heap[open[k]], keys[open[best]], heap[open[best]]):
-                best = k
-        place = open[best]
-        out[found] = place
-        found += 1
-        count -= 1
-        open[best] = open[count]
-        for below in range(2 * place + 1, min(2 * place + 3, size)):
-            open[count] = below
-            count += 1
+def place_after(agenda: Agenda, place: int) -> int:
+    """The position in the heap of the constituent that is popped after the one at ``place``; −1 if there is none."""
+    heap, keys, found = agenda.heap, agenda.key, -1
+    for k in range(agenda.counters[SIZE]):
+        if _is_before(keys[place], heap[place], keys[k], heap[k]) and (
+            found < 0 or _is_before(keys[k], heap[k], keys[found], heap[found])
+        ):
+            found = k
     return found
 
 

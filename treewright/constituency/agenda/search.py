@@ -46,7 +46,7 @@ from treewright.constituency.agenda.queue import (
     UNSEEN,
     Agenda,
     clear,
-    first_places,
+    place_after,
     remove,
     set_key,
 )
@@ -213,10 +213,11 @@ def note_agenda(row: Any, agenda: Agenda, item: int) -> None:
     """
     row[0], row[1] = np.float64(agenda.rule[item]), np.float64(agenda.split[item])
     row[2] = np.float64(agenda.counters[SIZE])
-    places = np.empty((row.shape[0] - 3) // 2, np.int64)
-    for k in range(first_places(agenda, places)):
-        row[3 + 2 * k] = np.float64(agenda.heap[places[k]])
-        row[4 + 2 * k] = agenda.key[places[k]]
+    place = 0
+    for k in range(3, row.shape[0], 2):
+        if place >= 0:
+            row[k], row[k + 1] = np.float64(agenda.heap[place]), agenda.key[place]
+            place = place_after(agenda, place)
 
 
 @lean

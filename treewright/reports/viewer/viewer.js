@@ -437,7 +437,7 @@ export function mountViewer(root, trace, options = {}) {
       out.push(h("div", { class: "tw-queue" },
         h("div", {}, h("h3", {}, "Pops"), h("ol", { class: "tw-pops", start: Math.max(0, view.step - 9) }, pops.map((each) => h("li", { class: each.state.used ? "tw-used" : null },
           h("button", { type: "button", class: "tw-pointer", title: "what it was built from", onclick: () => point(each.state.item) }, name(each.state.item)), `  ${number(each.measures.priority)}`)))),
-        step.state.agenda?.length ? h("div", {}, h("h3", {}, `Agenda (${step.state.waiting})`), h("ol", { class: "tw-agenda" }, step.state.agenda.map((item, k) => h("li", { class: k ? null : "tw-next-pop" }, `${name(item)}  ${number(item.priority)}`)),
+        step.state.waiting ? h("div", {}, h("h3", {}, `Agenda (${step.state.waiting})`), h("ol", { class: "tw-agenda" }, step.state.agenda.map((item, k) => h("li", { class: k ? null : "tw-next-pop" }, `${name(item)}  ${number(item.priority)}`)),
           step.state.waiting > step.state.agenda.length ? h("li", { class: "tw-note" }, `and ${step.state.waiting - step.state.agenda.length} more`) : null)) : null));
     }
     if (view.pointer) {
