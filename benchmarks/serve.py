@@ -1,6 +1,7 @@
 """The service under load, beside UDPipe 1 behind a minimal server of the same framework.
 
-``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]``.
+``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]
+[--only NAME,…]``.
 The load generator is this process: each client is a connection that sends a sentence of the English Web Treebank, waits for
 the answer and sends the next one. The first answer to each sentence is compared with what the library says, and each later one
 with the first. Servers take turns for each number of clients. UDPipe's model is trained here, with its default settings but for
@@ -434,6 +435,7 @@ def main() -> None:
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     results = {name: results[name] for name in ("load", "memory", "start, s") if name in results}
     cases = {name: case for name, case in CASES.items() if options.udpipe or case.server != "udpipe"}
+    cases = {name: case for name, case in cases.items() if any(part in name for part in options.only)}
     if "start" in options.parts:
         measure_start(results)
         keep("serve", results)
@@ -452,6 +454,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--parts", type=lambda text: text.split(","), default=["start", "load", "memory"])
     parser.add_argument("--no-udpipe", dest="udpipe", action="store_false")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), default=[""], help="cases by a part of their names"
+    )
     return parser.parse_args(sys.argv[2:])
 
 

@@ -35,7 +35,7 @@ export function number(value) {
   if (typeof value === "string") return value.replace("Infinity", "∞").replace("-", "−");
   const size = Math.abs(value);
   const text = Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 3);
-  return text.replace("-", "−");
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
 // ---- symbols: NP, not NP^PP~ or @NP^PP|ADJP, unless asked for
