@@ -65,7 +65,7 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
     _add_routes(app)
     _add_pages(app)
     _add_answers(app)
-    inner = SecurityHeaders(SizeLimit(Disconnection(app.answer), limits))
+    inner: Any = SecurityHeaders(SizeLimit(Disconnection(app.answer), limits))
     if origins:
         inner = CORSMiddleware(inner, allow_origins=list(origins), allow_methods=["GET", "POST"])
     app.outermost = app.state.counts.around(inner)
