@@ -15,6 +15,7 @@ from treewright.corpora.columns import make_token
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BITS, SEED
+from treewright.garbage import uncollected
 from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -252,7 +253,7 @@ class Tokenizer(Estimator[TokenScores]):
         chunks = find_chunks(text, lines=lines)
         if not len(chunks.starts):
             return []
-        with at_once(len(chunks.starts)):
+        with at_once(len(chunks.starts)), uncollected():
             return self._built(text, chunks, offset, number, jobs)
 
     def _built(self, text: str, chunks: Chunks, offset: int, number: int, jobs: int) -> list[Sentence]:
