@@ -129,9 +129,12 @@ class PipelineTrainer:
         given = [name for component in components if isinstance(component, MorphTagger) for name in component.gives()]
         tagged = self._jackknifed(sentences) if "upos" in given and (with_lemmas or with_trees) else []
         if with_lemmas:
-            components.append(self._fitted("lemmatizer", self.lemmatizer, [*sentences, *tagged], dev))
+            dev_tagged = dev
+            if dev is not None and tagged:
+                dev_tagged = _without_tokenizer(components).annotate(map(_without_tags, dev), jobs=self.jobs)
+            components.append(self._fitted("lemmatizer", self.lemmatizer, [*sentences, *tagged], dev_tagged))
         if with_trees:
-            known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
+            known = _without_tokenizer(components)
             both = [*sentences, *known.annotate(map(_without_lemmas, tagged), jobs=self.jobs)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
             parser: Any = self._averaged("parser", _sized(self.parser, both), both, dev_found, _PARSER_WEIGHTS)
@@ -256,6 +259,10 @@ def _sized(parser: Any, sentences: Sequence[Sentence]) -> Any:
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:
     """Whether any two tokens have no white space between them."""
     return any(not token.after for sentence in sentences for token in list(surface_tokens(sentence))[:-1])
+
+
+def _without_tokenizer(components: Sequence[Estimator[Any]]) -> Pipeline:
+    return Pipeline([component for component in components if not isinstance(component, Tokenizer)])
 
 
 def _without_tags(sentence: Sentence) -> Sentence:
