@@ -41,7 +41,7 @@ _ALL_WEIGHTS = 1 << 62
 _FEWEST_BITS, _MOST_BITS = 16, 24
 
 
-def pipeline_parser(*, passes: int = 10, **settings: Any) -> DependencyParser:
+def pipeline_parser(*, passes: int = 8, **settings: Any) -> DependencyParser:
     """Return the parser of a pipeline: fast, with many templates; the size of its table follows the treebank."""
     learner = {"name": "exploration", "passes": passes}
     return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
