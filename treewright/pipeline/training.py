@@ -277,5 +277,5 @@ def _words_and_tree(sentence: Sentence) -> Sentence:
     return _replaced(sentence, lemma="_", upos="_", xpos="_", feats="_")
 
 
-def _replaced(sentence: Sentence, **columns: str) -> Sentence:
+def _replaced(sentence: Sentence, **columns: Any) -> Sentence:
     return replace(sentence, tokens=tuple(token._replace(**columns) for token in sentence.tokens))
