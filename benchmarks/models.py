@@ -24,7 +24,7 @@ FOLDER = ROOT / "treewright" / "bundled"
 KEPT = ROOT / "build" / "models"
 
 #: the weights that are kept, the largest ones, of tokenizer, tagger, lemmatizer and parser
-WEIGHTS = (350_000, 1_000_000, 300_000, 3_400_000)
+WEIGHTS = (350_000, 1_000_000, 300_000, 2_750_000)
 #: the longest sentences that the grammar learns from
 CRAFT_WORDS, MASC_WORDS = 15, 40
 LICENCES = {

@@ -3,7 +3,9 @@
 ``python -m benchmarks rawtext [--seeds 3] [--corpora ud-english-ewt,ud-afrikaans-afribooms] [--udpipe 100,20,10]``. Every
 result is kept in ``benchmarks/results/rawtext.json`` as soon as it is there, and models in ``build/rawtext``, so that an
 interrupted run goes on. ``--udpipe`` gives the passes of UDPipe's tokenizer, tagger and parser. Its defaults, which are
-used here too, take hours; with fewer passes the name of the row says so. ``--udpipe 0`` leaves UDPipe out. With
+used here too, take hours; with fewer passes the name of the row says so. ``--udpipe 0`` leaves UDPipe out. ``--speed``
+measures the models that are kept again, in turns with UDPipe, on English, and replaces their speeds. For it, UDPipe's parser
+may have learned from few sentences (``--udpipe 100,2,0``), because its speed does not depend on that. With
 ``--encoded FOLDER``, the folder has parsers with encoders that predict tags, ``large-words-0.tw`` to ``large-words-2.tw`` of
 ``python -m benchmarks encoders --train large-words``, and only pipelines with these are measured.
 """
@@ -57,10 +59,13 @@ def main() -> None:
             parser = Path(options["encoded"], f"large-words-{seed}.tw")
             _keep(CORPORA[0], f"{ENCODED}, seed {seed}", partial(encoded_result, CORPORA[0], seed, parser))
         return
+    if options["speed"]:
+        speeds(CORPORA[0], options["udpipe"])
+        return
     for corpus in options["corpora"]:
         for seed in range(options["seeds"]):
             _keep(corpus, f"Treewright, seed {seed}", partial(treewright_result, corpus, seed))
-        if all(options["udpipe"]) and _udpipe_name(options["udpipe"]) not in _results().get(corpus, {}):
+        if options["udpipe"][0] and _udpipe_name(options["udpipe"]) not in _results().get(corpus, {}):
             udpipe_rows(corpus, options["udpipe"])
     say("\n".join(report(json.loads(FILE.read_text()))))
 
@@ -73,7 +78,8 @@ def report(results: dict[str, Any]) -> list[str]:
         "F1 from the raw text of the test parts, by the measures of CoNLL 2018: tokens, sentences, words, tags, lemmas and trees",
         "are all predicted. `python -m benchmarks rawtext` trains a pipeline with the default settings (`treewright train pipeline`),",
         "whose settings and passes were chosen on dev, and UDPipe 1 (`ufal.udpipe`) with its default settings on the same data. Rows",
-        "that are missing have not been trained yet: UDPipe takes hours (`--udpipe` sets its passes). Speeds are from text to CoNLL-U on one thread, in words a CPU",
+        "that are missing have not been trained yet: UDPipe takes hours (`--udpipe` sets its passes). The row *speed alone* is UDPipe with",
+        "a tagger of two passes and a parser of one pass over 1,000 sentences, in turns with the rows of Treewright (`--speed --udpipe 100,2,0`). Speeds are from text to CoNLL-U on one thread, in words a CPU",
         "second, the best of three times over the test text; the machine was shared while the rows were made, which makes them lower.",
         "The published figures of others are for other versions of the data.",
         "",
@@ -143,52 +149,112 @@ def encoded_result(corpus: str, seed: int, parser: Path) -> dict[str, float]:
 
 def scores_of_model(path: Path, test: list[Sentence]) -> dict[str, float]:
     """The scores and the speed of a pipeline as the command line runs it."""
-    pipeline = Pipeline.load(path)
+    return scores(test, as_command_line(Pipeline.load(path)))
+
+
+def as_command_line(pipeline: Pipeline) -> Any:
+    """A function from text to CoNLL-U, which avoids searches for reference cycles as the command line does."""
     gc.freeze()
-    gc.set_threshold(100_000)  # as the command line does
-    return scores(test, lambda text: "".join(map(format_conllu, pipeline.stream([text]))))
+    gc.set_threshold(100_000)
+    return lambda text: "".join(map(format_conllu, pipeline.stream([text])))
 
 
 def udpipe_rows(corpus: str, passes: Sequence[int]) -> None:
     """Train UDPipe's components one after the other with its default settings, and keep a row after each of them.
 
-    Each component is a file with its CPU seconds beside it, so that an interrupted training goes on with the next one.
-    The row has the measures of the components that are there.
+    The row has the measures of the components that are there; a component with 0 passes is left out.
     """
+    test = load_corpus(corpus_folder(corpus) / "test.conllu")
+    paths: dict[str, Path] = {}
+    cpu, measures = 0.0, list[str]()
+    for (name, own), number in zip(_UDPIPE.items(), passes, strict=True):
+        if not number:
+            break
+        paths[name] = udpipe_component(corpus, name, number, paths)
+        cpu += float(paths[name].with_suffix(".seconds").read_text())
+        measures += own
+        process, size = udpipe_pipeline(paths)
+        found = scores(test, process)
+        row = {key: value for key, value in found.items() if key in measures or key == "words/s"}
+        row_name = _udpipe_name(passes) + ("" if name == "parser" else f", without {_LATER[name]}")
+        _keep_row(corpus, row_name, {**row, "MB": size / 1e6, "training, CPU s": cpu})
+
+
+def udpipe_component(corpus: str, name: str, passes: int, before: dict[str, Path], most: int | None = None) -> Path:
+    """Return the file of a component of UDPipe, which is trained if it is not kept, on ``most`` sentences or on all.
+
+    The CPU seconds of the training are beside it. The parser learns with the tags of the tagger in ``before``.
+    """
+    from ufal.udpipe import ProcessingError, Sentences, Trainer
+
+    path = MODELS / f"{corpus}-{name}-{passes}{'' if most is None else f'-of-{most}'}.udpipe"
+    if path.with_suffix(".seconds").exists():
+        return path
+    say(f"UDPipe's {name} …")
+    MODELS.mkdir(parents=True, exist_ok=True)
+    parts, error = (Sentences(), Sentences()), ProcessingError()
+    for part, corpus_part in zip(parts, ("train", "dev"), strict=True):
+        for sentence in udpipe_sentences(load_corpus(corpus_folder(corpus) / f"{corpus_part}.conllu")[:most]):
+            part.append(sentence)
+    options = dict.fromkeys(_UDPIPE, "none")
+    options[name] = f"{'epochs' if name == 'tokenizer' else 'iterations'}={passes}"
+    if name == "parser":
+        options["tagger"] = f"from_model=file:{before['tagger']}"
+    begun = time.process_time()
+    model = Trainer.train("morphodita_parsito", *parts, *options.values(), error)
+    if error.occurred():
+        raise RuntimeError(error.message)
+    path.write_bytes(model)
+    path.with_suffix(".seconds").write_text(f"{time.process_time() - begun}\n")
+    return path
+
+
+def udpipe_pipeline(components: dict[str, Path]) -> tuple[Any, int]:
+    """Return a function from text to CoNLL-U with some components of UDPipe, and the size of their joint model."""
     from ufal.udpipe import Model, ProcessingError, Sentences, Trainer
     from ufal.udpipe import Pipeline as UDPipe
 
-    MODELS.mkdir(parents=True, exist_ok=True)
-    parts, error = (Sentences(), Sentences()), ProcessingError()
-    for part, name in zip(parts, ("train", "dev"), strict=True):
-        for sentence in udpipe_sentences(load_corpus(corpus_folder(corpus) / f"{name}.conllu")):
-            part.append(sentence)
-    test = load_corpus(corpus_folder(corpus) / "test.conllu")
-    options, cpu, measures = ["none", "none", "none"], 0.0, list[str]()
-    for component, (name, own) in enumerate(_UDPIPE.items()):
-        path = MODELS / f"{corpus}-{name}-{'-'.join(map(str, passes[: component + 1]))}.udpipe"
-        clock = path.with_suffix(".seconds")
-        measures += own
-        row_name = _udpipe_name(passes) + ("" if name == "parser" else f", without {_LATER[name]}")
-        if not clock.exists():
-            say(f"UDPipe's {name} …")
-            before = time.process_time()
-            options[component] = f"{'epochs' if name == 'tokenizer' else 'iterations'}={passes[component]}"
-            model = Trainer.train("morphodita_parsito", *parts, *options, error)
-            if error.occurred():
-                raise RuntimeError(error.message)
-            path.write_bytes(model)  # with the components before it
-            clock.write_text(f"{time.process_time() - before}\n")
-        options[component] = f"from_model=file:{path}"
-        cpu += float(clock.read_text())
-        steps = [
-            UDPipe.DEFAULT if name in ("tagger", "parser") else UDPipe.NONE,
-            UDPipe.DEFAULT if name == "parser" else UDPipe.NONE,
-        ]
-        pipeline = UDPipe(Model.load(str(path)), "tokenize", *steps, "conllu")
-        found = scores(test, pipeline.process)
-        row = {key: value for key, value in found.items() if key in measures or key == "words/s"}
-        _keep_row(corpus, row_name, {**row, "MB": path.stat().st_size / 1e6, "training, CPU s": cpu})
+    options = [f"from_model=file:{components[name]}" if name in components else "none" for name in _UDPIPE]
+    error = ProcessingError()
+    joint = MODELS / "joint.udpipe"
+    joint.write_bytes(Trainer.train("morphodita_parsito", Sentences(), Sentences(), *options, error))
+    if error.occurred():
+        raise RuntimeError(error.message)
+    steps = [UDPipe.DEFAULT if name in components else UDPipe.NONE for name in ("tagger", "parser")]
+    model = Model.load(str(joint))
+    pipeline = UDPipe(model, "tokenize", *steps, "conllu")
+    return lambda text: (model, pipeline.process(text))[
+        1
+    ], joint.stat().st_size  # the pipeline only points to the model
+
+
+def speeds(corpus: str, passes: Sequence[int]) -> None:
+    """Words a second from text to CoNLL-U, in turns: the kept models of all seeds, and UDPipe; the best of three each."""
+    text = text_of(load_corpus(corpus_folder(corpus) / "test.conllu"))
+    systems: dict[str, Any] = {}
+    for path in sorted(MODELS.glob(f"{corpus}-[0-9].tw")):
+        systems[f"Treewright, seed {path.stem[-1]}"] = as_command_line(Pipeline.load(path))
+    paths = {name: udpipe_component(corpus, name, n, {}) for name, n in zip(list(_UDPIPE)[:2], passes, strict=False)}
+    whole = passes[2] > 0
+    paths["parser"] = udpipe_component(corpus, "parser", passes[2] or 1, paths, None if whole else 1_000)
+    udpipe = "UDPipe 1, speed alone" if not whole else _udpipe_name(passes)
+    systems[udpipe] = udpipe_pipeline(paths)[0]
+    best: dict[str, float] = dict.fromkeys(systems, 0.0)
+    for _ in range(3):
+        for name, analyse in systems.items():
+            found, clock = timed(lambda analyse=analyse: analyse(text))
+            words = sum(line[:1].isdigit() and "-" not in line.split("\t", 1)[0] for line in found.split("\n"))
+            best[name] = max(best[name], words / clock.cpu)
+            say(f"{name}: {words / clock.cpu:,.0f} words a second")
+    rows = _results()[corpus]
+    for name, speed in best.items():
+        if name == udpipe and not whole:
+            rows[name] = {"words/s": speed}
+        elif name in rows:
+            rows[name]["words/s"] = speed
+    keep("rawtext", {**{key: value for key, value in _results().items() if key in CORPORA}, corpus: rows})
+    ours = [speed for name, speed in best.items() if name != udpipe]
+    say(f"{min(ours) / best[udpipe]:.0f} to {max(ours) / best[udpipe]:.0f} times the speed of UDPipe")
 
 
 _UDPIPE = {
@@ -209,7 +275,7 @@ def _udpipe_name(passes: Sequence[int]) -> str:
 
 def scores(test: list[Sentence], analyse: Any) -> dict[str, float]:
     """F1 of every measure, and words a second from text to CoNLL-U: the best of three times, for both systems."""
-    text = "\n\n".join(raw_text(own).strip() for own in paragraphs(test, size=len(test) + 1))
+    text = text_of(test)
     found, seconds = "", math.inf
     for _ in range(3):
         found, clock = timed(lambda: analyse(text))
@@ -217,6 +283,11 @@ def scores(test: list[Sentence], analyse: Any) -> dict[str, float]:
     sentences = list(parse_conllu(found.split("\n")))
     measured = {name: 100 * score.f1 for name, score in score_raw_text(test, sentences).items()}
     return {**measured, "words/s": sum(map(len, sentences)) / seconds}
+
+
+def text_of(test: list[Sentence]) -> str:
+    """The raw text of a treebank."""
+    return "\n\n".join(raw_text(own).strip() for own in paragraphs(test, size=len(test) + 1))
 
 
 def _keep(corpus: str, name: str, measure: Any) -> None:
@@ -243,7 +314,13 @@ def _results() -> dict[str, Any]:
 
 
 def _options(words: list[str]) -> dict[str, Any]:
-    options: dict[str, Any] = {"encoded": None, "seeds": 3, "corpora": CORPORA, "udpipe": _UDPIPE_PASSES}
+    options: dict[str, Any] = {
+        "encoded": None,
+        "speed": "--speed" in words,
+        "seeds": 3,
+        "corpora": CORPORA,
+        "udpipe": _UDPIPE_PASSES,
+    }
     for name, value in pairwise(words):
         if name == "--seeds":
             options["seeds"] = int(value)

@@ -62,6 +62,16 @@ def test_english_gives_every_layer():
 
 
 @pytest.mark.jit
+@pytest.mark.parametrize("text", ["the man saw the dog with the telescope", "Don't stop him!"])
+def test_the_top_of_a_tree_is_syntax_with_and_without_a_full_stop(text):
+    """CRAFT has the place of a sentence in the document, such as HEADING, above its tree."""
+    [sentence] = treewright.load("english", without=["amr"])(text).sentences
+    tree = sentence.constituents
+    assert tree.label == "S"
+    assert tree.children[0].label != "S"
+
+
+@pytest.mark.jit
 def test_brackets_in_words_are_as_in_treebanks():
     [sentence] = treewright.load("english")("He left (early).").sentences
     assert "(-LRB- -LRB-)" in str(sentence.constituents)

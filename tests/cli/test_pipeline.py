@@ -215,8 +215,28 @@ def test_a_finished_training_is_not_made_again(run, pipeline, bank):
 
 def test_components_that_there_are_not(run, bank):
     assert "tokenizer, tagger" in run("train", "pipeline", bank, "--without", "cook", code=2).stderr
-    assert "vectors" in run("train", "pipeline", bank, "--vectors", bank, code=2).stderr  # the policy is linear
     assert "does not exist" in run("train", "pipeline", bank, "--out", bank.parent / "no" / "x.tw", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "option", "value"),
+    [
+        ("linear", "vectors", "vectors.txt"),
+        ("linear", "device", "cpu"),
+        ("small", "mode", "fast"),
+        ("small", "features", "rich"),
+        ("small", "runs", "3"),
+        ("small", "folds", "4"),
+        ("small", "without", "tagger"),
+        ("small", "without", "parser"),
+    ],
+)
+def test_settings_that_the_policy_does_not_use_are_refused(run, bank, tmp_path, policy, option, value):
+    out = tmp_path / "x.tw"
+    error = run("train", "pipeline", bank, "--out", out, "--policy", policy, f"--{option}", value, code=2).stderr
+    assert f"{option} " in error
+    assert policy in error
+    assert not out.exists()
 
 
 def test_two_trainings_of_one_model_are_refused(run, bank, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.text.bank import treebank
-from treewright.corpora import Sentence
+from treewright.corpora import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import pack_strings
 from treewright.text import Lemmatizer, MorphTagger
@@ -62,8 +62,11 @@ def test_models_of_an_older_version():
     arrays = lemmas.to_arrays()
     found = [lemmas.lemma(entry.split("\t")[0], number) for entry, number in sorted(lemmas.lexicon.items())]
     old = {**arrays, **pack_strings(["new lemma", *found[1:]], "lexicon_lemmas")}
-    del old["lexicon_scripts"]
+    old |= pack_strings(sorted(lemmas.lexicon), "lexicon")  # with the tags in each entry
+    for name in ("lexicon_scripts", "templates", "lexicon_tags.utf8", "lexicon_tags.offsets"):
+        del old[name]
     restored = Lemmas.from_arrays(old)
+    assert len(restored.pack([("cats", "NOUN", "NNS", "_")], [1]).task.shared_arrays()["templates"]) == 26
     changed, *others = (TaggedWord(*entry.split("\t")) for entry in sorted(lemmas.lexicon))
     assert [restored.candidates_of(word) for word in others] == [lemmas.candidates_of(word) for word in others]
     assert restored.candidates_of(changed) == lemmas.offered(changed)
@@ -79,6 +82,22 @@ def test_a_word_with_other_features_has_the_script_of_its_universal_tag():
     [script] = lemmas.candidates_of(TaggedWord("children", "NOUN", "NN", "Number=Sing"))
     assert lemmas.lemma("children", script) == "child"
     assert script not in lemmas.candidates_of(TaggedWord("children", "VERB", "VB", "_"))
+
+
+def test_a_word_in_small_letters_has_the_lemma_that_it_had_with_capitals():
+    paris = Sentence(
+        (Token("Paris", "Paris", "PROPN", "NNP", "Number=Sing"), Token("NASA", "NASA", "PROPN", "NNP", "_"))
+    )
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit([*treebank(), paris]).lemmas_
+    for form, lemma in {"paris": "Paris", "nasa": "NASA"}.items():
+        [script] = lemmas.candidates_of(TaggedWord(form, "PROPN", "NNP", "_"))
+        assert lemmas.lemma(form, script) == lemma
+    assert len(lemmas.candidates_of(TaggedWord("paris", "NOUN", "NN", "_"))) > 1
+
+
+def test_the_lexicon_in_a_file():
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit(treebank()).lemmas_
+    assert Lemmas.from_arrays(lemmas.to_arrays()).lexicon == lemmas.lexicon
 
 
 def test_some_of_the_rare_words_look_new_while_learning():

@@ -346,12 +346,15 @@ class PassReport:
 
 
 def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
+    from treewright.learners import checkpoints
+
     if not report.finished:
         return "interrupted before the first pass was finished; no model was written"
+    kept = len(checkpoints.history(checkpoint))  # a state that takes long to write is not stored after each pass
     again = shlex.join(["treewright", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
     return (
         f"interrupted after pass {report.finished} of {report.passes}; no model was written. "
-        f"Pass {report.finished} is in {checkpoint}. To go on:\n  {again}"
+        f"Pass {kept} is in {checkpoint}. To go on:\n  {again}"
     )
 
 

@@ -35,8 +35,11 @@ def train_pipeline(
         typer.Option("--without", help="Leave out a component: tokenizer, tagger, lemmatizer or parser."),
     ] = None,
     folds: Annotated[
-        int, typer.Option(help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1)
-    ] = 5,
+        int | None,
+        typer.Option(
+            help="Parts of the treebank that are tagged by a tagger of the others; 1: none.", min=1, show_default="5"
+        ),
+    ] = None,
     policy: Annotated[
         str,
         typer.Option(
@@ -44,12 +47,21 @@ def train_pipeline(
         ),
     ] = "linear",
     vectors: Annotated[Path | None, typer.Option(help="Encoders: a text file of fixed word vectors.")] = None,
-    device: Annotated[str, typer.Option(help="Encoders: the device for training: auto, cpu or cuda.")] = "auto",
+    device: Annotated[
+        str | None, typer.Option(help="Encoders: the device for training: auto, cpu or cuda.", show_default="auto")
+    ] = None,
     runs: Annotated[
-        int, typer.Option(help="Trainings of the parser, with different seeds; their weights are averaged.", min=1)
-    ] = 2,
-    mode: Annotated[str, typer.Option(help="The parser's transitions: fast or accurate.")] = "fast",
-    features: Annotated[str, typer.Option(help="What the parser looks at: full, rich or basic.")] = "full",
+        int | None,
+        typer.Option(
+            help="Trainings of the parser, with different seeds; their weights are averaged.", min=1, show_default="2"
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="The parser's transitions: fast or accurate.", show_default="fast")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="What the parser looks at: full, rich or basic.", show_default="full")
+    ] = None,
     passes: Annotated[
         int | None, typer.Option("--passes", "-n", help="Passes of each component.", min=1, show_default="its own")
     ] = None,
@@ -72,9 +84,10 @@ def train_pipeline(
       treewright evaluate language.tw test.conllu --raw
       treewright train pipeline train.conllu --dev dev.conllu --policy medium --out encoded.tw
     """
-    if policy == "linear" and vectors is not None:
-        problem = "is a setting of policies with an encoder: choose a policy other than linear"
-        raise ConfigError(problem, setting="vectors", value=str(vectors))
+    linear = {"mode": mode, "features": features, "folds": folds, "runs": runs}
+    encoder = {"vectors": vectors, "device": device}
+    left_out = set(without or ())
+    _check_policy(policy, linear, encoder, left_out)
     check_out(out)
     checkpoint = out.with_name(out.name + ".checkpoint")
     shown = not (quiet or as_json)
@@ -88,9 +101,8 @@ def train_pipeline(
         if quiet:
             warnings.simplefilter("ignore")
         watch = _Watch(bar, shown, as_json)
-        encoder = {} if policy == "linear" else {"vectors": vectors, "device": device}
-        trainer = _trainer(set(without or ()), policy, mode, features, passes, seed, encoder)
-        trainer.folds, trainer.runs, trainer.jobs = folds, runs, jobs
+        trainer = _trainer(left_out, policy, passes, seed, linear, encoder)
+        trainer.jobs = jobs
         trainer.checkpoint, trainer.resume = checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress
         try:
@@ -114,37 +126,51 @@ def train_pipeline(
         console.print(f"\n{out} ({size_text(out.stat().st_size)}), trained in {seconds:.0f} s")
 
 
+def _check_policy(policy: str, linear: dict[str, Any], encoder: dict[str, Any], without: set[str]) -> None:
+    """Raise an error for a setting that the policy does not use."""
+    if policy == "linear":
+        problem, unused = "is a setting of policies with an encoder: choose a policy other than linear", encoder
+    else:
+        problem, unused = f"is a setting of linear policies, and {policy} is an encoder: leave it out", linear
+    for name, value in unused.items():
+        if value is not None:
+            raise ConfigError(problem, setting=name, value=str(value))
+    if policy != "linear" and without & {"tagger", "parser"}:
+        raise ConfigError(
+            f"cannot leave out tagger or parser with the policy {policy}, which tags and parses in one component",
+            setting="without",
+        )
+
+
 def _trainer(
     without: set[str],
     policy: str,
-    mode: str,
-    features: str,
     passes: int | None,
     seed: int,
+    linear: dict[str, Any],
     encoder: dict[str, Any],
 ) -> Any:
     from treewright.pipeline import PipelineTrainer
     from treewright.pipeline.training import encoded_parser, pipeline_parser
     from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
-    own: dict[str, Any] = {} if passes is None else {"passes": passes}
-    learner: Any = {"name": "exploration", **own}
-    if encoder:  # one component for tags and trees
+    given = {name: value for name, value in {**linear, **encoder, "passes": passes}.items() if value is not None}
+    training = {name: given.pop(name) for name in ("folds", "runs") if name in given}
+    learner: Any = {"name": "exploration", **({} if passes is None else {"passes": passes})}
+    if policy != "linear":  # one component for tags and trees
         without = without | {"tagger"}
     makers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: Tokenizer(learner=learner, seed=seed),
         "tagger": lambda: MorphTagger(learner=learner, seed=seed),
         "lemmatizer": lambda: Lemmatizer(learner=learner, seed=seed),
         "parser": lambda: (
-            encoded_parser(policy, seed=seed, **encoder, **own)
-            if encoder
-            else pipeline_parser(mode=mode, features=features, seed=seed, **own)
+            pipeline_parser(seed=seed, **given) if policy == "linear" else encoded_parser(policy, seed=seed, **given)
         ),
     }
     for name in without - makers.keys():
         raise ConfigError(f"there is no component {name!r} to leave out; there are: {', '.join(makers)}")
     components: dict[str, Any] = {name: None if name in without else make() for name, make in makers.items()}
-    return PipelineTrainer(**components)
+    return PipelineTrainer(**components, **training)
 
 
 class _Watch:

@@ -241,6 +241,8 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
     policy_: Any
     """A :class:`~treewright.policies.LinearPolicy`, or one with an encoder."""
     _system: TransitionSystem
+    _most_weights: int | None = None
+    """The number of weights that are kept, if it is not that of the mode."""
 
     @classmethod
     def learners(cls) -> tuple[type[Learner], ...]:
@@ -301,7 +303,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         return {"bits": self._bits, "beam": self.beam, "seed": self.seed}
 
     def _finish(self, policy: LinearPolicy, history: list[Pass], corpora: Mapping[str, str]) -> None:
-        self.policy_, self.history_ = policy.compressed(MOST_WEIGHTS[self.mode]), history
+        self.policy_, self.history_ = policy.compressed(self._most_weights or MOST_WEIGHTS[self.mode]), history
         self.card_ = self._make_card(corpora, self._dev_score("dev LAS"))
 
     def _teaching(self, sentences: Sequence[Sentence]) -> Teaching | None:

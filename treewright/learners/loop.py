@@ -75,6 +75,10 @@ class Learnable(Protocol[Learned_co]):
         """Restore the state that :meth:`arrays` returned."""
 
 
+_SHORT_WRITING = 0.25  # seconds; states that are written faster are stored after each iteration
+_WRITING_SHARE = 10
+
+
 def run(
     learnable: Learnable[Learned],
     iterations: int,
@@ -92,9 +96,11 @@ def run(
     ``evaluate`` scores the model after each iteration; higher is better, and without it the last is the best.
     With ``patience``, training ends after this number of iterations in a row without an improvement.
     With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues from it, if
-    it has the same ``fingerprint``: the result is the same to the bit as without the interruption.
+    it has the same ``fingerprint``: the result is the same to the bit as without the interruption. A state that takes
+    long to write is stored after some of the iterations only, so that writing takes a tenth of the time at most.
     """
     history = list[Row]()
+    due = 0.0  # when the next checkpoint may be written
     known = {} if checkpoint is None else {**fingerprint(), **checkpoints.judged_by(evaluate)}
     if checkpoint is not None and resume:
         found = checkpoints.load_state(checkpoint, known)
@@ -115,9 +121,12 @@ def run(
         best = score is None or best_before is None or score > best_before
         learnable.keep(score, best)
         history.append(row(**{**done, "iteration": iteration, "seconds": seconds, "score": score, "best": best}))
-        if checkpoint is not None:
+        if checkpoint is not None and time.perf_counter() >= due:
+            begun = time.perf_counter()
             rows = [asdict(each) for each in history]
             checkpoints.save_state(checkpoint, known, rows, learnable.arrays(checkpoint))
+            took = time.perf_counter() - begun
+            due = time.perf_counter() + (_WRITING_SHARE * took if took > _SHORT_WRITING else 0.0)
         if report is not None:
             report(history[-1])
     return history

@@ -1,10 +1,10 @@
 """Training of all components of a pipeline from a treebank.
 
-A component is left out if the treebank lacks the annotation that it learns from. The parser learns from each sentence
-twice: with the tags of the treebank, and with those of a tagger that has not seen the sentence (*jackknifing*), because
-it gets predicted tags in use. A linear parser is trained twice, with different seeds, and the mean of the weights is
-used. The checkpoint keeps each finished component, so that an interrupted training continues
-with the next one.
+A component is left out if the treebank lacks the annotation that it learns from. Lemmatizer and parser learn from each
+sentence twice: with the tags of the treebank, and with those of a tagger that has not seen the sentence
+(*jackknifing*), because they get predicted tags in use. Taggers and linear parsers are trained twice, with different
+seeds, and the mean of the weights is used. The checkpoint keeps each finished component, so that an interrupted
+training continues with the next one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
 from treewright.files import atomic_write
 from treewright.pipeline.pipeline import Pipeline
-from treewright.policies import LinearPolicy
 from treewright.policies.linear import mean_policy
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import surface_tokens
@@ -36,12 +35,13 @@ __all__ = ["PipelineTrainer", "encoded_parser", "pipeline_parser", "train_pipeli
 
 _COLUMNS = ("upos", "xpos", "feats", "lemma")
 _NEXT_SEED = 1_000  # from one training of the parser to the next
-_PARSER_WEIGHTS = 4_000_000  # the largest weights are kept: the others only increase the size of the file
+_PARSER_WEIGHTS = 4_700_000  # the largest weights are kept: the others only increase the size of the file
 _ROWS_PER_WORD = 40  # rows of the parser's table of features for each word, so that few features share a row
+_ALL_WEIGHTS = 1 << 62
 _FEWEST_BITS, _MOST_BITS = 16, 24
 
 
-def pipeline_parser(*, passes: int = 6, **settings: Any) -> DependencyParser:
+def pipeline_parser(*, passes: int = 8, **settings: Any) -> DependencyParser:
     """Return the parser of a pipeline: fast, with many templates; the size of its table follows the treebank."""
     learner = {"name": "exploration", "passes": passes}
     return DependencyParser(**{"mode": "fast", "features": "full", "learner": learner, **settings})
@@ -63,7 +63,8 @@ class PipelineTrainer:
             parser with output columns (:func:`encoded_parser`) comes before the lemmatizer and gives the tags.
         folds: the number of parts of the treebank for jackknifing: each is tagged by a tagger that learned from the
             others. With 1, the parser learns from gold tags only.
-        runs: the number of trainings of a linear parser, with different seeds; the mean of their weights is used.
+        runs: the number of trainings of a tagger and of a linear parser, with different seeds; the mean of their
+            weights is used.
         jobs: the number of threads.
         stage: called with the name of each stage and a remark about it.
         report: called after each pass.
@@ -115,21 +116,28 @@ class PipelineTrainer:
         if self._wanted("tokenizer", self.tokenizer, _has_spaces(sentences), "the treebank has no SpaceAfter=No"):
             components.append(self._fitted("tokenizer", self.tokenizer, sentences, dev))
         if self._wanted("tagger", self.tagger, bool(tags), "the treebank has no tags"):
-            components.append(self._fitted("tagger", self.tagger, sentences, dev))
+            components.append(self._averaged("tagger", self.tagger, sentences, dev, MorphTagger._most_weights))
         outputs = tuple(name for name in getattr(self.parser, "output_columns", ()) if name in tags)
         tags_and_trees = self.tagger is None and bool(outputs)
         if tags_and_trees and self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
             joint: Any = clone(self.parser)  # type: ignore[type-var]
             components.append(self._fitted("parser", joint.set_params(output_columns=outputs), sentences, dev))
-        if self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas"):
-            components.append(self._fitted("lemmatizer", self.lemmatizer, sentences, dev))
-        if not tags_and_trees and self._wanted(
+        with_lemmas = self._wanted("lemmatizer", self.lemmatizer, "lemma" in filled, "the treebank has no lemmas")
+        with_trees = not tags_and_trees and self._wanted(
             "parser", self.parser, has_trees, "the treebank has words without heads"
-        ):
-            known = Pipeline([c for c in components if not isinstance(c, Tokenizer)])
-            both = [*sentences, *self._jackknifed(sentences, known)]
+        )
+        given = [name for component in components if isinstance(component, MorphTagger) for name in component.gives()]
+        tagged = self._jackknifed(sentences) if "upos" in given and (with_lemmas or with_trees) else []
+        if with_lemmas:
+            dev_tagged = dev
+            if dev is not None and tagged:
+                dev_tagged = _without_tokenizer(components).annotate(map(_without_tags, dev), jobs=self.jobs)
+            components.append(self._fitted("lemmatizer", self.lemmatizer, [*sentences, *tagged], dev_tagged))
+        if with_trees:
+            known = _without_tokenizer(components)
+            both = [*sentences, *known.annotate(map(_without_lemmas, tagged), jobs=self.jobs)]
             dev_found = None if dev is None else known.annotate(map(_words_and_tree, dev), jobs=self.jobs)
-            parser = self._parser(_sized(self.parser, both), both, dev_found)
+            parser: Any = self._averaged("parser", _sized(self.parser, both), both, dev_found, _PARSER_WEIGHTS)
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
@@ -143,7 +151,9 @@ class PipelineTrainer:
         if self.stage is not None:
             self.stage(stage, text)
 
-    def _fitted(self, name: str, component: Any, sentences: Sequence[Sentence], dev: Any) -> Estimator[Any]:
+    def _fitted(
+        self, name: str, component: Any, sentences: Sequence[Sentence], dev: Any, most: int | None = None
+    ) -> Estimator[Any]:
         """Return the component after training, or from the checkpoint."""
         path = None if self.checkpoint is None else self.checkpoint / f"{name}.tw"
         if self.resume and path is not None and path.exists():
@@ -152,7 +162,9 @@ class PipelineTrainer:
                 self._say(name, "from the checkpoint")
                 return found
         self._say(name, f"learns from {sum(map(len, sentences)):,} words")
-        fresh: Estimator[Any] = clone(component)
+        fresh: Any = clone(component)
+        if most is not None:
+            fresh._most_weights = most
         fresh.fit(
             sentences,
             dev,
@@ -164,35 +176,43 @@ class PipelineTrainer:
         )
         if path is not None:
             fresh.save(path)
-        return fresh
+        trained: Estimator[Any] = fresh
+        return trained
 
-    def _parser(self, parser: Any, sentences: Sequence[Sentence], dev: list[Sentence] | None) -> Estimator[Any]:
-        """Return the parser after training; a linear one has the mean of the weights of several trainings."""
-        first = self._fitted("parser", parser, sentences, dev)
-        if not isinstance(first, DependencyParser) or not isinstance(first.policy_, LinearPolicy):
-            return first
+    def _averaged(
+        self, name: str, component: Any, sentences: Sequence[Sentence], dev: list[Sentence] | None, most: int
+    ) -> Estimator[Any]:
+        """Return the component after training; a linear one has the mean of the weights of several trainings.
+
+        Each training keeps all weights, and the mean keeps the ``most`` largest.
+        """
+        is_linear = isinstance(component, MorphTagger) or getattr(component, "policy", None) == "linear"
+        if not is_linear:
+            return self._fitted(name, component, sentences, dev)
+        first: Any = self._fitted(name, component, sentences, dev, _ALL_WEIGHTS)
         policies = [first.policy_]
-        for run in range(1, self.runs):
-            other: Any = clone(parser).set_params(seed=parser.seed + run * _NEXT_SEED)
-            found: Any = self._fitted(f"parser-{run + 1}", other, sentences, dev)
-            policies.append(found.policy_)
-        first.policy_ = mean_policy(policies).compressed(_PARSER_WEIGHTS).coded()
-        if dev is not None and self.runs > 1:
+        is_mixture = len(first.policy_.weights) > 1  # of SEARN; a mean of mixtures would be none of them
+        for run in range(1, 1 if is_mixture else self.runs):
+            own = clone(component).set_params(seed=component.seed + run * _NEXT_SEED)
+            other: Any = self._fitted(f"{name}-{run + 1}", own, sentences, dev, _ALL_WEIGHTS)
+            policies.append(other.policy_)
+        policy = first.policy_ if len(policies) == 1 else mean_policy(policies)
+        first.policy_ = policy.compressed(most).coded()
+        if dev is not None and self.runs > 1 and isinstance(first, DependencyParser):
             first.card_["scores"] = {"dev LAS": first.evaluate(dev, jobs=self.jobs).las}
-        return first
+        found: Estimator[Any] = first
+        return found
 
-    def _jackknifed(self, sentences: list[Sentence], known: Pipeline) -> list[Sentence]:
-        """Return the sentences with tags from taggers that have not seen them, and with the lemmas for these tags."""
-        if self.tagger is None or "upos" not in known.gives or self.folds < 2 or len(sentences) < 2 * self.folds:
+    def _jackknifed(self, sentences: list[Sentence]) -> list[Sentence]:
+        """Return the sentences with tags from taggers that have not seen them; they keep their lemmas and trees."""
+        if self.tagger is None or self.folds < 2 or len(sentences) < 2 * self.folds:
             return []
-        others = Pipeline([c for c in known.components if not isinstance(c, MorphTagger)])
         bounds = [len(sentences) * k // self.folds for k in range(self.folds + 1)]
         found: list[Sentence] = []
         for number, (a, b) in enumerate(pairwise(bounds), 1):
             self._say("jackknife", f"part {number} of {self.folds}")
             tagger = clone(self.tagger).fit(sentences[:a] + sentences[b:], jobs=self.jobs, progress=self.progress)
-            tagged = tagger.predict([_words_and_tree(sentence) for sentence in sentences[a:b]], jobs=self.jobs)
-            found += others.annotate(tagged, jobs=self.jobs)
+            found += tagger.predict([_without_tags(sentence) for sentence in sentences[a:b]], jobs=self.jobs)
         return found
 
     @contextmanager
@@ -241,7 +261,21 @@ def _has_spaces(sentences: Sequence[Sentence]) -> bool:
     return any(not token.after for sentence in sentences for token in list(surface_tokens(sentence))[:-1])
 
 
+def _without_tokenizer(components: Sequence[Estimator[Any]]) -> Pipeline:
+    return Pipeline([component for component in components if not isinstance(component, Tokenizer)])
+
+
+def _without_tags(sentence: Sentence) -> Sentence:
+    return _replaced(sentence, upos="_", xpos="_", feats="_")
+
+
+def _without_lemmas(sentence: Sentence) -> Sentence:
+    return _replaced(sentence, lemma="_")
+
+
 def _words_and_tree(sentence: Sentence) -> Sentence:
-    """Return the sentence without tags and lemmas."""
-    tokens = tuple(t._replace(lemma="_", upos="_", xpos="_", feats="_") for t in sentence.tokens)
-    return Sentence(tokens, sentence.comments, sentence.extras, sentence.tree, sentence.graph)
+    return _replaced(sentence, lemma="_", upos="_", xpos="_", feats="_")
+
+
+def _replaced(sentence: Sentence, **columns: Any) -> Sentence:
+    return replace(sentence, tokens=tuple(token._replace(**columns) for token in sentence.tokens))

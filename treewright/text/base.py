@@ -79,7 +79,7 @@ class CandidateEstimator(Estimator[ColumnScores]):
     columns_: tuple[str, ...]
     """The columns that are filled."""
 
-    _most_weights: ClassVar[int] = 1_500_000
+    _most_weights: int = 1_500_000
     _usual_passes: ClassVar[int] = 3
     _usual_r: ClassVar[float] = 30.0
 

@@ -2,7 +2,8 @@
 
 A word that training saw with the same tags gets the script of the lemma that it had most often. A word that training
 saw only with other features or another tag of the treebank gets the script that it had with its universal tag, if there
-is only one. For all other words, a policy chooses a script (:mod:`treewright.text.edit_scripts`) by the letters of the
+is only one. A word in small letters that training saw only with capitals (*india*) gets the lemma that it had there.
+For all other words, a policy chooses a script (:mod:`treewright.text.edit_scripts`) by the letters of the
 word, its tags, and the tags around it.
 """
 
@@ -22,12 +23,12 @@ from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.edit_scripts import EditScript, apply_script, edit_script
-from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
+from treewright.text.words import affixes, case_of, label_numbers, numbered, pack_choices, remembered_rows
 
 __all__ = ["Lemmas", "TaggedWord", "tagged_words"]
 
 # attributes of a word
-(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, TAG, FEATS, UPOS, LENGTH, S6) = range(16)
+(FORM, LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE, TAG, FEATS, UPOS, LENGTH, S6, CASE, XPOS) = range(18)
 
 TEMPLATES: tuple[Template, ...] = (
     [(0, TAG)], [(0, LOW)], [(0, LOW), (0, TAG)], [(0, TAG), (0, S1)], [(0, TAG), (0, S2)], [(0, TAG), (0, S3)],
@@ -36,7 +37,11 @@ TEMPLATES: tuple[Template, ...] = (
     [(0, TAG), (0, LENGTH), (0, S2)], [(0, FORM)], [(0, TAG), (-1, TAG)], [(0, TAG), (1, TAG)], [(0, LOW), (-1, LOW)],
     [(0, UPOS), (0, S3)], [(0, UPOS), (0, S4)], [(0, UPOS), (0, S5)], [(0, SHAPE), (-1, UPOS)],
     [(0, UPOS), (0, FEATS), (0, SHAPE)],
+    [(0, TAG), (0, CASE)], [(0, XPOS), (0, CASE)], [(0, XPOS), (0, S3)], [(0, XPOS), (0, S4)],
+    [(0, TAG), (0, CASE), (-1, CASE), (1, CASE)],
 )  # fmt: skip
+
+_FIRST_TEMPLATES = 26  # of a model file that does not say how many it has
 
 _REMEMBERED = 1 << 17  # forms with their scripts
 _OLD = "lexicon_lemmas"  # the array of an older model file
@@ -44,9 +49,9 @@ _OLD = "lexicon_lemmas"  # the array of an older model file
 #: the templates that are crossed with the casing of a script, with its edit before the stem, and with that after it
 SHARED_BY = (
     (),
-    (0, 2, 4, 5, 6, 9, 24, 25),
+    (0, 2, 4, 5, 6, 9, 24, 25, 26, 27, 30),
     (0, 9, 10, 13, 14, 15),
-    (3, 4, 5, 6, 7, 10, 11, 12, 16, 21, 22, 23),
+    (3, 4, 5, 6, 7, 10, 11, 12, 16, 21, 22, 23, 28, 29),
 )
 
 
@@ -71,11 +76,20 @@ def tagged_words(sentence: Sentence) -> list[TaggedWord]:
 class Lemmas:
     """Scripts, candidates and a lexicon, as learned from a treebank.
 
-    The lexicon has the number of a script for each tagged word; that of an older model file has a lemma.
+    The lexicon has the number of a script for each tagged word; that of an older model file has a lemma. ``templates``
+    is the number of templates, the first ones of :data:`TEMPLATES`: an older model knows fewer.
     """
 
-    def __init__(self, scripts: Sequence[EditScript], candidates: Candidates, lexicon: Mapping[str, int | str]) -> None:
+    def __init__(
+        self,
+        scripts: Sequence[EditScript],
+        candidates: Candidates,
+        lexicon: Mapping[str, int | str],
+        *,
+        templates: int = len(TEMPLATES),
+    ) -> None:
         self.scripts, self.candidates, self.lexicon = list(scripts), candidates, dict(lexicon)
+        self._templates = TEMPLATES[:templates]
         self.numbers = {script: number for number, script in enumerate(scripts)}
         self._parts = part_array([_parts_of(script) for script in scripts], 1)
         self._unchanged = [
@@ -124,6 +138,8 @@ class Lemmas:
             word.upos,
             str(min(len(low), 6)),
             low[-6:],
+            _case(word.form),
+            word.xpos,
         ]
 
     def offered(self, word: TaggedWord) -> list[int]:
@@ -140,6 +156,8 @@ class Lemmas:
         known = self.lexicon.get(word.entry())
         if known is None:
             known = self._by_upos.get((word.form, word.upos))
+        if known is None and word.form == word.form.lower():
+            known = self._with_capitals.get((word.form, word.upos))
         number = self.numbers.get(edit_script(word.form, known)) if isinstance(known, str) else known
         return self.offered(word) if number is None else [number]
 
@@ -150,6 +168,17 @@ class Lemmas:
         for entry, known in self.lexicon.items():
             form, upos, *_ = entry.split("\t")
             found[form, upos] = known if found.get((form, upos), known) == known else None
+        return found
+
+    @cached_property
+    def _with_capitals(self) -> dict[tuple[str, str], str | None]:
+        """The lemma of a word with its universal tag, whatever its capitals are; None if it varies."""
+        found: dict[tuple[str, str], str | None] = {}
+        for entry, known in self.lexicon.items():
+            form, upos, *_ = entry.split("\t")
+            lemma = known if isinstance(known, str) else self.lemma(form, known)
+            key = form.lower(), upos
+            found[key] = lemma if found.get(key, lemma) == lemma else None
         return found
 
     def pack(
@@ -175,11 +204,11 @@ class Lemmas:
             lengths,
             labels,
             row=self._learning_row if learning else self._row,
-            attributes=16,
+            attributes=XPOS + 1,
             parts=self._parts,
             counted=1,
-            templates=TEMPLATES,
-            shared_by=SHARED_BY,
+            templates=self._templates,
+            shared_by=[[t for t in own if t < len(self._templates)] for own in SHARED_BY],
         )
 
     def lemma(self, form: str, script: int) -> str:
@@ -190,12 +219,16 @@ class Lemmas:
         """Return the scripts, candidates and lexicon as arrays for a model file."""
         entries = sorted(self.lexicon)
         known = [self.lexicon[entry] for entry in entries]
+        parted = [entry.split("\t", 1) for entry in entries]
+        tags, numbers = numbered(tag for _, tag in parted)
         is_old = any(isinstance(each, str) for each in known)  # it was read from an older model file
         return {
             **pack_strings([script.encode() for script in self.scripts], "scripts"),
             **self.candidates.to_arrays("endings"),
-            **pack_strings(entries, "lexicon"),
+            **pack_strings([f"{form}\t{numbers[tag]}" for form, tag in parted], "lexicon"),
+            **pack_strings(tags, "lexicon_tags"),
             **(pack_strings(map(str, known), _OLD) if is_old else {"lexicon_scripts": np.array(known, np.int32)}),
+            "templates": np.array(len(self._templates), np.int32),
         }
 
     @classmethod
@@ -203,12 +236,27 @@ class Lemmas:
         """Restore the result of :meth:`to_arrays`."""
         scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
         known = arrays["lexicon_scripts"].tolist() if "lexicon_scripts" in arrays else unpack_strings(arrays, _OLD)
-        lexicon = dict(zip(unpack_strings(arrays, "lexicon"), known, strict=True))
-        return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon)
+        entries = unpack_strings(arrays, "lexicon")
+        if "lexicon_tags.utf8" in arrays:  # an older model file has the tags in each entry
+            tags = unpack_strings(arrays, "lexicon_tags")
+            entries = [f"{form}\t{tags[int(tag)]}" for form, tag in (entry.split("\t") for entry in entries)]
+        lexicon = dict(zip(entries, known, strict=True))
+        templates = int(arrays.get("templates", _FIRST_TEMPLATES))
+        return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon, templates=templates)
 
 
 def _has_lemma(token: Token) -> bool:
     return token.lemma != "_" or token.form == "_"
+
+
+def _case(form: str) -> str:
+    """Return the case of a word, where ``mixed`` has capitals after small letters.
+
+    >>> [_case(form) for form in ("cats", "Cats", "CATS", "McCat", "12")]
+    ['x', 'Xx', 'XX', 'mixed', '']
+    """
+    case = case_of(form)
+    return "mixed" if case in ("x", "Xx") and form[1:].lower() != form[1:] else case
 
 
 def _own_class(word: TaggedWord) -> str:

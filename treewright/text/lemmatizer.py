@@ -64,7 +64,7 @@ class Lemmatizer(CandidateEstimator):
     """The columns with the tags that lemmas depend on: those that the training data have."""
     columns_ = ("lemma",)
 
-    _most_weights: ClassVar[int] = 600_000
+    _most_weights: int = 600_000
 
     def needs(self) -> tuple[str, ...]:
         """Return the required layers: words, and the tags of the training data."""

@@ -88,7 +88,7 @@ class MorphTagger(CandidateEstimator):
 
     morphology_: Morphology
 
-    _most_weights: ClassVar[int] = 2_200_000
+    _most_weights: int = 2_200_000
     _usual_passes: ClassVar[int] = 4
     _usual_r: ClassVar[float] = 10.0
 

@@ -15,6 +15,7 @@ from treewright.corpora.columns import make_token
 from treewright.errors import ConfigError, CorpusError
 from treewright.estimators import Corpus, Estimator, Running, read_corpus
 from treewright.estimators.settings import BITS, SEED
+from treewright.garbage import uncollected
 from treewright.metrics import Comparison
 from treewright.models import pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
@@ -219,6 +220,7 @@ class Tokenizer(Estimator[TokenScores]):
             enough = max(_PIECE, 2 * size)  # so that a paragraph of any length is examined only a few times
         yield from self._sentences("".join(waiting), [size], lines, jobs, offset, number)[0]
 
+    @uncollected()
     def _sentences(
         self, joint: str, sizes: Sequence[int], lines: bool, jobs: int, offset: int = 0, number: int = 0
     ) -> list[list[Sentence]]:
