@@ -80,10 +80,10 @@ def coded_graph(graph: Graph) -> Coded:
     attributes = dict.fromkeys(
         (number[node], role.lower(), normal_label(value)) for node, role, value in graph.attributes
     )
-    labels += [
-        (node, int(_cross2(_ATTRIBUTE, string_hash(listed(role)), string_hash(value))))
-        for node, role, value in attributes
-    ]
+    roles = np.array([string_hash(listed(role)) for _, role, _ in attributes], np.int64)
+    values = np.array([string_hash(value) for _, _, value in attributes], np.int64)
+    codes = _cross2(_ATTRIBUTE, roles, values).tolist()
+    labels += [(node, code) for (node, _, _), code in zip(attributes, codes, strict=True)]
     edges: dict[tuple[int, str, int], None] = {}
     for source, role, target in graph.edges:
         name, is_reversed = normal_role(role)
