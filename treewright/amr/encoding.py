@@ -141,9 +141,10 @@ class Encoder:
         for i, trajectory in enumerate(trajectories):
             x = packed.instance(i)
             for action, state in zip(trajectory.actions, trajectory.states, strict=False):
-                top, kind, param = int(_sigma(state)), int(_kind_of(action)), int(_param_of(action)) - 1
+                param = int(_param_of(action)) - 1
                 if param < 0:
                     continue
+                top, kind = int(_sigma(state)), int(_kind_of(action))
                 key = int(x.keys[top] if top < x.n else concept_keys[state.concept[top]])
                 if kind == NEXT_NODE and top < x.n and param != KEEP:
                     found.forms.setdefault(key, Counter())[param] += 1
@@ -310,7 +311,8 @@ class Encoder:
             "realised": realised,
             "known_forms": known,
             **gold,
-            "own_codes": label_codes([*local]),
+            # only losses read them, and without a gold graph there is no loss
+            "own_codes": [0] * (2 * len(local)) if example.gold is None else label_codes([*local]),
         }
 
     def _candidates(self, word: Word, concepts: Sequence[str | None], names: Sequence[str]) -> list[int]:

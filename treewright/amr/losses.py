@@ -58,6 +58,8 @@ def label_codes(labels: Sequence[str]) -> list[int]:
 
 @lru_cache(maxsize=1 << 16)  # the same words come again and again
 def _label_codes(label: str) -> tuple[int, int]:
+    if label[:1].isalpha() and label.replace("-", "").isalnum() and not is_constant(label):  # most: want-01
+        return string_hash(label.lower()), -1
     return _code(clean_concept(label)), _code(label) if is_constant(label) else -1
 
 
