@@ -18,15 +18,17 @@ compile_module = import_module("treewright.cli.compile")
 PARSE = """
 import sys, time
 from treewright.cli import main
-from treewright.search.compiling import compilations
+from treewright.cli.verbs import VERBS
+from treewright.search.compiling import compilations, work
 
-begun = []
+begun, command = [], sys.argv[1]
 compilations.listeners.append(begun.append)
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-unwanted = ("learners", "corpora.builtin", "cli.train", "cli.trace")
+used = {command, "compile"} if work.interpreted else {command}
+unwanted = ["learners", "corpora.builtin", *(f"cli.{module}" for verb, module in VERBS.items() if verb not in used)]
 unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
 print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
 """
@@ -147,6 +149,9 @@ def test_after_a_training_nothing_is_left_to_compile(kind, data, tmp_path):
     given = ["--trees", data / "train.conllu"] if kind == "amr" else []
     made = kernels([["train", kind, train, *given, *settings, "--out", model, "--quiet"]])
     assert made
+    few = (data / "test.conllu").read_text().split("\n\n")[0] + "\n\n"
+    _, about = command(tmp_path / "empty", "parse", model, text=few, when="later")
+    assert about == "0 []"  # nothing compiled, and neither learners nor other commands imported
     commands = [
         ["parse", model, data / "train.conllu", "--out", tmp_path / "parsed", "--quiet"],  # too many words to interpret
         ["evaluate", model, test, *trees],
