@@ -77,6 +77,15 @@ def test_nested_blocks_tell_once(said, monkeypatch):
     assert said == [console.COMPILING, console.compiled_in(compilation.seconds)]
 
 
+def test_what_was_interrupted_is_not_called_compiled(said, monkeypatch):
+    compilation = Compilation()
+    monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)
+    with pytest.raises(KeyboardInterrupt), console.Bar():
+        compile_until(said, compilation)
+        raise KeyboardInterrupt
+    assert said == [console.COMPILING]
+
+
 def test_a_bar_without_a_terminal(said, monkeypatch):
     compilation = Compilation()
     monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)

@@ -204,8 +204,8 @@ class Bar:
             self._until_the_end.enter_context(patience_while_compiling(shown=self._shown, clear=self.hide))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._until_the_end.close()
+    def __exit__(self, *error: Any) -> None:
+        self._until_the_end.__exit__(*error)  # after Ctrl-C nothing is said about compilation
         self.hide()
 
     def begin(self, stage: str, total: float) -> None:
