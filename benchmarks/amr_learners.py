@@ -55,6 +55,8 @@ LEARNERS: dict[str, Change] = {
     "DetLOLS, δ = .1, penalty": ({"name": "det-lols", "beta": "decay:0.1"}, PENALTY),
     "V-DAgger, δ = .3, penalty": ({"name": "v-dagger", "beta": "decay:0.3"}, PENALTY),
     "SEARN, penalty": ({"name": "searn"}, PENALTY),
+    "DI-LO, δ = .3, penalty": ({"name": "di-lo", "beta": "decay:0.3"}, PENALTY),
+    "LI-DO, δ = .3, penalty": ({"name": "li-do", "beta": "decay:0.3"}, PENALTY),
     "LOLS, online, penalty, regression": ({"name": "lols", **REGRESSION}, PENALTY),
     "LOLS, online, penalty, regression, drawn per state": (
         {"name": "lols", "roll_out": "mixed-per-state", **REGRESSION},

@@ -583,7 +583,15 @@ def main() -> None:
     paths = {path.stem.rpartition("-")[0]: path for path in sorted(arguments.runs.rglob("*.tw"), reverse=True)}
     wanted = [
         name
-        for name in ("small-plain-distilled", "medium", "medium-distilled", "large", "large-distilled", "large-words")
+        for name in (
+            "small-distilled",
+            "small-plain-distilled",
+            "medium",
+            "medium-distilled",
+            "large",
+            "large-distilled",
+            "large-words",
+        )
         if name in paths
     ]
     if wanted:

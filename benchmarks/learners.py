@@ -3,7 +3,7 @@
 Parts, of which ``python -m benchmarks learners --parts small,full,weak`` names some (these three by default). Results are kept after
 each run, so that an interrupted run goes on where it was; delete a part from the file of results to measure it from the beginning:
 
-* ``small``: every learner of the table, and some with other settings, on 400 sentences;
+* ``small``: every learner of the table, and some with other settings, on 400 sentences; learners with a beam, and by rewards;
 * ``full``: the learners on all of train, a seed for all learners before the next one;
 * ``weak``: learners whose expert is right 70 % of the time, beside the expert itself.
 
@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.common import RESULTS, corpus_folder, keep, say, timed
 from treewright.corpora import Sentence, load_corpus
 from treewright.dependency import DependencyParser
+from treewright.dependency.parser import REINFORCED
 from treewright.learners import LEARNERS, make_learner
 from treewright.search import decode
 from treewright.search.weak_expert import weaken_expert
@@ -46,6 +47,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lols, usual update, drawn per state": {"name": "lols", "update": None, **PER_STATE},
 }
 NAMED = tuple(name for name in LEARNERS if name != "imitation")
+#: learners with other passes than :data:`PASSES`, those that are usual for them: with a beam, and by rewards (dependency parsing only)
+BEAM = 8
+WITH_BEAM = ("early-update", "max-violation")
+BY_REWARDS = tuple(REINFORCED)
 #: the learners that are measured on all of train
 FULL = {
     "dependency": ("supervised", "exploration", "dagger", "aggravate", "lols", "det-lols"),
@@ -64,8 +69,14 @@ def rows() -> dict[str, dict[str, Any]]:
     return {**{name: {"name": name} for name in NAMED}, **VARIANTS}
 
 
+def further_rows(task: str) -> dict[str, dict[str, Any]]:
+    return {name: {"name": name} for name in (*WITH_BEAM, *(BY_REWARDS if task == "dependency" else ()))}
+
+
 def settings_for(task: str, learner: dict[str, Any]) -> dict[str, Any]:
     """The learner of a row with what its task adds: the update that is usual there, and cut roll-outs."""
+    if learner["name"] in (*WITH_BEAM, *BY_REWARDS):
+        return learner
     made = {**learner, "passes": PASSES}
     if made.get("update", "") is None:
         made["update"] = USUAL_UPDATES[task]
@@ -76,9 +87,8 @@ def settings_for(task: str, learner: dict[str, Any]) -> dict[str, Any]:
 
 
 def estimator(task: str, learner: dict[str, Any], seed: int) -> Any:
-    if task == "tagging":
-        return Tagger(learner=learner, bits=BITS, seed=seed)
-    return DependencyParser(learner=learner, mode="fast", bits=BITS, seed=seed)
+    settings = {"learner": learner, "bits": BITS, "seed": seed, "beam": BEAM if learner["name"] in WITH_BEAM else 1}
+    return Tagger(**settings) if task == "tagging" else DependencyParser(**settings, mode="fast")
 
 
 def measure(task: str, learner: dict[str, Any], seed: int, train: Sequence[Sentence], dev: Sequence[Sentence]) -> Any:
@@ -139,7 +149,7 @@ def with_interval(value: float, half: float, sign: str = "") -> str:
 def small_table(runs: dict[str, list[Any]], measure: str) -> list[str]:
     lines = [
         [
-            f"`{name}`" if name in NAMED else name,
+            f"`{name}`" if name in (*NAMED, *WITH_BEAM, *BY_REWARDS) else name,
             with_interval(row["score"], row["score interval"]),
             with_interval(row["gain"], row["gain interval"], "+") if name != "supervised" else "",
             f"{row['times']:.1f}",
@@ -262,7 +272,7 @@ def main() -> None:
 
     if "small" in named:
         for task in ("tagging", "dependency"):
-            for name, learner in rows().items():
+            for name, learner in {**rows(), **further_rows(task)}.items():
                 for seed in range(SEEDS[task]):
                     record("small", task, name, learner, seed, some)
     if "full" in named:

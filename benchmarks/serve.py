@@ -1,6 +1,7 @@
 """The service under load, beside UDPipe 1 behind a minimal server of the same framework.
 
-``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]``.
+``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]
+[--only NAME,…]``.
 The load generator is this process: each client is a connection that sends a sentence of the English Web Treebank, waits for
 the answer and sends the next one. The first answer to each sentence is compared with what the library says, and each later one
 with the first. Servers take turns for each number of clients. UDPipe's model is trained here, with its default settings but for
@@ -51,13 +52,17 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
 
 
 class Case(NamedTuple):
-    """What is asked of which server: the request for a text, the part of an answer that matters, and the library's."""
+    """What is asked of which server: the request for a text, the part of an answer that matters, and the library's.
+
+    A text has one sentence, or several (``sentences``).
+    """
 
     server: str
     layers: str
     request: Callable[[str], bytes]
     heart: Callable[[bytes], Any]
     library: Callable[[], Callable[[str], Any]]
+    sentences: int = 1
 
 
 # ---- what is asked
@@ -112,6 +117,9 @@ CASES = {
     "Treewright, `/process`": Case(
         "treewright", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _columns_library
     ),
+    "Treewright, `/process`, ten sentences a request": Case(
+        "treewright", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _columns_library, 10
+    ),
     "UDPipe 1, minimal server": Case(
         "udpipe", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _udpipe_library
     ),
@@ -121,11 +129,12 @@ CASES = {
 }
 
 
-def texts() -> list[str]:
-    """Sentences as they stand in the text."""
+def texts(together: int = 1) -> list[str]:
+    """Sentences as they stand in the text, or several in each text, with blank lines between them."""
     sentences = load_corpus(corpus_folder("ud-english-ewt") / "test.conllu")
     found = [raw_text([sentence]).strip() for sentence in sentences]
-    return [text for text in found if 3 <= len(text.split()) <= 60][:SENTENCES]
+    found = [text for text in found if 3 <= len(text.split()) <= 60][:SENTENCES]
+    return ["\n\n".join(found[k : k + together]) for k in range(0, len(found), together)]
 
 
 def udpipe_model() -> Path:
@@ -299,34 +308,36 @@ def run_load(*arguments: Any) -> dict[str, Any]:
 
 
 def measure_load(results: dict[str, Any], cases: dict[str, Case], clients: list[int], seconds: float) -> None:
-    sentences = texts()
-    words = sum(len(text.split()) for text in sentences)
-    per_request = words / len(sentences)
     kept = results.setdefault("load", {})
     with ExitStack() as stack:
         servers = {name: stack.enter_context(running(name)) for name in dict.fromkeys(c.server for c in cases.values())}
         libraries = {name: case.library() for name, case in cases.items()}
-        right = {name: [library(text) for text in sentences] for name, library in libraries.items()}
+        right = {name: [library(text) for text in texts(cases[name].sentences)] for name, library in libraries.items()}
         for number in clients:
             for name, case in cases.items():
+                sentences = texts(case.sentences)
+                words = sum(len(text.split()) for text in sentences)
+                per_request = words / len(sentences)
                 server, requests = servers[case.server], [case.request(text) for text in sentences]
 
-                def alone(name: str = name) -> Clock:
+                def alone(name: str = name, text: str = "\n\n".join(sentences)) -> Clock:
                     """The library on one thread, with the same layers and output."""
-                    return timed(lambda: libraries[name]("\n\n".join(sentences)))[1]
+                    return timed(lambda: libraries[name](text))[1]
 
                 clocks = [alone() for _ in range(REPEATS)]
-                end, cpu = time.perf_counter() + seconds, server.cpu()
+                end, cpu, generator = time.perf_counter() + seconds, server.cpu(), time.process_time()
                 row = run_load(
                     server.url, requests, number, lambda end=end: time.perf_counter() < end, case.heart, right[name]
                 )
-                cpu = server.cpu() - cpu
+                cpu, generator = server.cpu() - cpu, time.process_time() - generator
                 clocks += [alone() for _ in range(REPEATS)]  # before and after: the machine is shared
                 row |= {
                     "words/s": round(row["requests/s"] * per_request),
                     "library words/s": round(words / statistics.median(clock.wall for clock in clocks)),
                     "CPU s per 1,000 words": round(1000 * cpu / (row["requests"] * per_request), 4),
                     "library CPU s": round(1000 * statistics.median(clock.cpu for clock in clocks) / words, 4),
+                    "cores of the server": round(cpu / seconds, 2),
+                    "cores of the generator": round(generator / seconds, 2),
                     "seconds": seconds,
                     "load of the machine": round(os.getloadavg()[0], 1),
                 }
@@ -386,18 +397,22 @@ def report(results: dict[str, Any]) -> list[str]:
         "`python -m benchmarks serve`: one server process, and a load generator in another process on the same two cores. Each client",
         f"sends one of {SENTENCES} sentences of EWT's test part, waits for the answer, and sends the next one. Every answer was compared with",
         "the library's. *Library* is the same work without a server: all sentences in one call, on one thread, with the output written.",
+        "*Share* is the library's CPU time for 1,000 words divided by that of the server process: the rest goes into HTTP, and into batches that",
+        "are smaller than the library's. *Cores* are those that the server and the generator kept busy.",
         f"UDPipe 1 has its default settings and the default sizes of its networks, but was trained on {TRAINED_ON:,} sentences with fewer iterations:",
         "this is about its speed, and its accuracy is poor. Its server is FastAPI with one route. *Load* is the load average of the two cores, on",
         "which others worked too: compare figures within a row.",
         "",
-        "| server | clients | requests/s | words/s | library, words/s | p50, ms | p99, ms | errors | wrong | CPU s per 1,000 words | library | load |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| server | clients | requests/s | words/s | library, words/s | p50, ms | p99, ms | errors | wrong | CPU s per 1,000 words | library | share | cores | load |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, case in results["load"].items():
         for clients, row in sorted(case["clients"].items(), key=lambda each: int(each[0])):
             cells = [name, clients, f"{row['requests/s']:,.0f}", f"{row['words/s']:,}", f"{row['library words/s']:,}"]
             cells += [f"{row['p50, ms']:g}", f"{row['p99, ms']:g}", str(row["errors"]), str(row["wrong"])]
             cells += [f"{row['CPU s per 1,000 words']:.3f}", f"{row['library CPU s']:.3f}"]
+            cells += [f"{100 * row['library CPU s'] / row['CPU s per 1,000 words']:.0f} %"]
+            cells += [f"{row['cores of the server']:g} + {row['cores of the generator']:g}"]
             cells += [f"{row['load of the machine']:g}"]
             lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {name}: {case['layers']}." for name, case in results["load"].items()), ""]
@@ -420,6 +435,7 @@ def main() -> None:
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     results = {name: results[name] for name in ("load", "memory", "start, s") if name in results}
     cases = {name: case for name, case in CASES.items() if options.udpipe or case.server != "udpipe"}
+    cases = {name: case for name, case in cases.items() if any(part in name for part in options.only)}
     if "start" in options.parts:
         measure_start(results)
         keep("serve", results)
@@ -438,6 +454,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--parts", type=lambda text: text.split(","), default=["start", "load", "memory"])
     parser.add_argument("--no-udpipe", dest="udpipe", action="store_false")
+    parser.add_argument(
+        "--only", type=lambda text: text.split(","), default=[""], help="cases by a part of their names"
+    )
     return parser.parse_args(sys.argv[2:])
 
 

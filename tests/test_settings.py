@@ -204,6 +204,13 @@ def test_a_name_has_one_meaning():
             assert meanings.setdefault(setting.name, found) == found, (setting.name, owner)
 
 
+def test_choices_are_names_with_meanings_that_people_can_read():
+    choices = [setting.values for owner in OWNERS for setting in owner.settings if isinstance(setting.values, Choice)]
+    assert choices
+    for choice in choices:
+        assert all(isinstance(meaning, str) for meaning in choice.names.values()), choice
+
+
 def test_every_family_declares_what_its_rows_share():
     for family in FAMILIES.values():
         shared = {setting.name for setting in family.base.settings}

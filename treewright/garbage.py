@@ -6,9 +6,10 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["set_aside", "uncollected"]
+__all__ = ["kept_forever", "set_aside", "uncollected"]
 
 _NEVER = 1_000_000_000
+_SERVING = 20_000
 
 
 @contextmanager
@@ -42,3 +43,13 @@ def set_aside() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(youngest, middle, oldest)
+
+
+def kept_forever() -> None:
+    """Exclude all present objects from later searches, and search less often: for a server that has loaded its models.
+
+    Otherwise a sixth of the time of a server under load goes into searches that find nothing.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(max(gc.get_threshold()[0], _SERVING), *gc.get_threshold()[1:])

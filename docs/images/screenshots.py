@@ -49,6 +49,7 @@ def views(text: str, words: int) -> dict[str, dict[str, Any]]:
     if words <= 40:
         found["chart"] = {**steps, "layer": "constituency", "kind": "chart", "step": 3 * words}
         found["beam"] = {**steps, "layer": "dependency", "beam": "4", "step": words}
+        found["pops"] = {**steps, "model": "agenda", "layer": "constituency", "step": 12 * words}
     if words <= 10:
         found["what-if"] = {**steps, "layer": "dependency", "prefix": ["SHIFT", "SHIFT", "SHIFT"], "step": 2}
         found["gold"] = {**steps, "layer": "constituency", "gold": GOLD, "step": 3}
@@ -69,6 +70,8 @@ def shoot(page: Page, url: str, view: dict[str, Any], path: Path) -> None:
     if view.get("tab") == "compare":
         page.click("#compare-form .main")
         page.wait_for_selector("#comparison li", timeout=120_000)
+    if page.locator(".tw-pops:visible button").count():
+        page.locator(".tw-pops:visible button").last.click()  # its back-pointer
     path.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=path, full_page=True)
 
@@ -86,9 +89,18 @@ def worse() -> Path:
     return model.save(ALL / "worse.tw")
 
 
+def agenda() -> Path:
+    """A small grammar that is parsed with an agenda."""
+    from treewright.constituency import ConstituencyParser
+    from treewright.corpora import builtin_corpus
+
+    parser = ConstituencyParser(learner="maximum-likelihood", search="agenda")
+    return parser.fit(builtin_corpus(train=200, dev=0, test=0)[0]).save(ALL / "agenda.tw")
+
+
 def main() -> None:
     """Start a server and a browser, and take all pictures; names of views on the command line choose some."""
-    command = [sys.executable, "-m", "treewright", "serve", "english", str(worse()), "--port", "0"]
+    command = [sys.executable, "-m", "treewright", "serve", "english", str(worse()), str(agenda()), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     url = server.stdout.readline().split()[-1]

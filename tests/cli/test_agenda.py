@@ -52,6 +52,18 @@ def test_pops_are_shown_in_order(run, model, trees):
     pops = Trace.from_json(json.loads(run(*text, "-f", "json").stdout)).decisions
     assert pops[-1].action == "TOP[0:3]"
     assert {"inside", "length"} <= {feature.name for feature in pops[-1].choice.features}
+    popped = set()
+    for pop in pops:
+        item, agenda = pop.state["item"], pop.state["agenda"]
+        assert {(part["symbol"], part["start"], part["end"]) for part in item["parts"]} <= popped
+        popped.add((item["symbol"], item["start"], item["end"]))
+        assert (agenda[0]["symbol"], agenda[0]["priority"]) == (item["symbol"], pop.measures["priority"])
+        assert len(agenda) == min(pop.state["waiting"], 8)
+        assert [each["priority"] for each in agenda] == sorted((each["priority"] for each in agenda), reverse=True)
+    rows = run(*text, "-f", "tsv", "--columns", "constituent,from,agenda", "--top", 1).stdout.splitlines()
+    [parts] = [row.split("\t")[1:] for row in rows if row.startswith("TOP[0:3]")]
+    assert parts[0].endswith("[0:3]")
+    assert parts[1].startswith("TOP[0:3]")
     lines = run(*text, "-f", "tsv", "--columns", "pop,constituent,features").stdout.splitlines()
     assert lines[0] == "pop\tconstituent\tfeatures"
     assert len(lines) == 1 + len(pops)

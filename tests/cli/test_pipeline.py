@@ -108,7 +108,9 @@ def test_other_inputs(run, pipeline, text, bank):
 def test_json_page_and_layers_that_there_are_not(run, pipeline, text):
     rows = run("parse", pipeline, text, "--format", "json").stdout.splitlines()
     assert [json.loads(row)["text"] for row in rows][1] == "The birds saw the dogs."
-    assert run("parse", pipeline, text, "--format", "html").stdout.count("<svg") == 3
+    page = run("parse", pipeline, text, "--format", "html").stdout
+    assert page.count("<svg") == 3
+    assert "2. The birds saw the dogs.</h2>" in page
     assert "The birds" in run("parse", pipeline, text, "--format", "text").stdout
     assert "no constituency layer" in run("parse", pipeline, text, "--format", "ptb", code=2).stderr
 

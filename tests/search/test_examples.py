@@ -15,6 +15,7 @@ from treewright.search.examples import (
     new_log,
     no_examples,
     read_example,
+    spare_log,
     with_room,
 )
 from treewright.search.policy import Scratch
@@ -56,8 +57,8 @@ def put(scratch, observed, actions, costs, own):
     return len(observed), len(actions)
 
 
-def written(some, structured, size=2):
-    log, scratch = new_log(size), new_scratch(structured)
+def written(some, structured, size=2, log=None):
+    log, scratch = log or new_log(size), new_scratch(structured)
     for state in some:
         observed, n = put(scratch, *state)
         if not fits(log, observed, n, scratch.extra_at[n]):
@@ -79,6 +80,20 @@ def test_a_log_grows_until_an_example_fits_and_keeps_what_it_has(some):
         add_example(log, scratch, observed, n)
     for one, two in zip(log.written(True), written(some, True), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+@given(st.booleans().flatmap(lambda s: st.tuples(st.just(s), *[st.lists(states(s), max_size=5)] * 2)))
+@examples(30)
+def test_a_log_that_is_used_again_has_only_the_new_examples(case):
+    structured, old, new = case
+    logs = [new_log(200)]
+    log = spare_log(logs, 200)
+    written(old, structured, log=log)
+    assert logs == []
+    logs.append(log)
+    for one, two in zip(written(new, structured, log=spare_log(logs, 1)), written(new, structured), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert len(spare_log(logs, 7).examples.actions) == 7
 
 
 def read(examples, structured):

@@ -110,8 +110,8 @@ def test_a_long_text_is_not_finished_if_nobody_waits():
         asked.append(True)
         return len(asked) < 3
 
-    text = Text("It rains here. " * 1_500, layers=words)
+    text = Text("It rains here. " * 6_000, layers=words)
     with pytest.raises(Abandoned):
         model.annotate([text], is_wanted)
     assert len(asked) == 3  # of the six parts, three were annotated
-    assert len(model.annotate([text])[0]) == 1_500
+    assert len(model.annotate([text])[0]) == 6_000

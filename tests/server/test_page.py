@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -215,9 +216,17 @@ def test_an_agenda_pops_by_priority(page, served):
     assert len(pops) == 4
     assert all("[" in each for each in pops)
     assert "priority" in page.inner_text("#viewer .tw-measures")
+    agenda = page.locator("#viewer .tw-agenda li").all_inner_texts()
+    assert agenda[0] == pops[-1]  # it has the highest priority
+    priorities = [float(each.rsplit(maxsplit=1)[1].replace("\u2212", "-")) for each in agenda[:-1]]
+    assert priorities == sorted(priorities, reverse=True)
+    assert re.fullmatch(r"and \d+ more", agenda[-1])
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     assert "inside" in page.inner_text("#viewer .tw-why")
+    page.click("#viewer .tw-pops li:last-child button")  # the root: its back-pointer is over the same words
+    assert re.fullmatch(r"TOP\[0:4\] ← \w+\[0:4\]", page.inner_text("#viewer .tw-from"))
+    assert page.get_attribute("#viewer .cell.back", "data-cell") == "0 4"
     page.select_option("#kind", "chart")
     page.click("#steps-form .main")
     _until(page, "document.querySelectorAll('#viewer .tw-pops').length === 0")
@@ -349,7 +358,12 @@ def test_a_grammar_by_hand(page, served, search):
     _until(page, "document.querySelectorAll('#grammar-viewer .cell').length === 15")
     page.keyboard.press("End")
     if search == "agenda":
-        assert page.locator("#grammar-viewer .tw-pops li").count() > 1
+        pops = page.locator("#grammar-viewer .tw-pops li button")
+        pops.last.click()
+        assert re.match(r"S\[0:5\] ← NP\[0:\d\] \+ VP\[\d:5\]$", page.inner_text("#grammar-viewer .tw-from"))
+        assert page.locator("#grammar-viewer .cell.back").count() == 2
+        page.click("#grammar-viewer .tw-first")
+        assert page.locator("#grammar-viewer .tw-agenda li").count() > 1
     page.fill("#rules", "S -> NP")
     page.fill("#grammar-text", "she")
     page.click("#grammar-form .main")

@@ -232,8 +232,10 @@ def is_pattern(file: str) -> bool:
 
 
 def _text_of(result: Any) -> str:
-    """Return the words of a sentence, or of the first of its k best annotations."""
-    return " ".join((result[0].sentence if isinstance(result, list) else result).forms)
+    """Return the text of a sentence, or of the first of its k best annotations."""
+    from treewright.pipeline.document import Analysis
+
+    return Analysis(result[0].sentence if isinstance(result, list) else result).text
 
 
 def _format_of(out: Path | None) -> str | None:

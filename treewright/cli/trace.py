@@ -35,7 +35,7 @@ COLUMNS = {
     "arcs": "step, span, action, probability, correct, expert, errors, costs, rivals",
     "derivation": "step, constituent, rule, split, words, reward, advantage, value, total, correct, expert, rivals",
     "chart": "step, start, end, words, constituents, pruned, used, correct",
-    "pops": "pop, constituent, words, inside, priority, used, correct, features, shares",
+    "pops": "pop, constituent, words, inside, priority, used, correct, from, agenda, features, shares",
     "graph": "step, stack, buffer, action, correct, expert, scores, graph",
 }
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treewright.constituency.agenda.parser import Pop
+from treewright.constituency.agenda.search import NOTED
 from treewright.constituency.charts.cells import CellChart
 from treewright.constituency.charts.mdp import Action, Constituent, Rule, State, TopDownMDP
 from treewright.constituency.grammar.binarisation import TOP
@@ -49,6 +50,8 @@ _TIE = 1e-9  # the chart adds in another order
 _ALL_GAPS = 1e4  # no scores of a span differ by more
 _MOST_CHARTED = 40  # words
 _MOST_POPS = 1_000_000  # in a trace
+_WAITING = 8  # constituents on the agenda that a step shows
+_MOST_WAITING = 50_000  # of all steps together
 
 
 def trace_derivation(
@@ -143,7 +146,8 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
     """The constituents that a parser with an agenda pops for a sentence, in order.
 
     A step has one candidate, the popped constituent, with its priority as its score, and the features of the priority.
-    It costs 0 if the gold tree has it and 1 if not; symbols that are not constituents of a tree have no cost.
+    Its state has the back-pointer of the constituent and the best constituents on the agenda before the pop. The
+    candidate costs 0 if the gold tree has it and 1 if not; symbols that are not constituents of a tree have no cost.
     """
     if parser.priority_ is None:
         raise ConfigError("this parser has no agenda, so it pops nothing: train it with search='agenda'")
@@ -151,26 +155,40 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
     packed = agenda.pack([words], [parser._rows(words, parser._given_tags(sentence))])
     weights, max_gap = parser.priority_.weights, parser.priority_.max_gap
     while True:  # iterative deepening: the last attempt is shown
-        order = np.full((min(agenda.bound(len(words)), _MOST_POPS), 3), -1.0)
-        parses = agenda.parse(packed, weights, max_gap=max_gap, order=order)
+        parses = agenda.parse(packed, weights, max_gap=max_gap)
         if parses.whole[0] or not parser._growth or np.isinf(max_gap):
             break
         max_gap = max_gap * parser._growth if max_gap < _ALL_GAPS else np.inf
     [nodes] = parses.derivations
-    pops = [agenda.pop(*row) for row in order[order[:, 0] >= 0.0].tolist()]
+    count = min(int(parses.pops[0]), _MOST_POPS)
+    order = np.full((count, NOTED + 3 + 2 * min(_WAITING, _MOST_WAITING // max(count, 1))), -1.0)
+    agenda.parse(packed, weights, max_gap=max_gap, order=order)
+    pops = [agenda.pop(*row) for row in order[:, :NOTED].tolist()]
     symbols, tops = parser.grammar_.symbols, parser.grammar_.unary
     built = {(symbols[node[0]], node[3], node[4]) for node in nodes.tolist()}
     built |= {(symbols[tops[node[1], 0]], node[3], node[4]) for node in nodes.tolist() if node[1] >= 0}
     right = None if gold is None else set(_brackets(_gold_tree(gold)))
     names = [agenda.priorities.describe(f) for f in range(len(weights))]
 
-    def step(number: int, pop: Pop, φ: list[float]) -> Step:
+    def state(pop: Pop, rule: float, split: float, size: float, *waiting: float) -> dict[str, Any]:
+        parts = agenda.parts(*pop[:3], int(rule), int(split))
+        others = [
+            agenda.pop(item, 0.0, key) for item, key in zip(waiting[::2], waiting[1::2], strict=True) if item >= 0
+        ]
+        return {
+            "item": {**_plain(Constituent(*pop[:3])), "parts": [_plain(Constituent(*part)) for part in parts]},
+            "used": pop[:3] in built,
+            "agenda": [{**_plain(Constituent(*each[:3])), "priority": each.priority} for each in others],
+            "waiting": int(size),
+        }
+
+    def step(number: int, pop: Pop, φ: list[float], agenda_then: list[float]) -> Step:
         name, label = str(Constituent(*pop[:3])), label_of(pop.symbol)
         cost = None if right is None or label is None else float((label, pop.start, pop.end) not in right)
         features = tuple(Feature(names[f], value, float(weights[f])) for f, value in enumerate(φ) if value)
         return Step(
             number,
-            {"item": _plain(Constituent(*pop[:3])), "used": pop[:3] in built},
+            state(pop, *agenda_then),
             (Candidate(name, pop.priority, cost, features=features),),
             0,
             (name,) if cost == 0.0 else (),
@@ -178,8 +196,9 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
         )
 
     features = agenda.explain(packed, 0, pops).tolist()
-    steps = [step(number, pop, φ) for number, (pop, φ) in enumerate(zip(pops, features, strict=True))]
-    steps.append(Step(len(steps), {"item": None, "used": False}))
+    rows = zip(pops, features, order[:, NOTED:].tolist(), strict=True)
+    steps = [step(number, *row) for number, row in enumerate(rows)]
+    steps.append(Step(len(steps), {"item": None, "used": False, "agenda": [], "waiting": 0}))
     return _trace(parser, "pops", sentence, steps, _predicted(parser, sentence), gold, {"follow": "model"})
 
 

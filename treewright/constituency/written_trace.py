@@ -25,6 +25,7 @@ from treewright.tracing import Candidate, Feature, Step, Trace
 __all__ = ["agenda_parse", "chart_steps", "trace_written"]
 
 _MOST_ITEMS = 24  # of a cell, those of the best trees
+_WAITING = 8  # constituents on the agenda that a step shows
 
 
 def trace_written(grammar: WrittenGrammar, words: Sequence[str], search: str = "cky") -> Trace:
@@ -148,11 +149,11 @@ def _pops(grammar: WrittenGrammar, words: Sequence[str]) -> Iterator[Step]:
     done: dict[tuple[str, int, int], float] = {}
     starting: defaultdict[int, list[tuple[str, int, float]]] = defaultdict(list)  # popped items, by their first word
     ending: defaultdict[int, list[tuple[str, int, float]]] = defaultdict(list)
-    heap: list[tuple[float, int, str, int, int]] = []
+    heap: list[tuple[float, int, str, int, int, tuple[tuple[str, int, int], ...]]] = []
 
-    def push(symbol: str, start: int, end: int, inside: float) -> None:
+    def push(symbol: str, start: int, end: int, inside: float, *parts: tuple[str, int, int]) -> None:
         if (symbol, start, end) not in done:
-            heapq.heappush(heap, (-inside, len(heap), symbol, start, end))
+            heapq.heappush(heap, (-inside, len(heap), symbol, start, end, parts))
 
     for place, tags in enumerate(grammar.tags(words)):
         for tag, score in tags.items():
@@ -160,7 +161,8 @@ def _pops(grammar: WrittenGrammar, words: Sequence[str]) -> Iterator[Step]:
     used = set(_chart(grammar, words).best_nodes())
     number = 0
     while heap:
-        negative, _, symbol, start, end = heapq.heappop(heap)
+        agenda, waiting = _waiting(heap, done)
+        negative, _, symbol, start, end, parts = heapq.heappop(heap)
         if (symbol, start, end) in done:
             continue
         inside = -negative
@@ -168,10 +170,10 @@ def _pops(grammar: WrittenGrammar, words: Sequence[str]) -> Iterator[Step]:
         starting[start].append((symbol, end, inside))
         ending[end].append((symbol, start, inside))
         name = f"{symbol}[{start}:{end}]"
-        item = {"symbol": symbol, "label": _label(symbol), "start": start, "end": end}
+        item = {**_named(symbol, start, end), "parts": [_named(*part) for part in parts]}
         yield Step(
             number,
-            {"item": item, "used": (symbol, start, end) in used},
+            {"item": item, "used": (symbol, start, end) in used, "agenda": agenda, "waiting": waiting},
             (Candidate(name, inside, features=(Feature("inside", inside, 1.0),)),),
             0,
             measures={"inside": inside, "priority": inside},
@@ -180,13 +182,28 @@ def _pops(grammar: WrittenGrammar, words: Sequence[str]) -> Iterator[Step]:
         if (symbol, start, end) == (grammar.root, 0, n):
             break
         for parent, weight in ones[symbol]:
-            push(parent, start, end, inside + weight)
+            push(parent, start, end, inside + weight, (symbol, start, end))
         for parent, right, weight in lefts[symbol]:
             for other, stop, score in starting[end]:
                 if other == right:
-                    push(parent, start, stop, inside + score + weight)
+                    push(parent, start, stop, inside + score + weight, (symbol, start, end), (right, end, stop))
         for parent, left, weight in rights[symbol]:
             for other, begin, score in ending[start]:
                 if other == left:
-                    push(parent, begin, end, inside + score + weight)
-    yield Step(number, {"item": None, "used": False})
+                    push(parent, begin, end, inside + score + weight, (left, begin, start), (symbol, start, end))
+    yield Step(number, {"item": None, "used": False, "agenda": [], "waiting": 0})
+
+
+def _named(symbol: str, start: int, end: int) -> dict[str, Any]:
+    return {"symbol": symbol, "label": _label(symbol), "start": start, "end": end}
+
+
+def _waiting(heap: list[Any], done: Collection[tuple[str, int, int]]) -> tuple[list[dict[str, Any]], int]:
+    """The best constituents on an agenda with their priorities, and the number of all; each is counted once."""
+    number = len({entry[2:5] for entry in heap if entry[2:5] not in done})
+    rest, found = list(heap), dict[tuple[str, int, int], float]()
+    while rest and len(found) < _WAITING:
+        negative, _, *item, _ = heapq.heappop(rest)
+        if tuple(item) not in done:
+            found.setdefault((item[0], item[1], item[2]), -negative)
+    return [{**_named(*item), "priority": priority} for item, priority in found.items()], number

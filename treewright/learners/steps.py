@@ -163,7 +163,7 @@ STEPS: dict[str, type[StepRule]] = {
 
 
 # settings of learners with step sizes
-STEP = Setting("step", Choice(lambda: STEPS), "How the step size changes from pass to pass", metavar="RULE")
+STEP = Setting("step", Choice(*STEPS), "How the step size changes from pass to pass", metavar="RULE")
 NORMALISE = Setting("normalise", Flag(), "Give every update the length 1")
 BATCH = Setting("batch", Whole(1), "Examples an update", none="the whole corpus", none_written=0)
 TEMPERATURE = Setting(

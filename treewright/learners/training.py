@@ -42,7 +42,7 @@ from treewright.search.engine import (
     RollOut,
     Shard,
 )
-from treewright.search.examples import Examples, join_examples, new_log, no_examples
+from treewright.search.examples import Examples, Log, join_examples, new_log, no_examples, spare_log
 from treewright.search.policy import Policy
 from treewright.search.running import blocks, check_steps, kernel_for, prepare, run_shards, scratch_for, sentences_of
 from treewright.search.task import Packed
@@ -319,12 +319,17 @@ class _Imitating(Training):
         order: Longs,
         online: Online | None,
         tell: Callable[[int], None] | None,
+        spare: list[Log] | None = None,
     ) -> tuple[Examples, int, float]:
-        """Roll in and out over some sentences; return examples, decisions, and the costs of the preferred actions."""
+        """Roll in and out over some sentences; return examples, decisions, and the costs of the preferred actions.
+
+        Threads take their logs from ``spare`` and put them back, because new memory costs more than a short visit.
+        """
         packed, task = self.packed, self.packed.task
         choices, rolling = self._choices()
         outcome = Outcome(np.zeros(len(packed)), np.zeros(len(packed)), np.zeros(len(packed), np.int64))
         run, cells = kernel_for(packed, imitate_pass), self.cells(order)
+        logs: list[Log] = [] if spare is None else spare
 
         def visit(start: int, end: int) -> list[Examples]:
             """Visit some sentences. They are prepared together, so that the result does not depend on the threads."""
@@ -334,12 +339,14 @@ class _Imitating(Training):
                 done, end = start + first, start + last
                 decisions = int(packed.bounds[order[done:end]].sum())
                 size = min(decisions * task.n_actions, _LARGEST_LOG) if online is None else 1
-                space, log = new_space(scorer, task, cells), new_log(max(size, 1))
+                space, log = new_space(scorer, task, cells), spare_log(logs, max(size, 1))
                 while True:
                     given = task, self.sentences, order, Shard(done, end, control, slot), scorer, choices, rolling
                     done = run(*given, online, space, log, outcome)
                     if done == end:
-                        return log.written(task.structured)
+                        examples = log.written(task.structured)
+                        logs.append(log)
+                        return examples
                     log = log.larger()
 
             progress = None if tell is None else lambda count: tell(start + count)
@@ -359,9 +366,10 @@ class _Imitating(Training):
         trainer, order = self.trainer, self.shuffled(self._order(), self.iteration)
         share = 1.0 if self._expert_alone else β
         decisions, costs, done = 0, 0.0, 0
+        spare: list[Log] = []
         for batch in trainer.batches(order):
             tell = self.tell("learning", len(order), done=done)
-            examples, visited, cost = self._visit(trainer.acting(), [share, 1.0], batch, trainer.online, tell)
+            examples, visited, cost = self._visit(trainer.acting(), [share, 1.0], batch, trainer.online, tell, spare)
             done += len(batch)
             if trainer.online is None:
                 cost = trainer.learn(examples, np.arange(examples.size), np.zeros(examples.size, np.int32), None)

@@ -294,6 +294,20 @@ def _popped_words(row: Row, top: int) -> str:
     return " ".join(row.trace.words[item["start"] : item["end"]])
 
 
+def _placed(item: Any) -> str:
+    return f"{item['symbol']}[{item['start']}:{item['end']}]"
+
+
+def _parts(row: Row, top: int) -> str:
+    """The back-pointer of a popped constituent: the constituents that it was built from, or its word."""
+    return " ".join(map(_placed, row.step.state["item"]["parts"])) or _popped_words(row, top)
+
+
+def _agenda(row: Row, top: int) -> str:
+    """The best constituents on the agenda before the pop, with their priorities."""
+    return ", ".join(f"{_placed(each)} {number(each['priority'])}" for each in row.step.state["agenda"][:top])
+
+
 def _features(row: Row, top: int) -> str:
     return ", ".join(f"{each.name} {each.value:.3g}" for each in row.step.candidates[0].features)
 
@@ -314,6 +328,8 @@ pops = Layout(
         "priority": lambda row, top: number(row.step.measures["priority"]),
         "used": lambda row, top: yes_no(row.step.state["used"]),
         "correct": _correct,
+        "from": _parts,
+        "agenda": _agenda,
         "features": _features,
         "shares": _shares,
     },

@@ -140,6 +140,19 @@ class Log(NamedTuple):
         return Log(Examples(*grown), self.counts)
 
 
+def spare_log(logs: list[Log], size: int) -> Log:
+    """An empty log: one of ``logs``, whose old examples are overwritten, or a new one with ``size`` free cells.
+
+    Several threads may call it at the same time.
+    """
+    try:
+        log = logs.pop()
+    except IndexError:
+        return new_log(size)
+    log.counts[:] = 0
+    return log
+
+
 def new_log(size: int = 1024) -> Log:
     """An empty log with ``size`` free cells in each array."""
     ints, floats = np.zeros((4, size), np.int32), np.zeros((2, size), np.float32)

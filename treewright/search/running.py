@@ -29,6 +29,7 @@ from treewright.settings import whole_number
 __all__ = ["Decoded", "Trajectory", "decode", "run_shards", "sentences_of", "trajectory"]
 
 Result = TypeVar("Result")
+_SHARD = 64  # the least sentences of a shard, if all threads get one: it costs time to start a shard
 Progress = Callable[[int], None]
 Weights = npt.NDArray[Any]
 Longs = npt.NDArray[np.int64]
@@ -110,7 +111,7 @@ def run_shards(
     in ``control`` and, on Ctrl-C, sets ``control[0]``, which every kernel reads once a sentence. If the task in
     ``packed`` does not compile, the error names the function that fails.
     """
-    shards = min(max(n, 1), 1 if jobs <= 1 else 4 * jobs)
+    shards = min(max(n, 1), 1 if jobs <= 1 else max(jobs, min(4 * jobs, n // _SHARD)))
     edges = [n * k // shards for k in range(shards + 1)]
     control = np.zeros(1 + shards, np.int64)
     if shards == 1 and progress is None and current_thread() is not main_thread():

@@ -227,6 +227,9 @@ class Task(Static):
         if array.dtype.kind not in "iubf":
             raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {array.dtype}, not numbers")
         wanted = np.float64 if array.dtype.kind == "f" else np.int64 if name.endswith("_at") else np.int32
+        flags = array.flags
+        if array.dtype == wanted and flags.c_contiguous and flags.writeable and flags.owndata:
+            return array  # the usual case; NumPy's function takes several microseconds to find this out
         if wanted is np.int32 and array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
             raise TaskError(f"task {self.name!r}: the array {name!r} has numbers that do not fit 32 bits")
         return np.require(array, wanted, ["C", "W", "O"])

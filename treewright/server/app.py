@@ -14,8 +14,6 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.routing import Route
 
 from treewright import __version__
 from treewright.errors import TreewrightError
@@ -48,15 +46,6 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
     bench = Workbench(Models(list(models) or list(bundled_models())), limits)
     if not len(bench.models):
         raise TreewrightError("no models are bundled with this installation; name a model file")
-    counts = Counts()
-    middleware = [
-        Middleware(counts.around),
-        Middleware(SecurityHeaders),
-        Middleware(SizeLimit, limits=limits),
-        Middleware(Disconnection),
-    ]
-    if origins:
-        middleware.insert(1, Middleware(CORSMiddleware, allow_origins=list(origins), allow_methods=["GET", "POST"]))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -64,30 +53,61 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
         yield
         bench.stop()
 
-    app = FastAPI(
+    app = _Application(
         title="Treewright",
         version=__version__,
         summary="Parsers as a service, and step by step",
         docs_url=None,  # FastAPI's own pages load scripts from other hosts
         redoc_url=None,
         lifespan=lifespan,
-        middleware=middleware,
     )
-    app.state.workbench, app.state.counts = bench, counts
+    app.state.workbench, app.state.counts = bench, Counts()
     _add_routes(app)
     _add_pages(app)
     _add_answers(app)
+    inner: Any = SecurityHeaders(SizeLimit(Disconnection(app.answer), limits))
+    if origins:
+        inner = CORSMiddleware(inner, allow_origins=list(origins), allow_methods=["GET", "POST"])
+    app.outermost = app.state.counts.around(inner)
     return app
 
 
-def _add_routes(app: FastAPI) -> None:
-    """Add all routes in one list, with the most frequent first.
+class _Application(FastAPI):
+    """FastAPI inside the service's middleware, with a short path to the endpoints that read the request themselves.
 
-    Endpoints of the other protocols read the request themselves. They are called without FastAPI's request handling,
-    which would take as long as parsing a short sentence. FastAPI has routes for them only for the OpenAPI description.
+    FastAPI's own handling of a request would take as long as parsing a short sentence. It has routes for these
+    endpoints too: for the OpenAPI description, and for the case that the application is mounted below another path.
     """
+
+    outermost: Any
+    direct: dict[tuple[str, str], APIRoute]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        await self.outermost(scope, receive, send)
+
+    async def answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request for which the middleware has done its work."""
+        route = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if route is None:
+            await super().__call__(scope, receive, send)
+            return
+        scope["app"], scope["route"] = self, route
+        request = Request(scope, receive)
+        try:
+            response = await route.endpoint(request)
+        except Exception as error:
+            handlers: dict[Any, Any] = self.exception_handlers
+            handler = next((handlers[each] for each in type(error).__mro__ if each in handlers), None)
+            if handler is None:
+                raise
+            response = await handler(request, error)
+        await response(scope, receive, send)
+
+
+def _add_routes(app: _Application) -> None:
     others = [route for module in (udpipe, corenlp) for route in module.router.routes if isinstance(route, APIRoute)]
-    app.router.routes += [Route(each.path, each.endpoint, methods=each.methods) for each in others]
+    app.direct = {(method, route.path): route for route in others for method in route.methods or ()}
     app.router.routes += [*api.router.routes, *others]
 
 

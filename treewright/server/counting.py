@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 __all__ = ["Counts"]
@@ -17,7 +19,7 @@ class Counts:
     def __init__(self) -> None:
         self.app: Any = None
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.buckets: Counter[float] = Counter()
+        self.buckets = [0] * (len(_BUCKETS) + 1)  # requests whose time is at most each bound, but above the last one
         self.seconds = 0.0
         self.under_way = 0
 
@@ -48,8 +50,7 @@ class Counts:
             route = getattr(scope.get("route"), "path", "other")  # never the request's path: paths are unbounded
             self.requests[route, status] += 1
             self.seconds += taken
-            for bound in _BUCKETS:
-                self.buckets[bound] += taken <= bound
+            self.buckets[bisect_left(_BUCKETS, taken)] += 1
 
     def text(self, bench: Any) -> str:
         """Return all counts in the text format of Prometheus."""
@@ -63,8 +64,9 @@ class Counts:
             for (route, status), count in sorted(self.requests.items())
         ]
         lines += ["# HELP treewright_request_seconds Times of requests.", "# TYPE treewright_request_seconds histogram"]
-        lines += [f'treewright_request_seconds_bucket{{le="{bound:g}"}} {self.buckets[bound]}' for bound in _BUCKETS]
-        lines += [f'treewright_request_seconds_bucket{{le="+Inf"}} {total}']
+        bounds = [*(f"{bound:g}" for bound in _BUCKETS), "+Inf"]
+        within = zip(bounds, accumulate(self.buckets), strict=True)
+        lines += [f'treewright_request_seconds_bucket{{le="{bound}"}} {count}' for bound, count in within]
         lines += [f"treewright_request_seconds_sum {self.seconds:.6f}", f"treewright_request_seconds_count {total}"]
         lines += ["# TYPE treewright_requests_under_way gauge", f"treewright_requests_under_way {self.under_way}"]
         lines += ["# TYPE treewright_requests_waiting gauge"]

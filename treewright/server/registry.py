@@ -19,7 +19,7 @@ from treewright.text import Tokenizer
 
 __all__ = ["Model", "Models", "Text", "trace_kinds"]
 
-_PART = 1_000  # words that are annotated together; larger parts are hardly faster
+_PART = 4_000  # words that are annotated together; larger parts are hardly faster, and cannot be abandoned
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from treewright.errors import TreewrightError
+from treewright.garbage import kept_forever
 from treewright.server.limits import Limits
 
 __all__ = ["serve"]
@@ -28,11 +29,13 @@ def serve(
     limits: Limits | None = None,
     on_start: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve an application until Ctrl-C or a termination signal; active requests are finished first.
+    """Serve the application of :func:`make_app` until Ctrl-C or a termination signal.
 
-    With ``port`` 0, a free port is used. ``on_start`` is called with the address as soon as connections are accepted.
+    Active requests are finished first. With ``port`` 0, a free port is used. ``on_start`` is called with the
+    address as soon as connections are accepted.
     """
     limits = limits or Limits()
+    app.state.workbench.when_loaded = kept_forever
     _allow_many_files()
     listening = _bound(host, port)
     name = f"[{host}]" if ":" in host else host

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
@@ -24,19 +25,29 @@ PATHS = ("/models", "/process")
 
 _TAGS = ("upos", "xpos", "feats", "lemma")
 _INPUTS = ("conllu", "generic_tokenizer", "horizontal", "vertical")
+_FIELDS = 50  # arguments of a request
 _OUTPUTS = ("conllu", "horizontal", "plaintext", "vertical")
 
 
 async def _values(request: Request) -> dict[str, str]:
     """Read the parameters of a request from its query string, its form, or its multipart body with files."""
-    values = dict(request.query_params)
-    if request.method == "POST":
-        kind = request.headers.get("content-type", "")
-        if kind.startswith(("application/x-www-form-urlencoded", "multipart/form-data")):
-            async with request.form(max_files=10, max_fields=50, max_part_size=10_000_000) as form:
-                for name, value in form.multi_items():
-                    values[name] = value if isinstance(value, str) else (await value.read()).decode("utf-8")
+    values = _pairs(request.scope["query_string"])
+    kind = request.headers.get("content-type", "") if request.method == "POST" else ""
+    if kind.startswith("application/x-www-form-urlencoded"):
+        values |= _pairs(await request.body())
+    elif kind.startswith("multipart/form-data"):
+        async with request.form(max_files=10, max_fields=_FIELDS, max_part_size=10_000_000) as form:
+            for name, value in form.multi_items():
+                values[name] = value if isinstance(value, str) else (await value.read()).decode("utf-8")
     return values
+
+
+def _pairs(encoded: bytes) -> dict[str, str]:
+    """Decode names and values as they are in query strings and forms."""
+    text = encoded.decode("utf-8")
+    if text.count("&") >= _FIELDS:
+        raise Refused(400, "too-many-fields", f"The request has more than {_FIELDS} arguments.")
+    return dict(parse_qsl(text, keep_blank_values=True))
 
 
 def _answer(content: dict[str, Any]) -> Response:
@@ -69,8 +80,6 @@ async def process(request: Request) -> Response:
     if output.partition("=")[0] not in _OUTPUTS:
         raise Refused(400, "output", f"Unknown output format {output[:60]!r}; choose one of {', '.join(_OUTPUTS)}.")
     wanted = _input(values, bench)
-    steps = {"words"} | (set(_TAGS) if "tagger" in values else set()) | ({"dependency"} & _asked(values))
-    wanted = replace(wanted, layers=frozenset(steps))
     document = await bench.annotate(model, wanted)
 
     def written() -> Response:
@@ -84,22 +93,26 @@ async def process(request: Request) -> Response:
     return await bench.write(written, document)
 
 
-def _asked(values: dict[str, str]) -> set[str]:
-    return {"dependency"} if "parser" in values else set()
+_LAYERS = {
+    (tags, tree): frozenset(["words", *(_TAGS if tags else ()), *(["dependency"] if tree else ())])
+    for tags in (False, True)
+    for tree in (False, True)
+}
 
 
 def _input(values: dict[str, str], bench: Workbench) -> Text:
     """Read the text or the sentences of a request, without the annotation that the request asks for."""
     data, format = values["data"], (values.get("input") or "conllu").partition("=")[0]
+    layers = _LAYERS["tagger" in values, "parser" in values]
     if "tokenizer" in values:
         text = check_text(data, bench.limits, name="data")
-        return Text(text, lines="presegmented" in values["tokenizer"])
+        return Text(text, lines="presegmented" in values["tokenizer"], layers=layers)
     if format not in _INPUTS:
         raise Refused(400, "input", f"Unknown input format {format[:60]!r}; choose one of {', '.join(_INPUTS)}.")
     check_text(data, replace(bench.limits, letters=bench.limits.body), name="data")
     match format:
         case "generic_tokenizer":
-            return Text(data)
+            return Text(data, layers=layers)
         case "horizontal":
             sentences = [Sentence.from_words(line.split()) for line in data.splitlines() if line.split()]
         case "vertical":
@@ -110,7 +123,7 @@ def _input(values: dict[str, str], bench: Workbench) -> Text:
             sentences = read_annotated(data, "conllu", bench.limits, name="data")
     for sentence in sentences:
         check_text(" ".join(sentence.forms), bench.limits, name="data")
-    return Text(sentences=tuple(_bare(each, values) for each in sentences))
+    return Text(sentences=tuple(_bare(each, values) for each in sentences), layers=layers)
 
 
 def _bare(sentence: Sentence, values: dict[str, str]) -> Sentence:

@@ -39,6 +39,7 @@ class Workbench:
             model.name: Batcher(model.annotate, self.annotating, waiting=limits.waiting, most=limits.words)
             for model in models
         }
+        self.when_loaded: Callable[[], None] = lambda: None
         self._traces = 0
 
     def start(self) -> None:
@@ -49,6 +50,7 @@ class Workbench:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.models.load()
+        self.when_loaded()
 
     def stop(self) -> None:
         """Cancel the work that has not begun. Active requests are answered by now, so nobody waits for other work."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import accumulate, pairwise, repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -189,37 +189,8 @@ class Tokenizer(Estimator[TokenScores]):
         All texts are decoded together, which is many times faster for short texts.
         """
         self._check_fitted()
-        joint = "\n\n".join(texts)
-        chunks = find_chunks(joint, lines=lines)
-        if not len(chunks.starts):
-            return [[] for _ in texts]
-        with at_once(len(chunks.starts)):
-            starts, ends, last, first = self._tokens(joint, chunks, whole_number("jobs", jobs, 1))
-        offsets = np.cumsum([0, *(len(text) + 2 for text in texts)])
-        edges = np.searchsorted(starts, offsets).tolist()  # the tokens of each text
-        sentence_ends = np.flatnonzero(last) + 1
-        forms = [joint[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        pairs: list[tuple[int, int]] = []  # the tokens of each sentence
-        counts = []
-        for a, b in pairwise(edges):
-            bounds = sorted({a, *sentence_ends[(sentence_ends > a) & (sentence_ends < b)].tolist(), b})
-            pairs += pairwise(bounds)
-            counts.append(len(bounds) - 1)
-        with at_once(len(forms)):
-            divided = iter(self._divided([forms[a:b] for a, b in pairs], jobs))
-        begins, places = set(first.tolist()), iter(pairs)
-        found: list[list[Sentence]] = []
-        for text, offset, count, (a, b) in zip(texts, offsets.tolist(), counts, pairwise(edges), strict=False):
-            built: list[Sentence] = []
-            own = _miscellaneous(text, starts[a:b] - offset, ends[a:b] - offset, 0) if b > a else []
-            for number in range(1, count + 1):
-                i, j = next(places)
-                line = " ".join(joint[starts[i] : ends[j - 1]].split())
-                paragraph = ("# newpar",) if i in begins else ()
-                comments = (*paragraph, f"# sent_id = {number}", f"# text = {line}")
-                built.append(_sentence(forms[i:j], own[i - a : j - a], next(divided), comments))
-            found.append(built)
-        return found
+        jobs = whole_number("jobs", jobs, 1)
+        return self._sentences("\n\n".join(texts), [len(text) for text in texts], lines, jobs)
 
     def stream(self, pieces: Iterable[str], *, lines: bool = False, jobs: int = 1) -> Iterator[Sentence]:
         """Yield the sentences of a text that comes in pieces, such as lines with their ends.
@@ -241,41 +212,50 @@ class Tokenizer(Estimator[TokenScores]):
             chunks = find_chunks(text, lines=lines)
             # the last paragraph may be incomplete; the white space before it belongs to the previous paragraph
             done = int(chunks.starts[chunks.paragraphs[-1]]) if len(chunks.paragraphs) > 1 else 0
-            for sentence in self._sentences(text[:done], offset, number, lines, jobs) if done else ():
+            for sentence in self._sentences(text[:done], [done], lines, jobs, offset, number)[0] if done else ():
                 number += 1
                 yield sentence
             waiting, size, offset = [text[done:]], size - done, offset + done
             enough = max(_PIECE, 2 * size)  # so that a paragraph of any length is examined only a few times
-        yield from self._sentences("".join(waiting), offset, number, lines, jobs)
+        yield from self._sentences("".join(waiting), [size], lines, jobs, offset, number)[0]
 
-    def _sentences(self, text: str, offset: int, number: int, lines: bool, jobs: int) -> list[Sentence]:
-        chunks = find_chunks(text, lines=lines)
+    def _sentences(
+        self, joint: str, sizes: Sequence[int], lines: bool, jobs: int, offset: int = 0, number: int = 0
+    ) -> list[list[Sentence]]:
+        """Return the sentences of each of several texts.
+
+        ``joint`` has the texts with a blank line between them, and ``sizes`` the length of each. Positions
+        within each text begin at ``offset``, and the numbers of its sentences after ``number``.
+        """
+        chunks = find_chunks(joint, lines=lines)
         if not len(chunks.starts):
-            return []
+            return [[] for _ in sizes]
         with at_once(len(chunks.starts)):
-            return self._built(text, chunks, offset, number, jobs)
-
-    def _built(self, text: str, chunks: Chunks, offset: int, number: int, jobs: int) -> list[Sentence]:
-        """Return the sentences of a text that has chunks."""
-        starts, ends, last, first = self._tokens(text, chunks, jobs)
-        forms = [text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        misc = _miscellaneous(text, starts, ends, offset)
-        bounds = [0, *(np.flatnonzero(last) + 1).tolist()]
-        pairs = list(pairwise(bounds))
-        divided = self._divided([forms[a:b] for a, b in pairs], jobs)
-        begins = set(first.tolist())
+            starts, ends, last, first = self._tokens(joint, chunks, jobs)
+            begins, stops = starts.tolist(), ends.tolist()
+            forms = [joint[a:b] for a, b in zip(begins, stops, strict=True)]
+            pairs = list(pairwise([0, *(np.flatnonzero(last) + 1).tolist()]))  # the tokens of each sentence
+            divided = self._divided([forms[a:b] for a, b in pairs], jobs)
+        text_starts = np.array([0, *accumulate(size + 2 for size in sizes)], np.int64)
+        edges = np.searchsorted(starts, text_starts)  # the tokens of each text
+        misc = _miscellaneous(joint, starts, ends, text_starts, edges, offset)
         nothing = repeat("_")
         tokens = list(map(make_token, zip(forms, *[nothing] * 4, repeat(None), *[nothing] * 2, misc, strict=False)))
-        built = []
-        for (a, b), words in zip(pairs, divided, strict=True):
-            line = " ".join(text[starts[a] : ends[b - 1]].split())
-            number += 1
-            comments = (*(("# newpar",) if a in begins else ()), f"# sent_id = {number}", f"# text = {line}")
-            if words:
-                built.append(_sentence(forms[a:b], misc[a:b], words, comments))
-            else:
-                built.append(Sentence(tuple(tokens[a:b]), comments))
-        return built
+        paragraphs, found = set(first.tolist()), list[list[Sentence]]()
+        rest = zip(pairs, divided, strict=True)
+        for at, end in pairwise(edges.tolist()):
+            built: list[Sentence] = []
+            while at < end:
+                (a, at), words = next(rest)
+                line = " ".join(joint[begins[a] : stops[at - 1]].split())
+                newpar = ("# newpar",) if a in paragraphs else ()
+                comments = (*newpar, f"# sent_id = {number + len(built) + 1}", f"# text = {line}")
+                if words:
+                    built.append(_sentence(forms[a:at], misc[a:at], words, comments))
+                else:
+                    built.append(Sentence(tuple(tokens[a:at]), comments))
+            found.append(built)
+        return found
 
     def _tokens(self, text: str, chunks: Chunks, jobs: int) -> tuple[Longs, Longs, npt.NDArray[np.bool_], Longs]:
         """Return the starts and ends of tokens, the tokens that end a sentence, and the first tokens of paragraphs."""
@@ -378,17 +358,23 @@ class Tokenizer(Estimator[TokenScores]):
         self.multiword_policy_ = LinearPolicy.from_arrays(own) if own else None
 
 
-def _miscellaneous(text: str, starts: Longs, ends: Longs, offset: int) -> list[str]:
-    """Return the last column of each token: the white space around it, and its position."""
-    begins, stops = starts.tolist(), ends.tolist()
-    spaces = [text[a:b] for a, b in zip(stops, [*begins[1:], len(text)], strict=True)]
+def _miscellaneous(joint: str, starts: Longs, ends: Longs, text_starts: Longs, edges: Longs, offset: int) -> list[str]:
+    """Return the last column of each token: the white space around it, and its position in its text.
+
+    ``text_starts`` has the position of each text in ``joint``, and ``edges`` the number of its first token.
+    """
+    counts = np.diff(edges)
+    following = np.append(starts[1:], 0)  # the end of the white space after each token
+    following[edges[1:][counts > 0] - 1] = text_starts[1:][counts > 0] - 2
+    spaces = [joint[a:b] for a, b in zip(ends.tolist(), following.tolist(), strict=True)]
     before = {gap: "" if gap == " " else f"SpacesAfter={encode_spaces(gap)}|" for gap in set(spaces) if gap}
     before[""] = "SpaceAfter=No|"
-    misc = [
-        f"{before[gap]}TokenRange={a + offset}:{b + offset}" for a, b, gap in zip(begins, stops, spaces, strict=True)
-    ]
-    if starts[0] > 0:
-        misc[0] = f"SpacesBefore={encode_spaces(text[: starts[0]])}|{misc[0]}"
+    shift = offset - np.repeat(text_starts[:-1], counts)
+    places = zip((starts + shift).tolist(), (ends + shift).tolist(), spaces, strict=True)
+    misc = [f"{before[gap]}TokenRange={a}:{b}" for a, b, gap in places]
+    for begin, token in zip(text_starts[:-1][counts > 0].tolist(), edges[:-1][counts > 0].tolist(), strict=True):
+        if gap := joint[begin : starts[token]]:
+            misc[token] = f"SpacesBefore={encode_spaces(gap)}|{misc[token]}"
     return misc
 
 

@@ -32,9 +32,9 @@ class AMR(Task):
 
     TRAIN has graphs in PENMAN notation with their sentences; --trees has the dependency
     trees of the same sentences in CoNLL-U, from which the parser makes graphs. Sentences
-    without trees get them from models, --tagger and --parser, or from taggers and a
-    dependency parser that learn from --treebank, which is the built-in corpus if none is
-    given. These models become part of the AMR parser, which then parses plain words.
+    without trees get them from models, --tagger and --parser, from taggers and a
+    dependency parser that learn from --treebank, or from the bundled model english. These
+    models become part of the AMR parser, which then parses plain words.
 
     Examples:
       treewright train amr train.amr --trees train.conllu --out amr.tw
@@ -83,8 +83,12 @@ class AMR(Task):
         bare = [one for part in parts for one in part if any(token.head is None for token in one)]
         if taggers or parser:
             row = pipeline_of(taggers, parser, {})
-        elif treebank is not None or bare:
-            row = Pipeline.learn(_treebank(treebank, say), jobs=jobs)
+        elif treebank is not None:
+            say(f"note: the taggers and the dependency parser learn from {treebank} first")
+            row = Pipeline.learn(load(str(treebank), "conllu"), jobs=jobs)
+        elif bare:
+            say("note: the graphs have no trees: the bundled model `english` makes them, and becomes part of the model")
+            row = _bundled_pipeline()
         else:
             return list(parts), None
         return [row.annotate(part, jobs=jobs) for part in parts], row
@@ -167,19 +171,12 @@ def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
             raise CorpusError(message, path=sentence.path, line=sentence.line)
 
 
-def _treebank(path: Path | None, say: Say) -> list[Sentence]:
-    """The treebank that taggers and a parser learn from."""
-    if path is not None:
-        say(f"note: the taggers and the dependency parser learn from {path} first")
-        return load(str(path), "conllu")
-    from treewright.corpora.builtin import builtin_corpus
+def _bundled_pipeline() -> Pipeline:
+    """The components of the bundled model that annotate words with trees."""
+    from treewright.loading import load as load_model
 
-    warnings.warn(
-        "the graphs have no trees: taggers and a dependency parser learn to make them from the built-in corpus, which "
-        "has few words; with --treebank they learn from a real one",
-        stacklevel=2,
-    )
-    return list(builtin_corpus()[0])
+    whole: Pipeline = load_model("english", without=["constituency", "amr"])
+    return whole.without("words")
 
 
 def _warn_of_roots(corpus: Sequence[Sentence]) -> None:

@@ -193,6 +193,16 @@ class AgendaParser:
         start, end = ends_of(span)
         return Pop(self.grammar.symbols[symbol], int(start), int(end), inside, priority)
 
+    def parts(self, symbol: str, start: int, end: int, rule: int, split: int) -> list[tuple[str, int, int]]:
+        """The constituents that a kernel has built a constituent from, by a rule and a split; none for a tag."""
+        symbols, rules = self.grammar.symbols, self.grammar.rules
+        if rule < 0:
+            return []
+        if rules.is_top[self.grammar.number[symbol]]:
+            return [(symbols[rules.unary[rule, 1]], start, end)]
+        _, left, right = rules.binary[rule].tolist()
+        return [(symbols[left], start, split), (symbols[right], split, end)]
+
     def explain(self, packed: Packed, i: int, pops: Sequence[Pop]) -> Floats:
         """The features of constituents of sentence i, a row for each, without the cheating one."""
         view, tables = interpreted(new_view)(int(packed.at[i + 1] - packed.at[i]), 0), self.priorities.tables

@@ -19,7 +19,7 @@ from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.charts.spans import ends_of
 from treewright.search.compiling import compiled, lean
 
-__all__ = ["Agenda", "agenda_bytes", "clear", "new_agenda", "remove", "restore_heap", "set_key"]
+__all__ = ["Agenda", "agenda_bytes", "clear", "new_agenda", "place_after", "remove", "restore_heap", "set_key"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -164,6 +164,18 @@ def remove(agenda: Agenda, item: int) -> None:
         k = _sift_up(agenda.heap, agenda.key, agenda.position, k)
         _sift_down(agenda.heap, agenda.key, agenda.position, k, last)
     agenda.position[item] = IN_CHART
+
+
+@lean
+def place_after(agenda: Agenda, place: int) -> int:
+    """The position in the heap of the constituent that is popped after the one at ``place``; −1 if there is none."""
+    heap, keys, found = agenda.heap, agenda.key, -1
+    for k in range(agenda.counters[SIZE]):
+        if _is_before(keys[place], heap[place], keys[k], heap[k]) and (
+            found < 0 or _is_before(keys[k], heap[k], keys[found], heap[found])
+        ):
+            found = k
+    return found
 
 
 @lean

@@ -46,6 +46,7 @@ from treewright.constituency.agenda.queue import (
     UNSEEN,
     Agenda,
     clear,
+    place_after,
     remove,
     set_key,
 )
@@ -55,7 +56,20 @@ from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.search.bits import bit, lowest
 from treewright.search.compiling import lean
 
-__all__ = ["AgendaGrammar", "Combinations", "Merit", "Search", "advance", "agenda_grammar", "begin", "push", "search"]
+__all__ = [
+    "NOTED",
+    "AgendaGrammar",
+    "Combinations",
+    "Merit",
+    "Search",
+    "advance",
+    "agenda_grammar",
+    "begin",
+    "push",
+    "search",
+]
+
+NOTED = 3  # numbers that :func:`note` records of a pop
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -160,7 +174,8 @@ def search(state: Search, lexical: Lexical, words: Any, most: int, margin: float
 
     At most ``most`` constituents are popped. After the first complete parse the parser continues as long as priorities
     are above the priority of the parse minus ``margin``; −∞ stops at once, as in the paper. ``order`` receives the
-    constituents in the order of their pops, with their inside scores and priorities, as far as it has space.
+    constituents in the order of their pops, with their inside scores and priorities, as far as it has space. With more
+    columns than these three, it also receives back-pointers and the agenda (:func:`note_agenda`).
     """
     agenda, goal = state.agenda, goal_of(state)
     begin(state, lexical, words)
@@ -171,7 +186,10 @@ def search(state: Search, lexical: Lexical, words: Any, most: int, margin: float
         if agenda.position[goal] == IN_CHART and margin + (key - reached) <= 0.0:
             break
         if agenda.counters[POPS] < order.shape[0]:
-            note(order[agenda.counters[POPS]], item, agenda.score[item], key)
+            row = order[agenda.counters[POPS]]
+            note(row, item, agenda.score[item], key)
+            if row.shape[0] > NOTED:
+                note_agenda(row[NOTED:], agenda, item)
         advance(state, item, None)
         if item == goal:
             reached = key
@@ -184,6 +202,22 @@ def note(row: Any, item: int, inside: float, priority: float) -> None:
     row[0] = np.float64(item)
     row[1] = inside
     row[2] = priority
+
+
+@lean
+def note_agenda(row: Any, agenda: Agenda, item: int) -> None:
+    """Record how a constituent was built, and the agenda before it is popped.
+
+    The row receives its rule and its split (−1 if there is none), the number of constituents on the agenda, and the
+    first of these, in the order of their priorities: a number and a priority for each, as far as there is space.
+    """
+    row[0], row[1] = np.float64(agenda.rule[item]), np.float64(agenda.split[item])
+    row[2] = np.float64(agenda.counters[SIZE])
+    place = 0
+    for k in range(3, row.shape[0], 2):
+        if place >= 0:
+            row[k], row[k + 1] = np.float64(agenda.heap[place]), agenda.key[place]
+            place = place_after(agenda, place)
 
 
 @lean

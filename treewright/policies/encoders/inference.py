@@ -84,13 +84,25 @@ class Encoder:
 
     def _first_layer(self, words: Words, layout: Layout) -> Floats:
         """The input of the first layer times its matrix, computed as a sum of rows for the form and each column."""
-        matrix, bias = self._input
-        forms, inverse = np.unique(words.form[layout.rows], return_inverse=True)
-        vectors = self._of_forms(words)[forms]
-        sums = (vectors @ matrix[: vectors.shape[1]] + bias)[inverse]
+        form = words.form[layout.rows]
+        if self._is_narrow:
+            sums = self._of_forms(words)[form]
+        else:
+            forms, inverse = np.unique(form, return_inverse=True)
+            sums = self._in_first_layer(self._of_forms(words)[forms])[inverse]
         for table, values in zip(self._column_tables, words.columns, strict=True):
             sums += table[values[layout.rows]]
         return sums
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether vectors of forms are cached as contributions to the first layer; those of an LSTM are too long."""
+        return self.architecture.encoder != "lstm"
+
+    def _in_first_layer(self, vectors: Floats) -> Floats:
+        """The contribution of the vectors of forms to the first layer, with its bias."""
+        matrix, bias = self._input
+        return vectors @ matrix[: vectors.shape[1]] + bias
 
     @cached_property
     def _input(self) -> tuple[Floats, Floats]:
@@ -139,7 +151,8 @@ class Encoder:
             parts[0] += self.inputs.vectors.rows(looked_up.vector) @ p["vector"]
         if self.architecture.letters:
             parts.append(np.concatenate([self._spelled(part) for part in _parts(looked_up.letters, 512)]))
-        return np.concatenate(parts, axis=1)
+        vectors = np.concatenate(parts, axis=1)
+        return self._in_first_layer(vectors) if self._is_narrow else vectors
 
     def _spelled(self, letters: npt.NDArray[np.int16]) -> Floats:
         """Max-pool each filter over the characters of a word, followed by a ReLU."""
@@ -164,6 +177,7 @@ class Encoder:
         p, n = self.parameters, len(layout.at) - 1
         lengths = np.diff(layout.at)
         inner = np.arange(len(sums)) + np.repeat(np.arange(1, n + 1), lengths)
+        between = layout.at + np.arange(n + 1)
         x = np.zeros((len(sums) + n + 1, sums.shape[1]), np.float32)
         x[inner] = sums
         first, width = x, sums.shape[1]
@@ -182,8 +196,8 @@ class Encoder:
             gate *= gated[:, :width]
             gate += x
             _normalise(gate, p[f"norm{layer}"], p[f"norm_bias{layer}"])
-            x = np.zeros_like(x)
-            x[inner] = gate[inner]
+            gate[between] = 0.0
+            x = gate
             first = x if layer == 0 else first
         return first[inner] if self.inputs.targets else first, x[inner]
 

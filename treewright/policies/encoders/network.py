@@ -36,6 +36,7 @@ class CorpusOnDevice:
         self.inputs, self.words, self.device = inputs, words, device
         forms = inputs.looked_up(words.forms)
         self.word, self.letters = self.tensor(forms.word), self.tensor(forms.letters)
+        self.is_long = np.count_nonzero(forms.letters[:, _SHORT:], axis=1) > 0
         self.vectors = None
         if inputs.vectors is not None:
             self.vectors = torch.as_tensor(inputs.vectors.rows(forms.vector), device=device)
@@ -45,8 +46,12 @@ class CorpusOnDevice:
         self.targets = [self.tensor(each) for each in words.targets]
 
     def tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
-        """Return an array of integers as a tensor on the device."""
-        return torch.as_tensor(array.astype(np.int64), device=self.device)
+        """Return an array of integers as a tensor on the device.
+
+        It is copied from page-locked memory, so that Python does not wait until the GPU has finished the last step.
+        """
+        tensor = torch.as_tensor(array.astype(np.int64))
+        return tensor if self.device == "cpu" else tensor.pin_memory().to(self.device, non_blocking=True)
 
 
 @dataclass
@@ -72,7 +77,7 @@ def encode(
     rows = corpus.tensor(layout.rows)
     lengths = np.diff(layout.at)
     sentence = corpus.tensor(np.repeat(np.arange(len(which)), lengths))
-    x = _words(architecture, p, corpus, rows, random)
+    x = _words(architecture, p, corpus, layout.rows, rows, random)
     x = _left_out(x, architecture.dropout, random, sentence, len(which))
     first = None
     if architecture.reads_structure:
@@ -126,7 +131,12 @@ def _left_out(
 
 
 def _words(
-    a: Architecture, p: Tensors, corpus: CorpusOnDevice, rows: torch.Tensor, random: torch.Generator | None
+    a: Architecture,
+    p: Tensors,
+    corpus: CorpusOnDevice,
+    places: npt.NDArray[np.int64],
+    rows: torch.Tensor,
+    random: torch.Generator | None,
 ) -> torch.Tensor:
     """The vectors of words: the sum of embedding and fixed vector, the characters, and the columns, concatenated."""
     form = corpus.form[rows]
@@ -140,8 +150,7 @@ def _words(
         embedded = embedded + corpus.vectors[form] @ p["vector"]
     parts = [embedded]
     if a.letters:
-        distinct, inverse = torch.unique(form, return_inverse=True)
-        parts.append(functional.embedding(inverse, _spelled(p, corpus.letters[distinct])))
+        parts.append(_spelled(p, corpus, corpus.words.form[places]))
     for column, values in zip(corpus.inputs.columns, corpus.columns, strict=True):
         parts.append(functional.embedding(values[rows], p[f"column_{column.name}"]))
     if random is not None and a.channel_dropout:
@@ -151,15 +160,19 @@ def _words(
     return torch.cat(parts, 1)
 
 
-def _spelled(p: Tensors, letters: torch.Tensor) -> torch.Tensor:
-    """Max-pool each filter over the characters of a word, followed by a ReLU.
+def _spelled(p: Tensors, corpus: CorpusOnDevice, forms: npt.NDArray[Any]) -> torch.Tensor:
+    """Max-pool each filter over the characters of words, followed by a ReLU; each distinct word is computed once.
 
     Short and long words are computed separately, because short words would be mostly padding otherwise.
     """
-    short = (letters[:, _SHORT:] == 0).all(1)
-    parts = [_filtered(p, letters[short, :_SHORT]), _filtered(p, letters[~short])]
-    order = torch.cat([short.nonzero()[:, 0], (~short).nonzero()[:, 0]])
-    return functional.embedding(torch.argsort(order), torch.cat(parts))
+    distinct, inverse = np.unique(forms, return_inverse=True)
+    order = np.argsort(corpus.is_long[distinct], kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    letters = corpus.letters[corpus.tensor(distinct[order])]
+    short = len(order) - int(corpus.is_long[distinct].sum())
+    parts = [_filtered(p, letters[:short, :_SHORT]), _filtered(p, letters[short:])]
+    return functional.embedding(corpus.tensor(place[inverse]), torch.cat(parts))
 
 
 def _filtered(p: Tensors, letters: torch.Tensor) -> torch.Tensor:

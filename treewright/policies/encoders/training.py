@@ -456,9 +456,10 @@ def _units(p: Tensors, table: torch.Tensor, examples: Examples, start: Longs) ->
     """The contributions of the words at the positions of some examples to the hidden units."""
     observed = examples.observed.reshape(examples.size, -1)
     rows, positions, hidden = table.shape
-    places = observed[:, 1:]
-    found = np.where(places >= 0, start[observed[:, :1]] + places, rows)
-    index = torch.as_tensor(found * positions + np.arange(positions), device=table.device)
+    first = torch.as_tensor(start[observed[:, :1]], device=table.device)
+    places = torch.as_tensor(observed, device=table.device)[:, 1:]
+    found = torch.where(places >= 0, first + places, rows)
+    index = found * positions + torch.arange(positions, device=table.device)
     flat = torch.cat([table.reshape(rows * positions, hidden), p["missing"]])
     return functional.embedding_bag(index, flat, mode="sum")
 

@@ -35,7 +35,7 @@ export function number(value) {
   if (typeof value === "string") return value.replace("Infinity", "∞").replace("-", "−");
   const size = Math.abs(value);
   const text = Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 3);
-  return text.replace("-", "−");
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
 
 // ---- symbols: NP, not NP^PP~ or @NP^PP|ADJP, unless asked for
@@ -402,7 +402,7 @@ export function mountViewer(root, trace, options = {}) {
       } else if (step.state.item) {
         const { item } = step.state, key = `${item.start} ${item.end}`;
         if (!found.has(key)) found.set(key, { start: item.start, end: item.end, items: [] });
-        found.get(key).items.push({ ...item, label: item.label === undefined ? plain(item.symbol) : item.label, inside: step.measures.inside, used: step.state.used, parts: [], priority: step.measures.priority });
+        found.get(key).items.push({ ...item, label: item.label === undefined ? plain(item.symbol) : item.label, inside: step.measures.inside, used: step.state.used, parts: item.parts ?? [], priority: step.measures.priority });
       }
     }
     return found;
@@ -431,8 +431,18 @@ export function mountViewer(root, trace, options = {}) {
     }
     if (cell?.left_out) out.push(h("p", { class: "tw-note" }, `${cell.left_out} more are left out.`));
     if (view.trace.kind === "pops") {
+      const name = (item) => `${view.full ? item.symbol : item.label ?? plain(item.symbol)}[${item.start}:${item.end}]`;
       const pops = view.trace.steps.slice(Math.max(0, view.step - 9), view.step + 1).filter((each) => each.state.item);
-      out.push(h("h3", {}, "Pops"), h("ol", { class: "tw-pops", start: Math.max(0, view.step - 9) }, pops.map((each) => h("li", { class: each.state.used ? "tw-used" : null }, `${shownAction(view.trace, each.candidates[0].action, view.full)}  ${number(each.measures.priority)}`))));
+      const point = (item) => { view.pointer = { ...item, parts: item.parts ?? [] }; view.cell = `${item.start} ${item.end}`; show(); };
+      out.push(h("div", { class: "tw-queue" },
+        h("div", {}, h("h3", {}, "Pops"), h("ol", { class: "tw-pops", start: Math.max(0, view.step - 9) }, pops.map((each) => h("li", { class: each.state.used ? "tw-used" : null },
+          h("button", { type: "button", class: "tw-pointer", title: "what it was built from", onclick: () => point(each.state.item) }, name(each.state.item)), `  ${number(each.measures.priority)}`)))),
+        step.state.waiting ? h("div", {}, h("h3", {}, `Agenda (${step.state.waiting})`), h("ol", { class: "tw-agenda" }, step.state.agenda.map((item, k) => h("li", { class: k ? null : "tw-next-pop" }, `${name(item)}  ${number(item.priority)}`)),
+          step.state.waiting > step.state.agenda.length ? h("li", { class: "tw-note" }, `and ${step.state.waiting - step.state.agenda.length} more`) : null)) : null));
+    }
+    if (view.pointer) {
+      const named = (item) => `${view.full ? item.symbol : plain(item.symbol)}[${item.start ?? start}:${item.end ?? end}]`;
+      out.push(h("p", { class: "tw-from" }, view.pointer.parts.length ? `${named(view.pointer)} ← ${view.pointer.parts.map(named).join(" + ")}` : `${named(view.pointer)} ← ${view.trace.words.slice(start, end).join(" ")}`));
     }
     return [h("div", { class: "tw-chart" }, chart, h("div", {}, out))];
   }
