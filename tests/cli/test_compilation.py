@@ -7,8 +7,8 @@ import time
 import pytest
 
 from treewright.cli import console
-from treewright.cli.compilation import Compilation, watching
 from treewright.search import kernel
+from treewright.search.compilation import Compilation, watching
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_functions_inside_functions_count_once():
 
 def test_patience(said, monkeypatch):
     compilation = Compilation()
-    monkeypatch.setattr("treewright.cli.compilation.Compilation", lambda: compilation)
+    monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)
     with console.patience_while_compiling():
         time.sleep(0.1)
     assert said == []
@@ -68,9 +68,28 @@ def test_patience(said, monkeypatch):
     assert said == [console.COMPILING, console.compiled_in(compilation.seconds)]
 
 
+def test_nested_blocks_tell_once(said, monkeypatch):
+    compilation = Compilation()
+    monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)
+    with console.Bar() as bar, console.patience_while_compiling():
+        bar.update("parsing", 1, 3)  # what is compiled after the first progress counts, too
+        compile_until(said, compilation)
+    assert said == [console.COMPILING, console.compiled_in(compilation.seconds)]
+
+
+def test_what_was_interrupted_is_not_called_compiled(said, monkeypatch):
+    compilation = Compilation()
+    monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)
+    bar = console.Bar()
+    bar.__enter__()
+    compile_until(said, compilation)
+    bar.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert said == [console.COMPILING]
+
+
 def test_a_bar_without_a_terminal(said, monkeypatch):
     compilation = Compilation()
-    monkeypatch.setattr("treewright.cli.compilation.Compilation", lambda: compilation)
+    monkeypatch.setattr("treewright.search.compilation.Compilation", lambda: compilation)
     with console.Bar() as bar:
         bar.begin("learning", 3)
         time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,15 +18,17 @@ compile_module = import_module("treewright.cli.compile")
 PARSE = """
 import sys, time
 from treewright.cli import main
-from treewright.search.compiling import compilations
+from treewright.cli.verbs import VERBS
+from treewright.search.compiling import compilations, work
 
-begun = []
+begun, command = [], sys.argv[1]
 compilations.listeners.append(begun.append)
 try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-unwanted = ("learners", "corpora.builtin", "cli.train", "cli.trace")
+used = {command, "compile"} if work.interpreted else {command}
+unwanted = ["learners", "corpora.builtin", *(f"cli.{module}" for verb, module in VERBS.items() if verb not in used)]
 unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
 print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
 """
@@ -82,6 +85,83 @@ def test_compiled_ahead_nothing_is_left_to_compile(model, data, tmp_path):
     ):
         _, about = command(tmp_path, *arguments, when="now")
         assert about.startswith("0 "), arguments
+
+
+ONCE = """
+import json, sys
+from treewright.cli import main
+from treewright.search import compiling, native
+
+commands, known = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+used, find, keep = set(), native.find, native.keep
+
+def found(name, digest, layout):
+    file = native._file_name(name, digest, layout)
+    code = find(name, digest, layout) if known is None or file in known else None
+    used.update([file] if code is not None else [])
+    return code
+
+def kept(name, digest, layout, code):
+    used.add(native._file_name(name, digest, layout))
+    keep(name, digest, layout, code)
+
+def refuse(self, key, arguments):
+    raise AssertionError(f"{self._name} would be compiled")
+
+native.find, native.keep = found, kept
+if known is not None:
+    compiling.Kernel._compile = refuse
+for command in commands:
+    sys.argv[1:] = command
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (command, end.code)
+print(json.dumps(sorted(used)), file=sys.stderr)
+"""
+MADE = {
+    "tagging": ("conllu", ("--column", "xpos", "--iterations", 1)),
+    "dependency": ("conllu", ("--mode", "fast", "--iterations", 1)),
+    "constituency": ("ptb", ()),
+    "latent": ("ptb", ("--cycles", 1)),
+    "amr": ("amr", ("--iterations", 1)),
+    "pipeline": ("conllu", ("--passes", 1)),
+}
+
+
+def kernels(commands: list[list[object]], known: list[str] | None = None) -> list[str]:
+    """The kernels that commands use in a process of their own; if some are ``known``, there are no others."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("TREEWRIGHT_COMPILE", "NUMBA_DISABLE_JIT")}
+    texts = [json.dumps([[str(word) for word in words] for words in commands]), json.dumps(known)]
+    done = subprocess.run(
+        [sys.executable, "-c", ONCE, *texts], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("kind", MADE)
+def test_after_a_training_nothing_is_left_to_compile(kind, data, tmp_path):
+    suffix, settings = MADE[kind]
+    train, test, model = data / f"train.{suffix}", data / f"test.{suffix}", tmp_path / "model.tw"
+    trees = ["--trees", data / "test.conllu"] if kind == "amr" else []
+    given = ["--trees", data / "train.conllu"] if kind == "amr" else []
+    made = kernels([["train", kind, train, *given, *settings, "--out", model, "--quiet"]])
+    assert made
+    few = (data / "test.conllu").read_text().split("\n\n")[0] + "\n\n"
+    _, about = command(tmp_path / "empty", "parse", model, text=few, when="later")
+    assert about == "0 []"  # nothing compiled, and neither learners nor other commands imported
+    commands = [
+        ["parse", model, data / "train.conllu", "--out", tmp_path / "parsed", "--quiet"],  # too many words to interpret
+        ["evaluate", model, test, *trees],
+        ["trace", test, *trees, "--model", model, "--sentence", "1"],
+    ]
+    if kind not in ("tagging", "pipeline"):
+        commands.append(["compare", model, model, test, *trees])
+    if kind in ("constituency", "latent"):
+        commands.append(["parse", model, data / "test.conllu", "--k-best", "2", "--out", tmp_path / "best", "--quiet"])
+    assert kernels(commands, made)
 
 
 @pytest.mark.parametrize("format", ["conllu", "ptb", "penman"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from treewright.errors import ConfigError
 from treewright.learners.checkpoints import Judge
 from treewright.learners.loop import Pass, best_score, run, run_weights
+from treewright.search.compiling import compilations
 
 
 class Sum:
@@ -56,6 +58,22 @@ def test_passes_are_counted_and_told():
         (1, 0.5, 1, 1), (2, 0.5, 2, 3), (3, 0.5, 3, 6),
     ]  # fmt: skip
     assert all(row.seconds >= 0.0 and row.score is None and row.best for row in history)
+
+
+def test_the_seconds_of_a_pass_are_without_compilation(monkeypatch):
+    now = [0.0]
+    for clock in ("perf_counter", "monotonic"):
+        monkeypatch.setattr(time, clock, lambda: now[0])
+
+    class Compiling(Sum):
+        def advance(self, iteration):
+            now[0] += 1.0
+            if iteration == 1:
+                with compilations.recorded(), compilations.recorded():  # what a function calls is compiled within it
+                    now[0] += 60.0
+            return super().advance(iteration)
+
+    assert [row.seconds for row in passes(Compiling())] == [1.0, 1.0, 1.0]
 
 
 def test_without_a_score_the_last_is_the_best():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from treewright.amr.preparation import Word
@@ -37,6 +38,7 @@ _AT = {name: k for k, name in enumerate(FORMS)}
 _FRAME = re.compile(r"(\S+)-(\d\d+)\b")
 _NUMBER = re.compile(r"[+-]?\.?\d[\d.,:]*(?:[eE][+-]?\d+)?")
 _SYMBOLS = frozenset(["-", "+", "imperative", "expressive", "interrogative"])
+_MONTHS = {name: month for month, full in enumerate(MONTHS, 1) for name in (full, full[:3])}
 _ADVERBS = (("ically", "ic"), ("ably", "able"), ("ibly", "ible"), ("ily", "y"), ("ly", ""))
 
 
@@ -96,17 +98,19 @@ class Forms:
 
     def realise(self, word: Word, particle: str | None) -> list[str | None]:
         """The concept that each form derives from a word, or None."""
-        month = next((k for k, name in enumerate(MONTHS, 1) if word.form.lower() in (name, name[:3])), None)
+        month = _MONTHS.get(word.form.lower())
         capital = word.form[:1].isupper()
         number = word.number or (str(month) if month and capital else None)
         quoted = '"' + word.form.translate(_NOT_QUOTED) + '"' if capital or word.upos == "PROPN" else None
         found: list[str | None] = [None, number, quoted]
         for base in self.bases(word, particle):
-            found += [base] + [None if base is None else f"{base}-{sense:02}" for sense in range(1, _SENSES + 1)]
+            found += _with_senses(base)
         return found
 
     def known(self, concepts: Sequence[str | None]) -> list[int]:
         """The entry of the dictionary for each concept: 0 none, 1 it is a frame, 2 another sense of it is a frame."""
+        if not self.frames:
+            return [0] * len(concepts)
         return [
             0 if concept is None else 1 if concept in self.frames else 2 if self._has_frames(concept) else 0
             for concept in concepts
@@ -129,6 +133,14 @@ class Forms:
             guess = [first + 1] if any(map(str.isalpha, lemma)) and not is_number(lemma) else []
             found += [first, *(senses or guess)]
         return found
+
+
+@lru_cache(maxsize=1 << 16)  # the same words come again and again
+def _with_senses(base: str | None) -> tuple[str | None, ...]:
+    """A base alone, and with each sense."""
+    if base is None:
+        return (None,) * (_SENSES + 1)
+    return base, *(f"{base}-{sense:02}" for sense in range(1, _SENSES + 1))
 
 
 def clean_concept(text: str) -> str:

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.amr.concepts import FORMS, Forms, clean_concept, is_constant
 from treewright.amr.graphs import number_ops
-from treewright.amr.losses import coded_graph, label_codes, role_codes
+from treewright.amr.losses import Coded, coded_graph, label_codes, role_codes
 from treewright.amr.preparation import GoldTree, Word
 from treewright.amr.task import GraphParsing
 from treewright.amr.transitions import (
@@ -69,6 +69,7 @@ class Example(NamedTuple):
     gold_of: list[int] | None = None
     signs: int = 0
     number: int = 0  # of a training sentence, where "Shenanigan" features are wanted
+    coded: Coded | None = None  # the gold graph for the losses, if it was made before
 
 
 @dataclass
@@ -140,9 +141,10 @@ class Encoder:
         for i, trajectory in enumerate(trajectories):
             x = packed.instance(i)
             for action, state in zip(trajectory.actions, trajectory.states, strict=False):
-                top, kind, param = int(_sigma(state)), int(_kind_of(action)), int(_param_of(action)) - 1
+                param = int(_param_of(action)) - 1
                 if param < 0:
                     continue
+                top, kind = int(_sigma(state)), int(_kind_of(action))
                 key = int(x.keys[top] if top < x.n else concept_keys[state.concept[top]])
                 if kind == NEXT_NODE and top < x.n and param != KEEP:
                     found.forms.setdefault(key, Counter())[param] += 1
@@ -276,6 +278,7 @@ class Encoder:
             number = self.labels.get(label)
             return local.setdefault(label, len(self.labels) + len(local)) if number is None else number
 
+        labels = self.labels
         particles: dict[int, str] = {w.head: w.lemma for w in words if w.relation == "compound:prt"}
         realised: list[int] = []
         known: list[int] = []
@@ -284,7 +287,11 @@ class Encoder:
         for k, word in enumerate(words):
             concepts = self.forms.realise(word, particles.get(k))
             known += self.forms.known(concepts)
-            realised += map(label_number, concepts)
+            for concept in concepts:  # as label_number does, without forty calls for each word
+                number = -1 if concept is None else labels.get(concept)
+                if number is None:
+                    number = local.setdefault(cast(str, concept), len(labels) + len(local))
+                realised.append(number)
             candidates += self._candidates(word, concepts, names)
             firsts.append(len(candidates))
         gold = self._gold_arrays(example, label_number)
@@ -304,13 +311,15 @@ class Encoder:
             "realised": realised,
             "known_forms": known,
             **gold,
-            "own_codes": label_codes([*local]),
+            # only losses read them, and without a gold graph there is no loss
+            "own_codes": [0] * (2 * len(local)) if example.gold is None else label_codes([*local]),
         }
 
     def _candidates(self, word: Word, concepts: Sequence[str | None], names: Sequence[str]) -> list[int]:
         """The forms to offer: those of the lemma, and the usual ones if the lemma is rare; each concept once."""
         key = self.keys.get(lemma_of(word), _UNSEEN)
-        seen = [form for form, _ in self.parameters.forms.get(key, Counter()).most_common()]
+        known = self.parameters.forms.get(key)
+        seen = [] if known is None else [form for form, _ in known.most_common()]
         rare = self.lemma_counts[lemma_of(word)] < _RARE or bool(word.stand_in)
         found: dict[str, int] = {}
         for form in [*seen, *(self.forms.usual(word, concepts) if rare else [LEMMA])]:
@@ -334,7 +343,7 @@ class Encoder:
         for source, name, target in gold.further:
             role = self.role_number(name)
             edges += [source, role, target, target, role ^ 1 if role >= 0 else role, source]
-        coded = coded_graph(gold.graph)
+        coded = example.coded or coded_graph(gold.graph)
         return {
             "gold_of": example.gold_of,
             "gold_label": labels,

@@ -58,6 +58,8 @@ def label_codes(labels: Sequence[str]) -> list[int]:
 
 @lru_cache(maxsize=1 << 16)  # the same words come again and again
 def _label_codes(label: str) -> tuple[int, int]:
+    if label[:1].isalpha() and label.replace("-", "").isalnum() and not is_constant(label):  # most: want-01
+        return string_hash(label.lower()), -1
     return _code(clean_concept(label)), _code(label) if is_constant(label) else -1
 
 
@@ -80,10 +82,10 @@ def coded_graph(graph: Graph) -> Coded:
     attributes = dict.fromkeys(
         (number[node], role.lower(), normal_label(value)) for node, role, value in graph.attributes
     )
-    labels += [
-        (node, int(_cross2(_ATTRIBUTE, string_hash(listed(role)), string_hash(value))))
-        for node, role, value in attributes
-    ]
+    roles = np.array([string_hash(listed(role)) for _, role, _ in attributes], np.int64)
+    values = np.array([string_hash(value) for _, _, value in attributes], np.int64)
+    codes = _cross2(_ATTRIBUTE, roles, values).tolist()
+    labels += [(node, code) for (node, _, _), code in zip(attributes, codes, strict=True)]
     edges: dict[tuple[int, str, int], None] = {}
     for source, role, target in graph.edges:
         name, is_reversed = normal_role(role)

@@ -16,7 +16,7 @@ from treewright.amr.concepts import FORMS, Forms
 from treewright.amr.encoding import Encoder, Example, lemma_of
 from treewright.amr.features import GROUP_NAMES
 from treewright.amr.improved_aligner import ImprovedAligner
-from treewright.amr.losses import LOSSES
+from treewright.amr.losses import LOSSES, coded_graph
 from treewright.amr.preparation import gold_tree, map_words, signs_of, tree_words
 from treewright.amr.replacement import learn_replacements, with_replacements
 from treewright.amr.rule_aligner import RuleAligner
@@ -367,9 +367,8 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
             gold = gold_tree(sentence.graph)
         except CorpusError as error:
             raise CorpusError(str(error), path=sentence.path, line=sentence.line) from None
-        return Example(
-            words, gold, map_words(words, gold, self._aligned(sentence, forms), sentence.graph), signs_of(sentence)
-        )
+        gold_of = map_words(words, gold, self._aligned(sentence, forms), sentence.graph)
+        return Example(words, gold, gold_of, signs_of(sentence), coded=coded_graph(gold.graph))
 
     def _aligned(self, sentence: Sentence, forms: Forms) -> Alignment:
         if self.aligner == "given":

@@ -83,4 +83,6 @@ def _nearest(words: Sequence[str], vectors: Vector, seen: Container[str]) -> dic
 
 def with_replacements(words: Sequence[Word], replacements: Mapping[str, str]) -> list[Word]:
     """The words, with replacements for unseen lemmas; the words and their own lemmas are kept."""
+    if not replacements:
+        return list(words)
     return [word._replace(stand_in=replacements.get(word.lemma, "")) for word in words]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from treewright.corpora.files import text_lines
@@ -155,6 +156,7 @@ def number_of(words: Sequence[str]) -> float | None:
     return None if group is None else total + group
 
 
+@lru_cache(maxsize=1 << 16)  # the same words come again and again
 def _value(word: str) -> float | None:
     if re.fullmatch(r"-?\d[\d,]{0,30}(st|nd|rd|th)?", word):
         return int(re.sub(r"[,a-z]", "", word))

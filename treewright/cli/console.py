@@ -19,8 +19,6 @@ if TYPE_CHECKING:  # rich is imported on first use
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-    from treewright.cli.compilation import Compilation
-
 __all__ = [
     "COMPILING",
     "Bar",
@@ -110,13 +108,20 @@ def _compiles() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 
 
+_telling = False  # whether a block is in progress that tells about compilation
+
+
 @contextmanager
-def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
-    """Print a line while code is compiled that runs for the first time."""
-    if not shown or not _compiles():
+def patience_while_compiling(*, shown: bool = True, clear: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Print a line while code is compiled that runs for the first time, and the time that it took at the end.
+
+    Of nested blocks the outermost tells. ``clear`` makes room for a line on the terminal.
+    """
+    global _telling
+    if not shown or _telling or not _compiles():
         yield
         return
-    from treewright.cli.compilation import watching
+    from treewright.search.compilation import watching
 
     with watching() as compilation:
         told = False
@@ -126,12 +131,18 @@ def patience_while_compiling(*, shown: bool = True) -> Iterator[None]:
             if compilation.seconds < _PATIENCE:
                 return True
             told = True
+            clear()
             note(COMPILING)
             return False
 
-        with _now_and_then(remind):
-            yield
+        _telling = True
+        try:
+            with _now_and_then(remind):
+                yield
+        finally:
+            _telling = False
         if told:
+            clear()
             note(compiled_in(compilation.seconds))
 
 
@@ -174,31 +185,27 @@ def _progress() -> Progress:
 class Bar:
     """A progress bar with the remaining time, for work that takes longer than two seconds.
 
-    It is drawn on stderr, if that is a terminal, and removed at the end. While Numba compiles, the bar says so; without
-    a terminal, one line says it.
+    It is drawn on stderr, if that is a terminal, and removed at the end. If something is compiled, a line says so;
+    ``compiles`` is False for work that compiles nothing.
     """
 
-    def __init__(self, *, shown: bool = True) -> None:
-        self._shown = shown
+    def __init__(self, *, shown: bool = True, compiles: bool = True) -> None:
+        self._shown, self._compiles = shown, compiles
         self._drawn = shown and sys.stderr is not None and sys.stderr.isatty()
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._first: tuple[float, float] | None = None  # when the work began to move, and from where
-        self._compilation: Compilation | None = None
-        self._told = False  # whether compilation was announced, but not its time
         self._until_the_end = ExitStack()
         self._lock = threading.RLock()  # the reminder runs in another thread
 
     def __enter__(self) -> Bar:
-        if self._shown and _compiles() and "numba" in sys.modules:  # commands that only read files do not import Numba
-            from treewright.cli.compilation import watching
-
-            self._compilation = self._until_the_end.enter_context(watching())
+        if self._compiles:
+            self._until_the_end.enter_context(patience_while_compiling(shown=self._shown, clear=self.hide))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._until_the_end.close()
+    def __exit__(self, *error: Any) -> None:
+        self._until_the_end.__exit__(*error)  # after Ctrl-C nothing is said about compilation
         self.hide()
 
     def begin(self, stage: str, total: float) -> None:
@@ -222,14 +229,6 @@ class Bar:
         now = time.monotonic()
         if self._first is None and done > 0:
             self._first = now, done
-        watched = self._compilation
-        compiling = self._first is None and watched is not None and watched.goes_on and watched.seconds > _PATIENCE
-        if compiling and self._shown and not self._drawn:
-            note(COMPILING)
-            self._shown, self._told = False, True
-        if self._told and watched is not None and self._first is not None:
-            note(compiled_in(watched.seconds))
-            self._told = False
         if not self._drawn or now - self._started < _PATIENCE:
             return
         if self._progress is None:
@@ -239,7 +238,7 @@ class Bar:
         assert self._task is not None
         self._progress.update(
             self._task,
-            description=COMPILING if compiling else stage,
+            description=stage,
             completed=done,
             total=total,
             left=self._left(now, done, total),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treewright.cli.compile import compile_in_background
 from treewright.cli.console import Bar, patience_while_compiling
 from treewright.cli.output import write_all, write_one_a_file
 from treewright.cli.preparing import Parser, Tagger, preparation
@@ -175,7 +174,12 @@ def parse(
         jobs=jobs,
         quiet=quiet,
     )
-    compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
+    from treewright.search.compiling import work
+
+    if work.interpreted:
+        from treewright.cli.compile import compile_in_background
+
+        compile_in_background([model, *(tagger or ()), *([parser] if parser else [])])
 
 
 def annotate_file(

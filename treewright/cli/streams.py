@@ -180,7 +180,7 @@ class Input:
 def load(path: str, format: str = "auto", *, column: str = "upos", shown: bool = True) -> list[Sentence]:
     """All sentences of a file, with a progress bar if it takes long."""
     sentences: list[Sentence] = []
-    with Input(path, format, column=column) as source, Bar(shown=shown and source.size > 0) as bar:
+    with Input(path, format, column=column) as source, Bar(shown=shown and source.size > 0, compiles=False) as bar:
         for batch in source.batches():
             sentences += batch
             bar.update(f"reading {source.name}", source.done, source.size)

@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 
 from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
-from treewright.cli.console import Bar, patience_while_compiling, print_json, size_text, stdout
+from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import exit_code, note
 from treewright.cli.output import check_out
@@ -220,8 +220,7 @@ def train(
 
             estimator.card_["columns"] = filled_columns(corpus)
         estimator.save(out)
-    checkpoints.clear(checkpoint)
-    with patience_while_compiling(shown=shown):
+        checkpoints.clear(checkpoint)
         make_ready(task, estimator)
     if advice := task.advice(estimator):
         say(advice)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treewright.cli.compile import make_ready
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
 from treewright.cli.outcomes import exit_code, note
 from treewright.cli.output import check_out
 from treewright.cli.streams import load
+from treewright.cli.tasks import TASKS
 from treewright.cli.tasks.base import percent
 from treewright.cli.tasks.pipeline import score_table
 from treewright.errors import ConfigError
@@ -114,7 +116,8 @@ def train_pipeline(
             )
             raise typer.Exit(exit_code(interruption)) from None
         pipeline.save(out)
-    shutil.rmtree(checkpoint, ignore_errors=True)
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        make_ready(TASKS["pipeline"], pipeline)
     seconds = time.perf_counter() - started
     if as_json:
         print_json({"event": "done", "model": str(out), "seconds": seconds, "card": pipeline.card})

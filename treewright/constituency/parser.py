@@ -578,7 +578,7 @@ class ConstituencyParser(ConstituencyEstimator):
         """The k best trees; empty if there are no rows for the words, or no tree."""
         if rows is None:
             return []
-        wanted, beam = k, np.inf if self.max_gap is None else float(self.max_gap)
+        wanted, beam = k, None if self.max_gap is None else float(self.max_gap)
         grammar = self.grammar_.weighted(self._lexical)
         while True:
             best = k_best_of(grammar, rows, wanted, beam)
@@ -588,7 +588,7 @@ class ConstituencyParser(ConstituencyEstimator):
                 tree = self._topped(self.grammar_.tree(best.trees[r], words))
                 if r == 0 or not repeats(tree):  # a doubled S over S is no other reading
                     found.setdefault(tree, float(best.scores[0, r]))
-            if not found and beam < np.inf:  # dropped all of them
+            if not found and beam is not None and beam < np.inf:  # it dropped all of them
                 beam = np.inf
             elif len(found) >= k or best.found[0] < wanted:
                 return [KBest(tree, score) for tree, score in found.items()][:k]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from treewright.learners import checkpoints
 from treewright.learners.checkpoints import Arrays, Fingerprint
+from treewright.search.compilation import watching
 
 __all__ = ["Learnable", "Pass", "TrainedWeights", "best_score", "run", "run_weights"]
 
@@ -37,7 +38,7 @@ class Pass:
     loss: float
     decisions: int
     examples: int
-    seconds: float
+    seconds: float  # without compilation
     score: float | None = None
     best: bool = False
 
@@ -114,8 +115,9 @@ def run(
         if patience is not None and len(history) >= patience and not any(row.best for row in history[-patience:]):
             break
         started = time.perf_counter()
-        done = learnable.advance(iteration)
-        seconds = time.perf_counter() - started
+        with watching() as compilation:
+            done = learnable.advance(iteration)
+        seconds = max(0.0, time.perf_counter() - started - compilation.seconds)
         score = None if evaluate is None else float(evaluate(learnable.current()))
         best_before = best_score(history)
         best = score is None or best_before is None or score > best_before

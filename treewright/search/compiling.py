@@ -242,14 +242,14 @@ work = _Work()
 def at_once(words: int) -> Iterator[None]:
     """Within the block, interpret kernels that are not compiled yet, if it processes only a few words.
 
-    The outermost of such blocks decides. ``at_once(0)`` is for work that is never worth a compilation by itself, such
-    as a trace of one sentence, or the tables of a model that is loaded.
+    The outermost of such blocks decides. ``at_once(0)`` is for work that is never worth a compilation, such as a trace
+    of one sentence, or the tables of a model that is loaded: it is interpreted after many words, too.
     """
     if _interpreting.get() is not None:
         yield
         return
     work.words += words
-    few = work.words <= MOST_INTERPRETED and os.environ.get("TREEWRIGHT_COMPILE") != "now"
+    few = (words == 0 or work.words <= MOST_INTERPRETED) and os.environ.get("TREEWRIGHT_COMPILE") != "now"
     token = _interpreting.set(few)
     try:
         yield

@@ -34,7 +34,6 @@ from tests.constituency.naive import (
 )
 from tests.examples import examples
 from treewright.constituency.charts.chart import chart_bytes, has, place, row_offsets, value
-from treewright.constituency.charts.dense import DENSE
 from treewright.constituency.charts.passes import _log_posteriors
 from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.grammar.pcfg import Grammar
@@ -325,7 +324,7 @@ def test_charts_of_dense_grammars(dtype, n):
     """Most rules are never applied, and all values are the same."""
     for seed in range(4):
         problem = dense_problem(seed, n)
-        assert len(problem.binary) >= DENSE * len(problem.grammar.rules.right)
+        assert problem.grammar.rules.dense
         wanted = plain_chart(problem)
         chart = filled(problem, dtype)
         found = logarithms(problem, chart)

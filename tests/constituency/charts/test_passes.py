@@ -16,6 +16,7 @@ from treewright.constituency.charts.corpus import Parsed, Sentences, Shard
 from treewright.constituency.charts.passes import (
     BEST_TREE,
     COVERED,
+    EXACT,
     MAX_RULE,
     WHOLE,
     Coarse,
@@ -86,6 +87,10 @@ class Corpus:
         eligible = np.ones(len(self.grammar.symbols), np.bool_) if eligible is None else eligible
         which = self.everything if which is None else np.array(which, np.int64)
         shard, decoding = Shard(which, control, SLOT), Decoding(decoder, beam, threshold)
+        if decoding == EXACT:
+            decoding = coarse = None
+        elif threshold == 0.0:
+            coarse = None
         run(*self.given(np.float32), shard, decoding, coarse, eligible, Parsed(nodes, filled, values, status))
         found = []
         for i, problem in enumerate(self.problems):
@@ -350,7 +355,7 @@ def test_the_k_best_trees_of_each_sentence(corpus, k):
     found, control = np.full(n, -7, np.int64), np.zeros(4, np.int64)
     which = corpus.everything[::-1].copy()
     best = KBestTrees(scores, trees, found)
-    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, INF, best)
+    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, None, best)
     assert control[SLOT] == n
     for i, problem in enumerate(corpus.problems):
         assert found[i] == min(k, len(problem.trees))

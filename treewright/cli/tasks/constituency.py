@@ -224,10 +224,6 @@ class Latent(Constituency):
     After Ctrl-C, the same command with --resume continues."""
     notes: ClassVar[Mapping[str, str]] = {}
 
-    def exercise(self, estimator: Any, sentence: Sentence) -> None:
-        """Parse a sentence. The k best trees are rarely needed, so they are compiled on demand."""
-        self.parse(estimator, [sentence], 1)
-
     def advice(self, estimator: Any) -> str:
         """There is none."""
         return ""

@@ -18,17 +18,16 @@ from treewright.search.bits import bit
 from treewright.search.compiling import compiled, lean
 from treewright.search.lanes import LANES, any_above, raise_to_shifted, raise_to_sum, set_block
 
-__all__ = ["DENSE", "Dense", "fill_dense_row", "new_dense"]
+__all__ = ["Dense", "fill_dense_row", "new_dense"]
 
 Floats = npt.NDArray[Any]
 
-DENSE = 8  # rules per pair; from this number on a grammar is dense
 TURNS = 4  # in which the rules of a dense grammar are applied
 NEAR_THE_TOP = 0.25  # in logarithms: pairs whose best value is this near to the highest one come first
 
 
 class Dense(NamedTuple):
-    """The tables of the pairs of a dense grammar; empty for other grammars."""
+    """The tables of the pairs of a dense grammar; empty for long sentences."""
 
     best_rule: Floats  # the score of the best rule of each pair
     blocks: Floats  # for all pairs of one width: the best over the splits, block of starts after block
@@ -39,12 +38,14 @@ class Dense(NamedTuple):
 
 
 @compiled
-def _new_dense(chart: Chart) -> Dense:
+def _new_dense(chart: Chart, dense: bool | None) -> Dense | None:
     """The memory for a sentence; sentences of more than 63 words, whose sets are taken modulo 64, do not use it."""
+    if dense is None:
+        return None
     rules, n = chart.rules, chart.n
     pairs = rules.right.shape[0]
-    kept = pairs if n < 64 and rules.binary.shape[0] >= DENSE * pairs else 0
-    dense = Dense(
+    kept = pairs if n < 64 else 0
+    tables = Dense(
         np.full(kept, NEVER),
         np.empty(kept * padded(n) + LANES, chart.space.values.dtype),
         np.zeros(kept * padded(n) // LANES, np.bool_),
@@ -54,15 +55,15 @@ def _new_dense(chart: Chart) -> Dense:
     )
     for pair in range(kept):
         for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
-            dense.best_rule[pair] = max(dense.best_rule[pair], chart.binary[rule])
-    return dense
+            tables.best_rule[pair] = max(tables.best_rule[pair], chart.binary[rule])
+    return tables
 
 
 new_dense = by_semiring(
-    viterbi=lambda semiring, chart: _new_dense(chart),
+    viterbi=lambda semiring, chart: _new_dense(chart, chart.rules.dense),
     inside=lambda semiring, chart: None,
 )
-"""The tables of pairs; None for sums, in which every rule counts."""
+"""The tables of pairs; None if the grammar is not dense, and for sums, in which every rule counts."""
 
 
 @lean

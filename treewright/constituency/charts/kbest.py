@@ -41,12 +41,14 @@ class Forest(NamedTuple):
     score: npt.NDArray[np.float64]  # of each item
     used: npt.NDArray[np.int64]  # nodes, items
     actions: Actions  # of one constituent
+    order: npt.NDArray[np.int64]  # the links of these actions, in a heap by their values
 
 
 @compiled
 def new_forest(rules: Rules, n: int, places: int, nodes: int, k: int) -> Forest:
     """The memory for charts of up to n words with ``places`` numbers, ``nodes`` constituents, k derivations of each."""
     items = nodes * (min(k, 10) + 2) + 4 * k
+    actions = new_actions(rules, n)
     return Forest(
         np.full(places, -1, np.int32),
         np.zeros((nodes, 3), np.int64),
@@ -57,7 +59,8 @@ def new_forest(rules: Rules, n: int, places: int, nodes: int, k: int) -> Forest:
         np.zeros((items, 2), np.int64),
         np.zeros(items),
         np.zeros(2, np.int64),
-        new_actions(rules, n),
+        actions,
+        np.zeros((actions.q.shape[0], 2), np.int64),
     )
 
 
@@ -83,7 +86,7 @@ def k_best_trees(chart: Chart, forest: Forest, scores: Any, trees: Any) -> int:
         for node in range(forest.used[0]):
             symbol, start, width = forest.constituent[node, 0], forest.constituent[node, 1], forest.constituent[node, 2]
             forest.node_of[place(chart, symbol, start, width)] = -1
-        forest.used[:] = 0
+        forest.used[0], forest.used[1] = 0, 0
         if not enough:
             return -1
     return found
@@ -108,9 +111,13 @@ def _node(chart: Chart, forest: Forest, symbol: int, start: int, width: int) -> 
     forest.heap[node] = -1
     if m == 0:  # a word: there is one derivation
         _propose(forest, node, value(chart, symbol, start, width), -1, 0, 0, 0)
-    order = np.argsort(-actions.q[:m], kind="mergesort")
-    for a in order[:k]:
-        _propose(forest, node, actions.q[a], actions.rule[a], actions.split[a], 0, 0)
+    best: Any = np.int64(-1)
+    for a in range(m):
+        forest.order[a, 0], forest.order[a, 1] = -1, -1
+        best = meld(actions.q, forest.order, best, np.int64(a))
+    for _ in range(min(m, k)):
+        _propose(forest, node, actions.q[best], actions.rule[best], actions.split[best], 0, 0)
+        best = without_best(actions.q, forest.order, best)
     return node
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import Chart, has, has_tree, new_space, place, row_offsets, value
+from treewright.constituency.charts.chart import Chart, Space, has, has_tree, new_space, place, row_offsets, value
 from treewright.constituency.charts.corpus import (
     NODE,
     Parsed,
@@ -36,6 +36,7 @@ from treewright.search.running import run_shards
 __all__ = [
     "BEST_TREE",
     "COVERED",
+    "EXACT",
     "MAX_RULE",
     "WHOLE",
     "Coarse",
@@ -96,13 +97,12 @@ def parse_all(
 ) -> Parsed:
     """The trees of all sentences, by :func:`parse_pass` in ``jobs`` threads; the coarse grammar is only for pruning."""
     parsed, n = new_parsed(sentences.at), len(sentences.at) - 1
-    if coarse is None:
-        nothing = Weighted(grammar.rules, np.zeros(0), np.zeros(0), grammar.lexical)
-        coarse = Coarse(nothing, np.zeros(1, np.int32))
+    narrowing = None if decoding == EXACT else decoding
+    coarse = coarse if decoding.threshold > 0.0 else None
 
     def work(first: int, last: int, control: npt.NDArray[np.int64], slot: int) -> None:
         shard = Shard(np.arange(first, last), control, slot)
-        parse_pass(grammar, sentences, shard, decoding, coarse, eligible, parsed)
+        parse_pass(grammar, sentences, shard, narrowing, coarse, eligible, parsed)
 
     if n:
         run_shards(work, n, jobs=jobs)
@@ -114,44 +114,28 @@ def parse_pass(
     grammar: Weighted,
     sentences: Sentences,
     shard: Shard,
-    decoding: Decoding,
-    coarse: Coarse,
+    decoding: Decoding | None,
+    coarse: Coarse | None,
     eligible: Any,
     parsed: Parsed,
 ) -> None:
     """The best tree of each sentence, and its value.
 
-    Constituents less probable under the coarse grammar than ``decoding.threshold`` are pruned. A sentence without a
-    tree is covered with ``eligible`` symbols. With max-rule decoding, the value is the logarithm of the product of the
-    rules' posteriors, plus log Z.
+    Without ``decoding`` all trees are considered. With it, constituents less probable under the coarse grammar than
+    ``decoding.threshold`` are pruned. A sentence without a tree is covered with ``eligible`` symbols. With max-rule
+    decoding, the value is the logarithm of the product of the rules' posteriors, plus log Z.
     """
-    n_symbols, most = grammar.rules.is_top.shape[0], longest(sentences, shard.which)
-    max_rule, prunes = decoding.decoder == MAX_RULE, decoding.threshold > 0.0
-    space = new_space(VITERBI, n_symbols, most)
-    no_anchors = np.zeros(0, np.float32)
-    anchored = np.zeros(space.values.shape[0] if max_rule or prunes else 0, np.float32)
-    sums = new_space(INSIDE, n_symbols if max_rule else 1, most)
-    coarse_sums = new_space(INSIDE, coarse.grammar.rules.is_top.shape[0] if prunes else 1, most)
-    above = np.zeros(max(sums.values.shape[0], coarse_sums.values.shape[0]))
-    factors = _exponentials(grammar, max_rule)
+    most = longest(sentences, shard.which)
+    space = new_space(VITERBI, grammar.rules.is_top.shape[0], most)
+    memory = _new_memory(grammar, decoding, coarse, most, space)
     for i in shard.which:
         if shard.control[0] != 0:
             break
         words, out = words_of(sentences, i), nodes_of(sentences, parsed.nodes, i)
-        anchors = no_anchors
-        if prunes:
-            chart = fill(INSIDE, coarse.grammar, words, no_anchors, np.inf, coarse_sums)
-            if outside(chart, above, None) > -np.inf:
-                _keep_probable(chart, above, decoding.threshold, coarse.of, anchored)
-                anchors = anchored
-        if max_rule:
-            chart = fill(INSIDE, factors, words, anchors, decoding.beam, sums)
-            if outside(chart, above, None) > -np.inf:
-                _log_posteriors(chart, above, anchored)
-                anchors = anchored
-        best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
-        if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # all trees were pruned
-            best = fill(VITERBI, grammar, words, no_anchors, np.inf, space)
+        if decoding is None:
+            best = fill(VITERBI, grammar, words, None, np.inf, space)
+        else:
+            best = _narrowed(grammar, words, decoding, coarse, memory, space)
         if has_tree(best):
             parsed.filled[i] = best_tree(best, best.rules.root, 0, best.n, out, 0)
             parsed.values[i] = value(best, best.rules.root, 0, best.n)
@@ -160,6 +144,55 @@ def parse_pass(
             parsed.filled[i], parsed.values[i] = covering_trees(best, eligible, out)
             parsed.status[i] = COVERED
         shard.control[shard.slot] += 1
+
+
+class _Memory(NamedTuple):
+    """What narrowed decoding works in; arrays that it does not need are empty."""
+
+    anchored: npt.NDArray[np.float32]  # rewards of constituents
+    factors: Weighted  # the grammar with plain factors, for max-rule decoding
+    sums: Space
+    coarse_sums: Space
+    above: npt.NDArray[np.float64]  # outside values
+
+
+@compiled
+def _new_memory(
+    grammar: Weighted, decoding: Decoding | None, coarse: Coarse | None, most: int, space: Space
+) -> _Memory | None:
+    if decoding is None:
+        return None
+    max_rule, prunes = decoding.decoder == MAX_RULE, False
+    sums = new_space(INSIDE, grammar.rules.is_top.shape[0] if max_rule else 1, most)
+    coarse_sums = sums
+    if coarse is not None:
+        prunes, coarse_sums = True, new_space(INSIDE, coarse.grammar.rules.is_top.shape[0], most)
+    anchored = np.zeros(space.values.shape[0] if max_rule or prunes else 0, np.float32)
+    above = np.zeros(max(sums.values.shape[0], coarse_sums.values.shape[0]))
+    return _Memory(anchored, _exponentials(grammar, max_rule), sums, coarse_sums, above)
+
+
+@compiled
+def _narrowed(
+    grammar: Weighted, words: Any, decoding: Decoding, coarse: Coarse | None, memory: _Memory, space: Space
+) -> Chart:
+    """The chart of the constituents that a beam and the coarse grammar keep, or that max-rule decoding prefers."""
+    no_anchors, anchored, above = memory.anchored[:0], memory.anchored, memory.above
+    anchors = no_anchors
+    if coarse is not None:
+        chart = fill(INSIDE, coarse.grammar, words, no_anchors, np.inf, memory.coarse_sums)
+        if outside(chart, above, None) > -np.inf:
+            _keep_probable(chart, above, decoding.threshold, coarse.of, anchored)
+            anchors = anchored
+    if decoding.decoder == MAX_RULE:
+        chart = fill(INSIDE, memory.factors, words, anchors, decoding.beam, memory.sums)
+        if outside(chart, above, None) > -np.inf:
+            _log_posteriors(chart, above, anchored)
+            anchors = anchored
+    best = fill(VITERBI, grammar, words, anchors, decoding.beam, space)
+    if not has_tree(best) and (anchors.shape[0] > 0 or decoding.beam < np.inf):  # all trees were pruned
+        best = fill(VITERBI, grammar, words, no_anchors, np.inf, space)
+    return best
 
 
 @compiled
@@ -208,8 +241,8 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
                         anchored[here] = np.float32(math.log(posterior))
 
 
-def k_best_of(grammar: Weighted, words: npt.NDArray[np.int32], k: int, beam: float = np.inf) -> KBestTrees:
-    """The k best trees of one sentence; weights have 64 bits."""
+def k_best_of(grammar: Weighted, words: npt.NDArray[np.int32], k: int, beam: float | None = None) -> KBestTrees:
+    """The k best trees of one sentence, of those that a beam keeps if there is one; weights have 64 bits."""
     n = len(words)
     best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, NODE), np.int32), np.zeros(1, np.int64))
     shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
@@ -218,17 +251,21 @@ def k_best_of(grammar: Weighted, words: npt.NDArray[np.int32], k: int, beam: flo
 
 
 @kernel
-def k_best_pass(grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float, best: KBestTrees) -> None:
-    """The k best trees of each sentence."""
+def k_best_pass(
+    grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float | None, best: KBestTrees
+) -> None:
+    """The k best trees of each sentence, of those that a beam keeps if there is one."""
     rules = grammar.rules
     space = new_space(VITERBI_64, rules.is_top.shape[0], longest(sentences, shard.which))
-    no_anchors = np.zeros(0, np.float64)
     nodes = 1000
     for i in shard.which:
         if shard.control[0] != 0:
             break
         words, at = words_of(sentences, i), sentences.at
-        chart = fill(VITERBI_64, grammar, words, no_anchors, beam, space)
+        if beam is None:
+            chart = fill(VITERBI_64, grammar, words, None, np.inf, space)
+        else:
+            chart = fill(VITERBI_64, grammar, words, np.zeros(0), beam, space)
         best.found[i] = -1
         while best.found[i] < 0:
             forest = new_forest(rules, words.shape[0], space.values.shape[0], nodes, k)

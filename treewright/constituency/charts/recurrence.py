@@ -51,7 +51,7 @@ def fill(semiring: Any, grammar: Weighted, words: Any, anchored: Any, beam: floa
 
 @lean
 def _fill(semiring: Any, chart: Chart, lexical: Lexical, words: Any, anchored: Any, beam: float, dense: Any) -> None:
-    """The recurrence. ``dense`` has the tables of a dense grammar; None for sums."""
+    """The recurrence. ``dense`` has the tables of a dense grammar; None for other grammars, and for sums."""
     _clear(chart)
     for start in range(chart.n):
         _add_word(semiring, chart, lexical, words[start], start)

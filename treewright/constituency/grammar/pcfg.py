@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.grammar.binarisation import TOP, is_intermediate, plain_label, project, unescaped
-from treewright.constituency.grammar.rules import Lexical, Rules, Weighted
+from treewright.constituency.grammar.rules import DENSE, Lexical, Rules, Weighted
 from treewright.corpora import Tree
 from treewright.errors import CorpusError
 from treewright.models import pack_strings, read_model, unpack_strings, write_model
@@ -204,6 +204,7 @@ class Grammar:
             of_top_at,
             is_top,
             self.number[TOP],
+            True if 0 < DENSE * len(pairs) <= len(self.binary) else None,
         )
 
     def weighted(self, lexical: Lexical, weights: npt.NDArray[Any] | None = None) -> Weighted:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lexical", "Rules", "Weighted"]
+__all__ = ["DENSE", "Lexical", "Rules", "Weighted"]
 
 Ints = npt.NDArray[np.int32]
+
+DENSE = 8  # rules per pair of children; from this number on a grammar is dense
 
 
 class Rules(NamedTuple):
@@ -28,6 +30,7 @@ class Rules(NamedTuple):
     of_top_at: Ints
     is_top: npt.NDArray[np.bool_]  # whether the symbol starts unary chains
     root: int
+    dense: bool | None  # True if the grammar is dense; None if not: then kernels have no code for that
 
 
 class Lexical(NamedTuple):

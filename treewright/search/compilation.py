@@ -1,4 +1,4 @@
-"""Detects compilation, and measures its time."""
+"""Measures the time of compilation."""
 
 from __future__ import annotations
 
