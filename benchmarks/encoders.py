@@ -40,6 +40,7 @@ from treewright.tagging import Tagger
 EWT, AFRIKAANS = "ud-english-ewt", "ud-afrikaans-afribooms"
 TURNS = 5
 EXPLORATION = {"name": "exploration", "passes": 80, "k": 1}
+LONGER = {**EXPLORATION, "passes": 120}
 WORDS_ONLY = {"input_columns": (), "output_columns": ("upos", "xpos", "feats"), "tag_loss": 0.5}
 #: the settings of each training; ``vectors`` stands for a file of fixed vectors, ``teacher`` for the best large model
 TRAININGS: dict[str, dict[str, Any]] = {
@@ -48,13 +49,8 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "large-distilled": {"policy": "large", "vectors": True, "teacher": True},
     "large-words": {"policy": "large", "vectors": True, **WORDS_ONLY},
     "large-words-distilled": {"policy": "large", "vectors": True, **WORDS_ONLY, "teacher": True},
-    "medium": {"policy": "medium", "vectors": True},
-    "medium-distilled": {
-        "policy": "medium",
-        "vectors": True,
-        "teacher": True,
-        "learner": {**EXPLORATION, "passes": 120},
-    },
+    "medium": {"policy": "medium", "vectors": True, "learner": LONGER},
+    "medium-distilled": {"policy": "medium", "vectors": True, "teacher": True, "learner": LONGER},
     "small-distilled": {"policy": "small", "vectors": True, "teacher": True},
     "small-plain-distilled": {"policy": "small", "teacher": True},
     "small-plain": {"policy": "small", "learner": {**EXPLORATION, "passes": 40}},

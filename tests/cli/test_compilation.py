@@ -16,6 +16,7 @@ def said(monkeypatch):
     notes = []
     monkeypatch.setattr(console, "note", notes.append)
     monkeypatch.setattr(console, "_compiles", lambda: True)
+    monkeypatch.setattr(console, "_telling", False)  # another test may have been stopped in the middle of such a block
     monkeypatch.setattr(console, "_PATIENCE", 0.05)
     monkeypatch.setattr(console, "_TICK", 0.01)
     return notes

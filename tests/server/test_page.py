@@ -95,7 +95,7 @@ def test_hovering_a_word_lights_it_up_in_every_layer(page, served):
     _open(page, served, text=TEXT)
     page.hover("#s1 .tokens li:nth-child(5)")  # dog
     lit = "#s1 [data-layer={}] .tw-lit"
-    assert page.locator(lit.format("dependency") + ".tw-link").count() == 3  # det, obj, and nmod
+    assert page.locator(lit.format("dependency") + ".tw-link").count() == 2  # det and obj
     labels = page.locator(lit.format("constituency") + ".tw-node > .tw-label").all_text_contents()
     assert {"NP", "VP", "S"} <= set(labels)
     assert [each.strip() for each in page.locator(lit.format("amr") + ".tw-node").all_text_contents()] == ["dog"]
@@ -158,7 +158,7 @@ def test_transitions_show_stack_buffer_arcs_and_bars(page, served):
 
 
 def test_gold_gives_costs_and_the_first_error_is_a_key_away(page, served):
-    heads = [(2, "det"), (3, "nsubj"), (0, "root"), (5, "det"), (3, "obj"), (8, "case"), (8, "det"), (3, "obl")]
+    heads = [(2, "det"), (3, "nsubj"), (0, "root"), (5, "det"), (3, "obj"), (8, "case"), (8, "det"), (5, "nmod")]
     rows = zip(TEXT.split(), heads, strict=True)
     gold = "".join(f"{k}\t{w}\t_\t_\t_\t_\t{h}\t{d}\t_\t_\n" for k, (w, (h, d)) in enumerate(rows, 1)) + "\n"
     _open(page, served, tab="steps", text=TEXT, layer="dependency")
@@ -265,7 +265,7 @@ def test_other_layers_have_steps_too(page, served):
 
 @pytest.mark.parametrize(
     ("layer", "step", "action"),
-    [("dependency", 11, "RIGHTARC"), ("constituency", 8, None), ("amr", 2, None), ("upos", 2, None)],
+    [("dependency", 17, "SHIFT"), ("constituency", 8, None), ("amr", 2, None), ("upos", 2, None)],
 )
 def test_what_if_another_action_were_taken(page, served, layer, step, action):
     _steps(page, served, layer, step=step)

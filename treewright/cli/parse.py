@@ -8,8 +8,9 @@ import shutil
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -214,8 +215,10 @@ def annotate_file(
         def work(sentences: list[Sentence], jobs: int) -> list[Any]:
             return parsing(prepare(sentences, jobs), jobs)
 
-        with Bar(shown=not quiet and source.size > 0 and not on_terminal) as bar:
-            batches = _parsed(work, source, jobs, bar, quiet)
+        with (
+            Bar(shown=not quiet and source.size > 0 and not on_terminal) as bar,
+            closing(_parsed(work, source, jobs, bar, quiet)) as batches,
+        ):
             if chosen in task.one_a_file:
                 write_one_a_file(batches, text, chosen, out)
             else:
@@ -341,7 +344,7 @@ def _work(
 
 def _parsed(
     work: Callable[[list[Sentence], int], list[Any]], source: Input, jobs: int, bar: Bar, quiet: bool
-) -> Iterator[list[Any]]:
+) -> Generator[list[Any], None, None]:
     """Yield batches of parsed sentences; one is parsed while another is read or written, until the input ends."""
     gc.freeze()  # sentences have no reference cycles, and searching for cycles takes a third of the time
     gc.set_threshold(100_000)
