@@ -63,7 +63,7 @@ def with_tables(page: str, root: Path = ROOT) -> str:
     def table(block: re.Match[str]) -> str:
         opening, name, lines, _, closing = block.groups()
         parts = [line.split(" | ") for line in lines.splitlines()]
-        wanted = [(heading.strip(), [column.strip() for column in columns.split(",")]) for heading, columns in parts]
+        wanted = [(heading.strip(), [column.strip() for column in columns.split(", ")]) for heading, columns in parts]
         try:
             made = joined((root / name).read_text(encoding="utf-8"), wanted)
         except ValueError as error:
