@@ -97,12 +97,12 @@ def main() -> None:
     }
     tables: dict[str, Any] = {task: learners.summary(runs) for task, runs in results["learners"]["small"].items()}
     tables["graphs"] = of_graphs(results["amr_learners"]["learners"])
+    named = (*learners.NAMED, *learners.WITH_BEAM, *learners.BY_REWARDS)
     measured = {
         "corpus": f"{learners.SENTENCES} sentences of UD English EWT (graphs: {amr_learners.SIZE} of The Little Prince), {learners.PASSES} passes (10 with a beam of {learners.BEAM}, and by rewards), scored on dev",
         "measures": {"tagging": "accuracy of UPOS", "dependency": "LAS", "graphs": "Smatch, best pass"},
         "rows": {
-            name: {task: table[name] for task, table in tables.items() if name in table}
-            for name in (*learners.NAMED, *learners.WITH_BEAM, *learners.BY_REWARDS)
+            name: found for name in named if (found := {task: t[name] for task, t in tables.items() if name in t})
         },
         "planners": of_planners(results["constituency_learners"]["results"]),
         "searches": of_searches(results["agenda"]["results"]),
