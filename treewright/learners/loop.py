@@ -76,7 +76,7 @@ class Learnable(Protocol[Learned_co]):
         """Restore the state that :meth:`arrays` returned."""
 
 
-_SHORT_WRITING = 0.25  # seconds; states that are written faster are stored after each iteration
+_LARGE = 20_000_000  # bytes; smaller states are stored after each iteration
 _WRITING_SHARE = 10
 
 
@@ -97,8 +97,8 @@ def run(
     ``evaluate`` scores the model after each iteration; higher is better, and without it the last is the best.
     With ``patience``, training ends after this number of iterations in a row without an improvement.
     With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues from it, if
-    it has the same ``fingerprint``: the result is the same to the bit as without the interruption. A state that takes
-    long to write is stored after some of the iterations only, so that writing takes a tenth of the time at most.
+    it has the same ``fingerprint``: the result is the same to the bit as without the interruption. A large
+    state is stored after some of the iterations only, so that writing takes a tenth of the time at most.
     """
     history = list[Row]()
     due = 0.0  # when the next checkpoint may be written
@@ -126,9 +126,11 @@ def run(
         if checkpoint is not None and time.perf_counter() >= due:
             begun = time.perf_counter()
             rows = [asdict(each) for each in history]
-            checkpoints.save_state(checkpoint, known, rows, learnable.arrays(checkpoint))
-            took = time.perf_counter() - begun
-            due = time.perf_counter() + (_WRITING_SHARE * took if took > _SHORT_WRITING else 0.0)
+            arrays = learnable.arrays(checkpoint)
+            checkpoints.save_state(checkpoint, known, rows, arrays)
+            ended = time.perf_counter()
+            is_large = sum(array.nbytes for array in arrays.values()) > _LARGE
+            due = ended + _WRITING_SHARE * (ended - begun) if is_large else 0.0
         if report is not None:
             report(history[-1])
     return history
