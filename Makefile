@@ -64,7 +64,7 @@ models: $(VENV)/.installed ## train the bundled models again from the corpora
 	@$(python) -m benchmarks models
 
 bench: $(VENV)/.installed-bench ## compare speed and accuracy with other libraries
-	@$(python) -m benchmarks $(ARGS)
+	@$(python) -m benchmarks $(or $(ARGS),all)
 
 # A few sentences are interpreted sooner than the kernels of many learners are compiled; the results are the same.
 papers-quick: $(VENV)/.installed ## every table of the papers at a small size, as a test of the machinery

@@ -623,7 +623,7 @@ def main() -> None:
     text = [
         "# Benchmarks",
         "",
-        "`make bench` (`python -m benchmarks`) produces this page; the raw results are in `benchmarks/results`. The machine has two shared, noisy",
+        "`make bench` (`python -m benchmarks all`) produces this page; the raw results are in `benchmarks/results`. The machine has two shared, noisy",
         "cores: compare ratios within a table, not figures between machines. For the corpora, see",
         "[Contributing](contributing.md).",
         "",
