@@ -92,6 +92,23 @@ def test_shards_learn_from_the_mixture(corpus):
     assert mixed.card_["shards"] == 2
 
 
+@pytest.mark.parametrize("shards", [1, 2])
+def test_averages_of_mixtures_begin_with_the_second_pass(corpus, shards):
+    seen = {}
+
+    class Watched(LocalShards):
+        def advance(self, task, params, survey, when, state):
+            seen[when.iteration, when.part] = {name: array.copy() for name, array in state.items()}
+            return super().advance(task, params, survey, when, state)
+
+    fit_mixed(DependencyParser(**PARSER), Watched(cut_file(corpus / "train.conllu", shards)), rounds=2)
+    assert seen[1, 1]["totals"].any()
+    assert seen[2, 0]["weights"].any()
+    assert seen[2, 0]["totals"].any() == (shards == 1)  # one shard is plain training, which averages from the start
+    assert (seen[2, 0]["clock"] > 0) == (shards == 1)
+    assert seen[2, 1]["totals"].any()
+
+
 def test_resumed_training(corpus, tmp_path):
     cut = cut_file(corpus / "train.conllu", 2)
 

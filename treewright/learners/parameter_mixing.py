@@ -11,13 +11,15 @@ begins with the mixture::
         w    = Σᵢ μᵢ w⁽ⁱ⁾
       return w
 
-Two changes make each pass learn more than in the paper:
+Three changes make each pass learn more than in the paper:
 
 - The paper mixes uniformly, μᵢ = 1 / S. Most features of a parser are so rare that only some shards have them. In a
   uniform mixture such a weight makes 1 / S of the step that a frequent feature makes, and learning takes S times as
   many passes for it. So μ is chosen for each weight: the mixture is the mean over the shards that have changed it.
 - An epoch of the paper is a pass over the shard. Here a pass has several *rounds*, each over the next part of the
   shuffled shard, with a mixture after each. The shards then repeat less of each other's work.
+- Averaged weights are averaged from the second pass on. A mixture moves more slowly than the weights of plain training,
+  so that the first pass would pull the mean back for longer.
 
 The state of an update besides the weights is mixed in the same way: AROW's variances, and the sums from which averaged
 weights are computed. With one shard the result is equal to plain training, to the bit.
@@ -149,6 +151,8 @@ class _Mixing(Iterations):
             mix(state, [learned for learned, _ in found])
             done += [each for _, each in found]
         self.policy = self.trainer.policy()
+        if iteration == 1 and len(found) > 1:
+            self.trainer.restart_average()
         decisions = sum(each["decisions"] for each in done)
         loss = sum(each["loss"] * each["decisions"] for each in done) / max(decisions, 1)
         return {

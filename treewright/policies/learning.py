@@ -110,6 +110,10 @@ class Trainer(Protocol):
         """
         raise ConfigError(f"{type(self).__name__} cannot learn from whole episodes: take a learner of imitation")
 
+    def restart_average(self) -> None:
+        """Average the weights from now on, if they are averaged over time; ignored by default."""
+        return None
+
     def fresh(self) -> Self:
         """An untrained trainer with the same settings."""
         ...

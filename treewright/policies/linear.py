@@ -235,6 +235,11 @@ class LinearTrainer(Trainer):
 
         return float(sum(run_shards(work, len(order), progress=tell)))
 
+    def restart_average(self) -> None:
+        """Average the weights from now on, if the update is ``averaged``."""
+        self.model.totals[:] = 0
+        self.model.clock[:] = 0
+
     def fresh(self) -> LinearTrainer:
         """A trainer with the initial weights of this one."""
         return LinearTrainer(self.task, self.update, self.rows, self.start)
