@@ -30,7 +30,7 @@ import time
 import uuid
 import warnings
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -46,11 +46,14 @@ __all__ = [
     "Static",
     "describe",
     "ensure_memory",
+    "file_name",
     "find",
     "keep",
     "machine",
     "pack",
+    "read",
     "whole",
+    "write",
 ]
 
 SYMBOL = "treewright_kernel"  # the function of an object file
@@ -282,14 +285,20 @@ def machine() -> Any:
 
 def find(name: str, digest: str, layout: str) -> NativeCode | None:
     """The machine code of a kernel, from disk; None if it has not been compiled yet."""
-    file = _file_name(name, digest, layout)
+    code = read(file_name(name, digest, layout))
+    try:
+        return None if code is None else NativeCode(code)
+    except (ValueError, KeyError, RuntimeError):  # not what this version writes
+        return None
+
+
+def read(file: str) -> bytes | None:
+    """What was written to a file of this name; None if there is none."""
     for folder in _folders():
-        try:
+        with suppress(OSError):
             code = _read_file(folder / file)
             if code is not None:
-                return NativeCode(code)
-        except (OSError, ValueError, KeyError, RuntimeError):  # not there, or not what this version writes
-            continue
+                return code
     return None
 
 
@@ -321,12 +330,17 @@ def _is_trusted(file: os.stat_result) -> bool:
 
 def keep(name: str, digest: str, layout: str, code: bytes) -> None:
     """Write machine code to disk, whole or not at all; warn once where that is not possible."""
-    file_name = _file_name(name, digest, layout)
+    write({file_name(name, digest, layout): code})
+
+
+def write(files: Mapping[str, bytes]) -> None:
+    """Write files, each whole or not at all; warn once where that is not possible."""
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _make_room(folder)
-            _write_file(folder / file_name, code)
+            for file, code in files.items():
+                _write_file(folder / file, code)
             return
         except OSError:
             continue
@@ -353,8 +367,10 @@ def _make_room(folder: Path) -> None:
     for file in folder.iterdir():
         with suppress(FileNotFoundError):
             ages[file] = file.stat().st_mtime
-    kernels = sorted((file for file in ages if file.suffix == ".kernel"), key=ages.__getitem__)
-    spare = kernels[: 1 - MOST_FILES] if len(kernels) >= MOST_FILES else []
+    spare: list[Path] = []
+    for suffix in (".kernel", ".part"):
+        kept = sorted((file for file in ages if file.suffix == suffix), key=ages.__getitem__)
+        spare += kept[: 1 - MOST_FILES] if len(kept) >= MOST_FILES else []
     now = time.time()
     for file in [*spare, *(file for file in ages if _is_unfinished(file.name) and now - ages[file] > _DEAD)]:
         file.unlink(missing_ok=True)
@@ -374,9 +390,10 @@ def _folders() -> list[Path]:
     return [_BESIDE / "__pycache__", *own]
 
 
-def _file_name(name: str, digest: str, layout: str) -> str:
+def file_name(name: str, digest: str, layout: str, kind: str = "kernel") -> str:
+    """The name of the file with code for arguments of a layout."""
     key = repr((digest, layout, _environment())).encode()
-    return f"{name}-{hashlib.sha256(key).hexdigest()[:24]}.kernel"
+    return f"{name}-{hashlib.sha256(key).hexdigest()[:24]}.{kind}"
 
 
 @cache

@@ -35,6 +35,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import inspect
+import json
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
@@ -47,25 +48,28 @@ from llvmlite.ir import IRBuilder
 from llvmlite.ir.instructions import InsertValue
 from numba import typeof, types
 from numba.core import compiler
+from numba.core.caching import NullCache
 from numba.core.cgutils import gep_inbounds
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen, RuntimeLinker
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
-from numba.core.environment import lookup_environment
+from numba.core.environment import Environment, lookup_environment
+from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.imputils import lower_getattr_generic
 from numba.core.ir import Arg, Assign, Expr, Var
 from numba.core.itanium_mangler import mangle
 from numba.core.lowering import Lower
 from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.runtime import rtsys
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 from numba.core.typing.context import Context
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
 from treewright.search import native
-from treewright.search.digest import code_digest
+from treewright.search.digest import code_digest, is_foreign
 from treewright.search.entries import NoPlace, write_entry
 
 __all__ = ["KernelDispatcher", "Part", "give_methods", "object_code", "overloads", "supported"]
@@ -149,6 +153,7 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 class PartLibrary(_Library):
     """The intermediate code of one function. It is optimised and becomes machine code inside a kernel only."""
 
+    file: str | None = None  # its name on disk, if it is kept
     _whole: KernelLibrary | None = None
     _waiting: ClassVar[dict[str, list[PartLibrary]]] = {}  # for the end of a circle of calls, by its name
 
@@ -222,12 +227,16 @@ class KernelLibrary(_Library):
         found: list[Any] = []
         _collect(self, found, set())
         self._linking_libraries = []
+        linked: set[str] = set()
         for library in reversed(found):  # callers first: functions without a caller would be dropped
-            if isinstance(library, PartLibrary):
-                self._reload_init.update(library._reload_init)
-                self._final_module.link_in(library._final_module, preserve=True)
-            else:
+            if not isinstance(library, PartLibrary):
                 self._linking_libraries.append(library)
+                continue
+            self._reload_init.update(library._reload_init)
+            names = _defined(library._final_module)
+            if not names & linked:  # functions of the same name are the same
+                self._final_module.link_in(library._final_module, preserve=True)
+                linked |= names
         self._resolve_circles()
 
     def _resolve_circles(self) -> None:
@@ -413,6 +422,7 @@ def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes |
     with global_compiler_lock:
         library.finalize()
         code = library.object_code()
+        _Kept.write()
     return None if code is None else native.whole(entry.about, code)
 
 
@@ -655,9 +665,140 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
         return managers
 
     def _compile_bytecode(self) -> Any:
-        identity = self.state.func_id
-        identity.unique_id = f"{identity.unique_id}_{code_digest(identity.func)}"
+        identity, digest = self.state.func_id, code_digest(self.state.func_id.func)
+        is_kept = _spelled(identity.func, self.state.args) is not None
+        identity.unique_id = digest if is_kept else f"{identity.unique_id}_{digest}"
         return super()._compile_bytecode()
+
+
+def _spelled(function: FunctionType, kinds: Any) -> str | None:
+    """The types of arguments, as far as code depends on them; None if the function is not kept on disk for them.
+
+    Functions of a task as a whole, or of Numba, are not: the digest of a task changes with every edit, and that of
+    Numba's functions does not cover the functions that made them.
+    """
+    from treewright.search.numba_types import StaticType  # which imports this module
+
+    def spell(kind: Any) -> str:
+        if isinstance(kind, types.BaseTuple):
+            record = getattr(kind, "instance_class", tuple)
+            name = record.__module__, record.__qualname__, getattr(record, "_fields", ())
+            return f"{name}({', '.join(map(spell, kind))})"
+        if isinstance(kind, (types.Array, types.Boolean, types.NoneType, types.Number, StaticType)):
+            return str(kind)
+        raise NoPlace(str(kind))
+
+    if is_foreign(function.__module__) or any(isinstance(kind, StaticType) for kind in kinds):
+        return None
+    try:
+        return ", ".join(map(spell, kinds))
+    except NoPlace:
+        return None
+
+
+_RESULTS = {str(kind): kind for kind in (types.none, types.boolean, *types.integer_domain, *types.real_domain)}
+
+
+class _Kept(NullCache):  # type: ignore[misc]
+    """The code of a part on disk, for all types of its arguments.
+
+    After an edit of a task, most of what its kernels need is there. A file has a line of JSON with the name of the
+    function, the type of its result, and the files of the functions that it calls; and LLVM's code.
+    """
+
+    _libraries: ClassVar[dict[str, PartLibrary]] = {}  # by the names of their files
+    _results: ClassVar[dict[str, Any]] = {}
+    _unwritten: ClassVar[dict[str, bytes]] = {}
+
+    def __init__(self, part: Part) -> None:
+        self._function, self._options = part.py_func, part.targetoptions
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The result of an earlier compilation for these types."""
+        file = self._file(sig)
+        library = None if file is None else self._library(file)
+        if library is None:
+            return None
+        _, context, typing = _contexts()
+        names = iter((library.name, f"{_ENVIRONMENT}{library.name}"))
+        described = PythonFunctionDescriptor(
+            native=True,
+            modname=self._function.__module__,
+            qualname=self._function.__qualname__,
+            unique_name=library.name,
+            doc="",
+            typemap=None,
+            restype=self._results[file],
+            calltypes=None,
+            args=tuple(inspect.signature(self._function).parameters),
+            kws=(),
+            mangler=lambda *_, **__: next(names),
+            argtypes=tuple(sig),
+            inline=bool(self._options.get("forceinline")),
+        )
+        environment = Environment.from_fndesc(described)
+        return compiler.compile_result(
+            typing_context=typing,
+            target_context=context,
+            entry_point=context.get_executable(library, described, environment),
+            signature=described.restype(*sig),
+            objectmode=False,
+            lifted=(),
+            fndesc=described,
+            library=library,
+            environment=environment,
+            reload_init=[],
+        )
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Keep the result of a compilation, if it needs nothing but code that is kept, too."""
+        file, library, result = self._file(sig), cres.library, str(cres.signature.return_type)
+        called = [other for other in library._linking_libraries if other is not rtsys.library]  # which all have
+        calls = list(dict.fromkeys(getattr(other, "file", None) for other in called))
+        if file is None or result not in _RESULTS or None in calls or library._reload_init or library._dynamic_globals:
+            return
+        if _late_calls(library._final_module, library._codegen) or cres.environment.consts:
+            return
+        library.file = file
+        self._libraries[file], self._results[file] = library, _RESULTS[result]
+        about = {"name": cres.fndesc.mangled_name, "result": result, "calls": calls}
+        code = library._final_module.as_bitcode()
+        library._final_module = llvmlite.binding.parse_bitcode(code)  # so that machine code is the same as from disk
+        self._unwritten[file] = native.whole(about, code)
+
+    def _file(self, sig: Any) -> str | None:
+        kinds = _spelled(self._function, sig) if isinstance(sig, tuple) else None
+        if kinds is None:
+            return None
+        digest = code_digest(self._function, sorted(self._options.items()))
+        return native.file_name(self._function.__name__, digest, kinds, "part")
+
+    @classmethod
+    def _library(cls, file: str) -> PartLibrary | None:
+        """The code in a file, with that of all functions that it calls."""
+        if file in cls._libraries:
+            return cls._libraries[file]
+        code = native.read(file)
+        if code is None:
+            return None
+        head, _, bitcode = code.partition(b"\n")
+        about = json.loads(head)
+        called = [cls._library(each) for each in about["calls"]]
+        if None in called:
+            return None
+        library = PartLibrary(_contexts()[1].codegen(), about["name"])
+        library._final_module = llvmlite.binding.parse_bitcode(bitcode)
+        library._linking_libraries = [*called, rtsys.library]
+        library._finalized = True
+        library.file = file
+        cls._libraries[file], cls._results[file] = library, _RESULTS[about["result"]]
+        return library
+
+    @classmethod
+    def write(cls) -> None:
+        """Write what is new."""
+        native.write(cls._unwritten)
+        cls._unwritten.clear()
 
 
 class Part(CPUDispatcher):  # type: ignore[misc]
@@ -666,6 +807,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, widens: bool = False) -> None:
         super().__init__(py_func, locals=locals, targetoptions=targetoptions)
         self._compiler: Any = _PartCompiler(py_func, self.targetdescr, self.targetoptions, self.locals, _Pipeline)
+        self._cache: Any = _Kept(self)
         self._widens = widens
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
