@@ -312,9 +312,11 @@ def test_five_megabytes_without_a_declared_length(served):
 
 
 def test_invalid_utf_8(served):
-    for path in ("/api/parse", "/"):
+    for path in ("/api/parse", "/api/trace", "/"):
         answer = served.post(path, data=b'{"text": "\xff\xfe"}', headers={"content-type": "application/json"})
         assert answer.status_code == 400, path
+        assert "UTF-8" in answer.text, path
+        assert "byte 10" in answer.text, path
     _next_is_served(served)
 
 
