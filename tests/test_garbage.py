@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -86,3 +88,30 @@ def test_lists_are_annotated_without_collection_and_streams_with_it():
     assert (estimator.collects, gc.isenabled()) == (False, True)
     assert list(estimator.predict(iter([["a"]]))) == [Sentence.from_words(["a"])]
     assert estimator.collects
+
+
+KEEPING = """
+import gc, weakref
+from treewright.garbage import kept_forever
+
+class Circle:
+    def __init__(self):
+        self.own = self
+
+left, usual = [], gc.get_threshold()
+weakref.finalize(Circle(), left.append, "before")  # garbage that must not be kept
+model = [Circle() for _ in range(10_000)]
+kept_forever()
+assert left == ["before"], left
+assert not any(isinstance(each, Circle) for each in gc.get_objects())
+assert gc.get_threshold()[0] > usual[0] and gc.get_threshold()[1:] == usual[1:]
+weakref.finalize(Circle(), left.append, "after")
+gc.collect()
+assert left == ["before", "after"], left  # the garbage of requests is still found
+print("kept", gc.get_freeze_count() >= len(model))
+"""
+
+
+def test_a_loaded_model_is_not_searched_again_and_the_garbage_of_requests_is():
+    answer = subprocess.run([sys.executable, "-c", KEEPING], capture_output=True, text=True, check=False)
+    assert (answer.stdout.strip(), answer.stderr) == ("kept True", "")

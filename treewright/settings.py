@@ -70,6 +70,8 @@ def whole_number(name: str, value: Any, low: int, high: int = _MOST) -> int:
     Traceback (most recent call last):
     treewright.errors.ConfigError: seed must be a whole number from 0 to 2147483647, not -1
     """
+    if type(value) is int and low <= value <= high:  # the usual case, in every call of a parser
+        return value
     number: int = Setting(name, Whole(low, high), "").check(value)
     return number
 

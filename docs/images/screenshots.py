@@ -137,7 +137,7 @@ def main() -> None:
 SHOWN: dict[str, dict[str, Any]] = {
     "analyse": {"text": SHORT},
     "steps": {"tab": "steps", "text": SHORT, "layer": "dependency", "step": 7},
-    "chart": {"tab": "steps", "text": SHORT, "layer": "constituency", "kind": "chart", "step": 34},
+    "chart": {"tab": "steps", "text": SHORT, "layer": "constituency", "kind": "chart", "step": 35},
     "compare": {"tab": "compare", "text": COMPARED, "b": "worse"},
     "grammar": {"tab": "grammar", "step": 35},
 }

@@ -305,6 +305,39 @@ def test_a_beam_has_a_lineage(page, served):
     assert page.locator("#viewer .tw-lineage rect").count() > 40
 
 
+def test_the_two_attachments_side_by_side_with_their_scores(page, served):
+    _open(page, served, text="It rains. " + TEXT)
+    button = page.locator("#s2 [data-layer=constituency] [data-trees]")
+    button.click()
+    trees = page.locator("#s2 .trees > div")
+    _until(page, "document.querySelectorAll('#s2 .trees > div').length === 2")
+    assert [each.split()[:2] for each in trees.locator("p").all_inner_texts()] == [["1.", "score"], ["2.", "score"]]
+    one, two = (each.bounding_box() for each in trees.all())
+    assert one["y"] == two["y"]
+    assert one["x"] + one["width"] <= two["x"]
+    drawn = [each.inner_html() for each in trees.locator("svg").all()]
+    assert len(set(drawn)) == 2
+    button.click()  # again: they are replaced
+    _until(page, "document.querySelectorAll('#s2 .trees').length === 1")
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_a_comparison_is_seen_as_a_whole(page, served, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    text = (
+        "The old man who lives in the small house near the river saw the young dog of his neighbour with the telescope"
+    )
+    _open(page, served, tab="compare", text=f"{text} .", b="worse", compareLayer="dependency")
+    page.click("#compare-form .main")
+    page.wait_for_selector("#comparison svg .only-a")
+    places = page.locator("#comparison .tw-scroll").all()
+    assert len(places) == 2
+    assert all(place.evaluate("each => each.scrollWidth <= each.clientWidth") for place in places)
+    words = places[0].locator("text:not(.l)").all_text_contents()
+    assert " ".join(words) == f"{text} ."
+    assert page.evaluate(_OVERLAPS) == []
+
+
 def test_compare_on_text_and_on_an_uploaded_treebank(page, served, tmp_path):
     _open(page, served, tab="compare", text="She saw the dog that the man with the telescope had seen. " + TEXT)
     page.select_option("#model-b", "worse")

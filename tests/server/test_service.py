@@ -127,6 +127,19 @@ def test_what_if(served):
     assert second["result"] != first["result"]
 
 
+def test_the_best_trees_of_a_sentence(served):
+    text = "It rains. the man saw the dog with the telescope"
+    found = served.post("/api/trees", {"text": text, "sentence": 1, "k_best": 2}).json()["trees"]
+    first, second = (each["tree"] for each in found)
+    assert first != second
+    assert sorted("(NP (NP (DT the) (NN dog)) (PP" in tree for tree in (first, second)) == [False, True]
+    assert found[0]["score"] >= found[1]["score"]
+    assert all(each["drawing"].startswith("<svg") for each in found)
+    long = served.post("/api/trees", {"text": "dog " * 300})
+    assert (long.status_code, long.json()["error"]) == (413, "too-many-words")
+    assert served.post("/api/trees", {"text": "dog", "sentence": 1}).status_code == 404
+
+
 def test_a_grammar_by_hand(served):
     grammar = "S -> NP VP\nNP -> she | NP PP\nVP -> V NP | VP PP\nPP -> P NP\nV -> saw\nP -> with"
     for search, kind in (("cky", "chart"), ("agenda", "pops")):
@@ -166,7 +179,16 @@ def _count(text: str, route: str) -> int:
 
 def test_the_api_is_described(served):
     paths = served.get("/openapi.json").json()["paths"]
-    assert {"/api/parse", "/api/trace", "/api/compare", "/api/models", "/health", "/metrics", "/process"} <= set(paths)
+    assert {
+        "/api/parse",
+        "/api/trace",
+        "/api/trees",
+        "/api/compare",
+        "/api/models",
+        "/health",
+        "/metrics",
+        "/process",
+    } <= set(paths)
     assert set(paths["/api/parse"]["post"]["responses"]) >= {"200", "413", "422", "429"}
     assert served.get("/docs").status_code == 200
 
@@ -290,9 +312,11 @@ def test_five_megabytes_without_a_declared_length(served):
 
 
 def test_invalid_utf_8(served):
-    for path in ("/api/parse", "/"):
+    for path in ("/api/parse", "/api/trace", "/"):
         answer = served.post(path, data=b'{"text": "\xff\xfe"}', headers={"content-type": "application/json"})
         assert answer.status_code == 400, path
+        assert "UTF-8" in answer.text, path
+        assert "byte 10" in answer.text, path
     _next_is_served(served)
 
 

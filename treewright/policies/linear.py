@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class LinearPolicy(LearnablePolicy):
     weights: npt.NDArray[Any]
     probabilities: Sequence[float] = (1.0,)
 
-    @property
+    @cached_property
     def mixture(self) -> npt.NDArray[np.float64]:
         """Cumulative probabilities of the expert (here: none) and of the policies, as the engine takes them."""
         cumulative = np.cumsum([0.0, *self.probabilities])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import Any, NamedTuple
 
 from treewright.errors import TaskError
@@ -19,9 +20,15 @@ class Size(NamedTuple):
 
     def __call__(self, n: Any) -> Any:
         """The size for a length, or an array of them for an array of lengths."""
-        return (self.squared * n + self.per_token) * n + self.constant
+        per_token = self.squared * n + self.per_token if self.squared else self.per_token
+        return per_token * n + self.constant
+
+    def plus(self, other: Size) -> Size:
+        """The sum of two sizes."""
+        return Size(*(p + q for p, q in zip(self, other, strict=True)))
 
 
+@cache
 def parse_size(size: int | str, *, quadratic: bool = False) -> Size:
     """Read a declared size, which is linear in ``n`` unless it may be ``quadratic``.
 
@@ -40,8 +47,7 @@ def parse_size(size: int | str, *, quadratic: bool = False) -> Size:
             case ast.Name(id="n"):
                 return Size(1, 0)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                a, b = walk(left), walk(right)
-                return Size(*(p + q for p, q in zip(a, b, strict=True)))
+                return walk(left).plus(walk(right))
             case ast.BinOp(left=left, op=ast.Sub(), right=right):
                 a, b = walk(left), walk(right)
                 return Size(*(p - q for p, q in zip(a, b, strict=True)))

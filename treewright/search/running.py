@@ -65,10 +65,10 @@ class Decoded:
 
     def field(self, name: str) -> tuple[npt.NDArray[np.int32], Longs]:
         """One field of all final states in one array, and the offset of each sentence; faster than one by one."""
-        task, n = self.packed.task, self.packed.lengths.astype(np.int64)
-        start, size = task.field_place(name, n)
-        at = np.concatenate([[0], np.cumsum(size)])
-        places = np.arange(at[-1]) + np.repeat(self.state_at[:-1] + start - at[:-1], size)
+        start, size = self.packed.task.field_place(name, self.packed.lengths.astype(np.int64))
+        at = np.zeros(len(size) + 1, np.int64)
+        size.cumsum(out=at[1:])
+        places = np.arange(at[-1]) + (self.state_at[:-1] + start - at[:-1]).repeat(size)
         return self.states[places], at
 
 
@@ -148,9 +148,8 @@ def _explain(packed: Packed | None, error: Exception) -> None:
 
 def check_steps(packed: Packed, steps: npt.NDArray[np.int64]) -> None:
     """Raise the error of the first sentence with an error code."""
-    bad = np.flatnonzero(steps < 0)
-    if len(bad):
-        i = int(bad[0])
+    if steps.min(initial=0) < 0:
+        i = int(np.flatnonzero(steps < 0)[0])
         raise_trouble(packed, i, int(steps[i]))
 
 
@@ -234,7 +233,7 @@ def decode(
     policy, task, sentences = as_policy(policy), packed.task, sentences_of(packed)
     states, steps = np.zeros(int(sentences.state_at[-1]), np.int32), np.zeros(len(packed), np.int64)
     scores = np.zeros(len(packed), np.float64) if beam > 1 else None
-    longest = int(np.diff(sentences.state_at).max(initial=1))
+    longest = int(np.diff(sentences.state_at).max(initial=1)) if beam > 1 else 0
 
     def work(first: int, last: int, control: Longs, slot: int) -> None:
         for start, end in blocks(policy, packed.lengths, first, last):

@@ -44,6 +44,7 @@ PROTOCOL = (
     "partial_loss",
 )
 _GENERATED = ("state_view", "instance_view")
+_NUMBER, _OFFSET, _REAL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float64)
 
 
 class Task(Static):
@@ -91,7 +92,9 @@ class Task(Static):
 
     is_plain: ClassVar[bool] = False  # whether its functions are interpreted; see :meth:`plain`
     _key: ClassVar[Any]  # a function without arguments
-    _state_sizes: ClassVar[dict[str, Size]]
+    _places: ClassVar[dict[str, tuple[Size, Size]]]  # the offset and the size of each field of the state
+    _state_size: ClassVar[Size]
+    _fields: ClassVar[tuple[str, ...]]  # of packed sentences
 
     # ---- the protocol; each of these may be overridden by a plain function
 
@@ -216,7 +219,7 @@ class Task(Static):
     def packed(self, lengths: npt.NDArray[np.int32], flat: Mapping[str, npt.NDArray[Any]]) -> Packed:
         """Packed sentences from arrays that are flat already: ``name`` and its offsets ``name_at`` for each field."""
         arrays = {"n": lengths, **flat, **{name: np.asarray(a) for name, a in self.shared_arrays().items()}}
-        fields = self._corpus_fields()
+        fields = self._fields
         for name in fields:
             if name not in arrays:
                 raise TaskError(f"task {self.name!r}: there is no array {name!r}: does `shared_arrays` give it?")
@@ -224,34 +227,29 @@ class Task(Static):
 
     def _plain(self, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Convert an array to the type of its field: contiguous, writable, int32 (offsets: int64) or float64."""
-        if array.dtype.kind not in "iubf":
+        kind = array.dtype.kind
+        if kind not in "iubf":
             raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {array.dtype}, not numbers")
-        wanted = np.float64 if array.dtype.kind == "f" else np.int64 if name.endswith("_at") else np.int32
+        wanted = _REAL if kind == "f" else _OFFSET if name.endswith("_at") else _NUMBER
         flags = array.flags
-        if array.dtype == wanted and flags.c_contiguous and flags.writeable and flags.owndata:
+        if array.dtype == wanted and flags.carray and flags.owndata:
             return array  # the usual case; NumPy's function takes several microseconds to find this out
-        if wanted is np.int32 and array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
+        if wanted is _NUMBER and array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
             raise TaskError(f"task {self.name!r}: the array {name!r} has numbers that do not fit 32 bits")
         return np.require(array, wanted, ["C", "W", "O"])
 
     @classmethod
-    def _corpus_fields(cls) -> tuple[str, ...]:
-        return ("n", *(part for name in cls.instance for part in (name, name + "_at")), *cls.shared)
-
-    @classmethod
     def state_size(cls, n: Any) -> Any:
         """The number of integers in the state of a sentence of length ``n`` (``n`` may be an array of lengths)."""
-        return sum((size(n) for size in cls._state_sizes.values()), 0 * n)
+        return cls._state_size(n)
 
     @classmethod
     def field_place(cls, name: str, n: Any) -> tuple[Any, Any]:
         """The offset of a field in the state of a sentence of length ``n``, and its size (``n`` may be an array)."""
-        start = 0 * n
-        for field, size in cls._state_sizes.items():
-            if field == name:
-                return start, size(n)
-            start = start + size(n)
-        raise TaskError(f"task {cls.name!r} has no field {name!r} in its state; it has: {', '.join(cls.state)}")
+        if name not in cls._places:
+            raise TaskError(f"task {cls.name!r} has no field {name!r} in its state; it has: {', '.join(cls.state)}")
+        start, size = cls._places[name]
+        return start(n), size(n)
 
     @property
     def table_width(self) -> int:
@@ -293,7 +291,11 @@ class Task(Static):
             if isinstance(getattr(cls, name), str):
                 raise TaskError(f"`{name}` of {cls.__name__} is a string: write ({getattr(cls, name)!r},)")
         cls.name = cls.__dict__.get("name", "") or cls.__name__
-        cls._state_sizes = {field: parse_size(size) for field, size in cls.state.items()}
+        cls._places, cls._state_size = {}, Size(0, 0)
+        for field, declared in cls.state.items():
+            cls._places[field] = cls._state_size, parse_size(declared)
+            cls._state_size = cls._state_size.plus(parse_size(declared))
+        cls._fields = ("n", *(part for name in cls.instance for part in (name, name + "_at")), *cls.shared)
         for name, function in _generate(cls).items():
             setattr(cls, name, staticmethod(function))
         if not interpreted_only:
@@ -362,7 +364,7 @@ class Packed:
     def state_at(self) -> npt.NDArray[np.int64]:
         """The offset of the state of each sentence in an array of all states, and the end of the last one."""
         offsets = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.task.state_size(self.lengths.astype(np.int64)), out=offsets[1:])
+        self.task.state_size(self.lengths.astype(np.int64)).cumsum(out=offsets[1:])
         return offsets
 
     @cached_property
@@ -380,11 +382,10 @@ def _key(cls: type[Task]) -> tuple[str, str]:
 
 def _generate(cls: type[Task]) -> dict[str, Callable[..., Any]]:
     """Generate the functions that give names to flat arrays: ``state_view`` (states), ``instance_view`` (sentences)."""
-    parts, start = [], Size(0, 0)
-    for size in cls._state_sizes.values():
-        end = Size(start.per_token + size.per_token, start.constant + size.constant)
+    parts = []
+    for start, size in cls._places.values():
+        end = start.plus(size)
         parts.append(f"buffer[{start.per_token} * n + {start.constant} : {end.per_token} * n + {end.constant}]")
-        start = end
     state = f"def state_view(buffer, n):\n    return State({', '.join(parts)})\n"
     fields = [f"corpus.{f}[corpus.{f}_at[i] : corpus.{f}_at[i + 1]]" for f in cls.instance]
     fields += [f"corpus.{f}" for f in cls.shared]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from treewright.corpora import Sentence, format_amr
+from treewright.corpora import Sentence, Tree, format_amr
 from treewright.corpora.brackets import format_ptb
 from treewright.pipeline.document import Analysis
 from treewright.server.counting import Counts
@@ -65,6 +66,16 @@ class TraceRequest(_Body):
     explain: bool = Field(False, description="Whether candidates have their features and weights.")
     kind: str | None = Field(None, description="For constituents: `derivation`, `chart` or `pops`.")
     top: Annotated[int, Field(ge=1)] | None = Field(None, description="Keep this many candidates of each step.")
+
+
+class TreesRequest(_Body):
+    """A sentence, and the number of its best constituency trees."""
+
+    text: str
+    sentence: Annotated[int, Field(ge=0)] = Field(0, description="Which sentence of the text, from 0.")
+    model: str | None = None
+    k_best: Annotated[int, Field(ge=1, le=50)] = 2
+    width: int | None = Field(None, ge=200, le=10_000, description="The largest width of a drawing, in pixels.")
 
 
 class CompareRequest(_Body):
@@ -193,6 +204,30 @@ async def trace(request: Request, body: TraceRequest) -> Response:
     return _answer({**about, "trace": shown.to_json()})
 
 
+@router.post("/api/trees", responses=_REFUSALS)
+async def trees(request: Request, body: TreesRequest) -> Response:
+    """Return the best constituency trees of a sentence with their scores, the best one first."""
+    bench = _workbench(request)
+    model = bench.models.find(body.model)
+    sentence = await bench.words_of(model, body.text, body.sentence)
+    found = await bench.k_best(model, sentence, body.k_best)
+    return _answer({"model": model.name, "sentence": body.sentence, "trees": _scored(found, body.width)})
+
+
+def _scored(trees: Iterable[tuple[Tree, float]], width: int | None) -> list[dict[str, Any]]:
+    """Trees with scores and drawings; a sentence that the grammar cannot derive has a tree without a score."""
+    from treewright.reports import constituency_svg
+
+    return [
+        {
+            "score": score if isfinite(score) else None,
+            "tree": str(tree),
+            "drawing": constituency_svg(tree, width=width),
+        }
+        for tree, score in trees
+    ]
+
+
 @router.post("/api/compare", responses=_REFUSALS)
 async def compare(request: Request, body: CompareRequest) -> Response:
     """Compare two models on a text, or on a treebank with scores and their intervals."""
@@ -208,7 +243,6 @@ async def compare(request: Request, body: CompareRequest) -> Response:
 async def grammar(request: Request, body: GrammarRequest) -> Response:
     """Parse a sentence with a grammar that was written by hand."""
     from treewright.constituency import WrittenGrammar, trace_written
-    from treewright.reports import constituency_svg
 
     bench = _workbench(request)
     words = check_text(body.text, bench.limits).split()
@@ -217,12 +251,8 @@ async def grammar(request: Request, body: GrammarRequest) -> Response:
 
     def work() -> dict[str, Any]:
         written = WrittenGrammar.from_text(body.grammar, "grammar")
-        best = written.k_best(words, body.k_best)
-        trees = [
-            {"score": each.score, "tree": str(each.tree), "drawing": constituency_svg(each.tree, width=body.width)}
-            for each in best
-        ]
-        return {"trees": trees, "trace": trace_written(written, words, body.search).to_json()}
+        best = [(each.tree, each.score) for each in written.k_best(words, body.k_best)]
+        return {"trees": _scored(best, body.width), "trace": trace_written(written, words, body.search).to_json()}
 
     return _answer(await bench.apart(work))
 

@@ -150,6 +150,8 @@ def _add_answers(app: FastAPI) -> None:
         return _problem(request, 422, "invalid", _sentence_of(error.errors()[0]))
 
     async def other(request: Request, error: Any) -> Response:
+        if isinstance(error.__cause__, UnicodeDecodeError):  # FastAPI does not say which error it was
+            return await unreadable(request, error.__cause__)
         return _problem(request, error.status_code, "http", str(error.detail), dict(error.headers or {}))
 
     async def unreadable(request: Request, error: Any) -> Response:

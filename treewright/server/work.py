@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from treewright.corpora import Sentence
+from treewright.corpora import Sentence, Tree
 from treewright.corpora.reading import guess_format, parse_sentences
 from treewright.errors import TreewrightError
 from treewright.pipeline import Document
@@ -113,12 +113,7 @@ class Workbench:
         options: dict[str, Any],
     ) -> Trace:
         """Return the decisions of the component that annotates a layer."""
-        if len(words) > self.limits.trace_words:
-            raise Refused(
-                413,
-                "too-many-words",
-                f"the sentence has {len(words)} words; steps are shown of up to {self.limits.trace_words}",
-            )
+        self._check_length(words)
 
         def work() -> Trace:
             component = model.component(layer)
@@ -131,6 +126,23 @@ class Workbench:
 
         trace: Trace = await self.apart(work)
         return trace
+
+    async def k_best(self, model: Model, words: Sentence, k: int) -> list[tuple[Tree, float]]:
+        """Return the best constituency trees of a sentence, with their scores."""
+        self._check_length(words)
+
+        def work() -> list[tuple[Tree, float]]:
+            component: Any = model.component("constituency")
+            [found] = component.parse_k_best([model.prepared(words, "constituency")], k)
+            return list(found)
+
+        trees: list[tuple[Tree, float]] = await self.apart(work)
+        return trees
+
+    def _check_length(self, words: Sentence) -> None:
+        if len(words) > (most := self.limits.trace_words):
+            message = f"the sentence has {len(words)} words; steps and further trees are shown of up to {most}"
+            raise Refused(413, "too-many-words", message)
 
     # ---- comparing
 

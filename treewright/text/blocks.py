@@ -24,7 +24,7 @@ Longs = npt.NDArray[np.int64]
 MOST_CHARACTERS = 1 << 18
 
 _BYTE_ORDER_MARK = 0xFEFF
-_TABLED = 0x3001  # the ideographic space is the last one
+_TABLED = 0x3002  # the ideographic space is the last one; the character after it stands for all others
 _LINE_ENDS = (0x0A, 0x85, 0x2028, 0x2029)
 
 
@@ -41,6 +41,11 @@ class Chunks(NamedTuple):
 def _separators() -> npt.NDArray[np.bool_]:
     codes = [chr(code) for code in range(_TABLED)]
     return np.array([c.isspace() or unicodedata.category(c) == "Cc" for c in codes], np.bool_)
+
+
+@cache
+def _line_ends() -> npt.NDArray[np.bool_]:
+    return np.isin(np.arange(_TABLED), _LINE_ENDS)
 
 
 def code_points(text: str) -> npt.NDArray[np.int32]:
@@ -60,8 +65,7 @@ def code_points(text: str) -> npt.NDArray[np.int32]:
 
 def is_separator(codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
     """Return a mask of the white space characters."""
-    table = _separators()
-    found: npt.NDArray[np.bool_] = table[np.minimum(codes, _TABLED - 1)] & (codes < _TABLED)
+    found: npt.NDArray[np.bool_] = _separators()[np.minimum(codes, _TABLED - 1)]
     found |= codes == _BYTE_ORDER_MARK
     return found
 
@@ -75,16 +79,19 @@ def find_chunks(text: str, *, lines: bool = False) -> Chunks:
     (['One.', 'Two.', 'Three.'], [0, 2])
     """
     codes = code_points(text)
-    inside = np.concatenate([[False], ~is_separator(codes), [False]])
-    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    outside = np.ones(len(codes) + 2, np.bool_)
+    outside[1:-1] = is_separator(codes)
+    edges = (outside[1:] != outside[:-1]).nonzero()[0]
     starts, ends = edges[0::2], edges[1::2]
     if not len(starts):
         return Chunks(starts, ends, starts)
-    is_end = np.isin(codes, _LINE_ENDS)
-    is_end |= (codes == 0x0D) & (np.append(codes[1:], 0) != 0x0A)
-    number = np.concatenate([[0], np.cumsum(is_end)])
+    number = np.zeros(len(codes) + 1, np.int64)
+    is_end = _line_ends()[np.minimum(codes, _TABLED - 1)]
+    is_end[:-1] |= (codes[:-1] == 0x0D) & (codes[1:] != 0x0A)
+    is_end[-1] |= codes[-1] == 0x0D
+    is_end.cumsum(out=number[1:])
     breaks = number[starts[1:]] - number[ends[:-1]] >= (1 if lines else 2)
-    first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    first = np.concatenate([[0], breaks.nonzero()[0] + 1])
     return Chunks(starts, ends, _cut(first, starts, ends))
 
 

@@ -43,7 +43,7 @@ _JOINER = 0x200D  # joins the characters on both sides of it
 _TABLED = 0x3000  # characters below have a table; the others are looked up one by one
 _QUOTES = "\"'`“”‘’«»„‚‹›"
 _SIGNS = _QUOTES + "()[]{}<>.,;:!?-–—_*…"
-_LETTERS = (LOWER, UPPER, UNCASED)
+_IS_LETTER = np.isin(np.arange(UNCASED + 1), (LOWER, UPPER, UNCASED))  # by the class of a character
 
 
 def character_class(character: str) -> int:
@@ -94,10 +94,15 @@ def _joined_table() -> npt.NDArray[np.bool_]:
 def _joins(chars: Shorts) -> npt.NDArray[np.bool_]:
     """Return a mask of the characters that belong to the preceding one."""
     found: npt.NDArray[np.bool_] = _joined_table()[np.minimum(chars, _TABLED - 1)] & (chars < _TABLED)
-    for code in np.unique(chars[chars >= _TABLED]).tolist():
+    for code in _beyond(chars):
         if is_joined(chr(code)):
             found |= chars == code
     return found
+
+
+def _beyond(chars: Shorts) -> set[int]:
+    """The characters without a table."""
+    return set(chars[chars >= _TABLED].tolist())
 
 
 @cache
@@ -197,27 +202,21 @@ def encode_chunks(
     :func:`chunk_rows`. If ``dense``, tokens may end between two letters.
     """
     texts = [" ".join(chunks) for chunks in paragraphs]
-    sizes = np.array([len(text) for text in texts], np.int64)
     chars = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.int32)
     classes, low = _looked_up(chars)
-    at = np.concatenate([[0], np.cumsum(sizes)])
+    at = _offsets(np.array(list(map(len, texts)), np.int64))
     chunks = [chunk for paragraph in paragraphs for chunk in paragraph]
-    lengths = np.fromiter(map(len, chunks), np.int64, len(chunks)) + 1
-    counts = np.array([len(paragraph) for paragraph in paragraphs], np.int64)
-    chunk_at = np.concatenate([[0], np.cumsum(counts)])
     table = np.frombuffer(b"".join(map(row, chunks)), np.int32).reshape(-1, 4)
+    counts = np.array(list(map(len, paragraphs)), np.int64)
+    chunk_at = _offsets(counts)
     # the start of each chunk within its paragraph, and an additional start after the last chunk
-    ends = np.cumsum(lengths)
-    starts = np.empty(len(chunks) + len(paragraphs), np.int64)
-    number = np.arange(len(chunks))
-    of = np.repeat(np.arange(len(paragraphs)), counts)
-    begin = np.concatenate([[0], ends])[chunk_at[:-1]]
-    starts[number + of] = np.concatenate([[0], ends[:-1]]) - begin[of]
-    starts[chunk_at[1:] + np.arange(len(paragraphs))] = ends[chunk_at[1:] - 1] - begin
+    lengths = np.fromiter(map(len, chunks), np.int64, len(chunks)) + 1
+    before = _offsets(lengths)
+    paragraph = np.arange(len(counts)).repeat(counts + 1)
+    starts = before[np.arange(len(paragraph)) - paragraph] - before[chunk_at[paragraph]]
     # the chunk of each character; the space after a chunk belongs to it
-    within = lengths.copy()
-    within[chunk_at[1:] - 1] -= 1
-    chunk_of = np.repeat(number - chunk_at[of], within)
+    lengths[chunk_at[1:] - 1] -= 1
+    chunk_of = (np.arange(len(chunks)) - chunk_at[:-1].repeat(counts)).repeat(lengths)
     points, points_at = _points(chars, classes, at, dense)
     return {
         "chars": chars.copy(),
@@ -237,11 +236,18 @@ def encode_chunks(
     }
 
 
+def _offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The offset of each part, and the end of the last one."""
+    found = np.zeros(len(sizes) + 1, np.int64)
+    sizes.cumsum(out=found[1:])
+    return found
+
+
 def _looked_up(chars: Shorts) -> tuple[Shorts, Shorts]:
     of_class, of_low = _tables()
     small = np.minimum(chars, _TABLED - 1)
     classes, low = of_class[small], of_low[small]
-    for code in np.unique(chars[chars >= _TABLED]).tolist():
+    for code in _beyond(chars):
         found = chars == code
         classes[found], low[found] = character_class(chr(code)), _lower(chr(code))
     return classes, low
@@ -259,7 +265,7 @@ def _points(
     after[at[1:] - 1] = SPACE
     keep = classes != SPACE
     if not dense:
-        keep &= ~(np.isin(classes, _LETTERS) & np.isin(after, _LETTERS))
+        keep &= ~(_IS_LETTER[classes] & _IS_LETTER[after])
     keep[:-1] &= ~_joins(chars[1:]) | (after[:-1] == SPACE)
     keep &= (chars != _JOINER) | (after == SPACE)
     places = np.flatnonzero(keep)

@@ -14,6 +14,7 @@ component and every language.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -174,8 +175,8 @@ class Choosing(Task):
         self._arrays = {
             "parts": parts,
             "counted": np.array([counted], np.int32),
-            "templates": _template_array(templates),
-            "shared_by": _rows([shared_by[min(part, len(shared_by) - 1)] for part in range(parts.shape[1])]),
+            "templates": _template_array(tuple(map(tuple, templates))),
+            "shared_by": _sharing_array(tuple(map(tuple, shared_by)), parts.shape[1]),
             "table": table,
             "candidates": candidates,
             "first": first,
@@ -186,8 +187,14 @@ class Choosing(Task):
         return self._arrays
 
 
-def _template_array(templates: Sequence[Template]) -> npt.NDArray[np.int32]:
+@cache
+def _template_array(templates: tuple[tuple[tuple[int, int], ...], ...]) -> npt.NDArray[np.int32]:
     return _rows([[number for atom in template for number in atom] for template in templates], pairs=True)
+
+
+@cache
+def _sharing_array(shared_by: tuple[tuple[int, ...], ...], parts: int) -> npt.NDArray[np.int32]:
+    return _rows([shared_by[min(part, len(shared_by) - 1)] for part in range(parts)])
 
 
 def _rows(rows: Sequence[Sequence[int]], pairs: bool = False) -> npt.NDArray[np.int32]:

@@ -68,41 +68,56 @@ function svgOf(wide, high, ...children) {
     s("svg", { class: "tw-draw", width: Math.ceil(wide), height: Math.ceil(high), viewBox: `0 0 ${Math.ceil(wide)} ${Math.ceil(high)}`, role: "img" }, ...children));
 }
 
-export function drawArcs(words, arcs, mark = () => "", around = {}) {
-  const centres = [];
-  let x = 14;
-  for (const word of words) {
-    const wide = Math.max(width(word, 14), 44);
-    centres.push(x + wide / 2);
-    x += wide + 14;
-  }
-  const ordered = arcs.filter((arc) => arc.head > 0).map((arc) => ({ ...arc, low: Math.min(arc.head, arc.dependent), high: Math.max(arc.head, arc.dependent) }))
-    .sort((a, b) => a.high - a.low - (b.high - b.low));
-  const placed = [];
-  for (const arc of ordered) {
-    const under = placed.filter((other) => other.low < arc.high && other.high > arc.low);
-    arc.level = 1 + Math.max(0, ...under.map((other) => other.level));
-    placed.push(arc);
-  }
-  const top = Math.max(1, ...ordered.map((arc) => arc.level)) + (arcs.some((arc) => arc.head === 0) ? 1 : 0);
-  const base = 22 + 20 * top;
+// Words with arcs over them, in rows that are no wider than the room; an arc between two rows goes on at their edges.
+export function drawArcs(words, arcs, mark = () => "", around = {}, room = Infinity) {
+  const edge = Number.isFinite(room) ? 32 : 14; // room for the label of an arc that comes from another row
+  const rows = [], centres = [0];
+  words.forEach((word, k) => {
+    const wide = Math.max(width(word, 14), 44) + 14;
+    if (!k || rows.at(-1).wide + wide + edge > room) rows.push({ first: k + 1, wide: edge });
+    const row = rows.at(-1);
+    centres.push(row.wide + (wide - 14) / 2);
+    row.wide += wide;
+    row.last = k + 1;
+  });
+  const ordered = arcs.filter((arc) => arc.head > 0).sort((a, b) => Math.abs(a.head - a.dependent) - Math.abs(b.head - b.dependent));
   const drawn = [];
-  const arrow = (at) => s("polygon", { class: "tip", points: `${at - 3.5},${base - 7} ${at + 3.5},${base - 7} ${at},${base}` });
-  for (const arc of ordered) {
-    const from = centres[arc.head - 1] + (arc.dependent > arc.head ? 5 : -5);
-    const to = centres[arc.dependent - 1] + (arc.head > arc.dependent ? 5 : -5);
-    const y = base - 20 * arc.level;
-    drawn.push(s("g", { class: mark(arc) || null, "data-words": `${arc.head} ${arc.dependent}` },
-      s("path", { d: `M${from} ${base}V${y + 6}Q${from} ${y} ${from + Math.sign(to - from) * 6} ${y}H${to - Math.sign(to - from) * 6}Q${to} ${y} ${to} ${y + 6}V${base - 7}` }),
-      arrow(to), s("text", { class: "l", x: (from + to) / 2, y: y - 4, "font-size": 10.5, "text-anchor": "middle" }, arc.label ?? "")));
+  let high = 0;
+  for (const row of rows) {
+    row.wide += edge - 14;
+    const here = (k) => row.first <= k && k <= row.last;
+    const placed = [];
+    for (const arc of ordered) {
+      const [low, top] = [Math.min(arc.head, arc.dependent), Math.max(arc.head, arc.dependent)];
+      if (low > row.last || top < row.first) continue;
+      const [from, to] = [Math.max(low, row.first - 1), Math.min(top, row.last + 1)];
+      const level = 1 + Math.max(0, ...placed.filter((other) => other.from < to && other.to > from).map((other) => other.level));
+      placed.push({ arc, from, to, level });
+    }
+    const roots = arcs.filter((arc) => arc.head === 0 && here(arc.dependent));
+    const top = Math.max(1, ...placed.map((each) => each.level)) + (roots.length ? 1 : 0);
+    const base = high + 22 + 20 * top;
+    const arrow = (at) => s("polygon", { class: "tip", points: `${at - 3.5},${base - 7} ${at + 3.5},${base - 7} ${at},${base}` });
+    for (const { arc, level } of placed) {
+      const [starts, ends] = [here(arc.head), here(arc.dependent)], onwards = Math.sign(arc.dependent - arc.head);
+      const beyond = (k) => (k < row.first ? 0 : row.wide);
+      const from = starts ? centres[arc.head] + 5 * onwards : beyond(arc.head), to = ends ? centres[arc.dependent] - 5 * onwards : beyond(arc.dependent);
+      const y = base - 20 * level;
+      const path = [starts ? `M${from} ${base}V${y + 6}Q${from} ${y} ${from + onwards * 6} ${y}` : `M${from} ${y}`, ends ? `H${to - onwards * 6}Q${to} ${y} ${to} ${y + 6}V${base - 7}` : `H${to}`];
+      const side = starts && ends ? "middle" : Math.min(from, to) === 0 ? "start" : "end"; // a label stays within its row
+      const x = { middle: (from + to) / 2, start: 2, end: row.wide - 2 }[side];
+      drawn.push(s("g", { class: mark(arc) || null, "data-words": `${arc.head} ${arc.dependent}` }, s("path", { d: path.join("") }), ends ? arrow(to) : null,
+        starts || ends ? s("text", { class: "l", x, y: y - 4, "font-size": 10.5, "text-anchor": side }, arc.label ?? "") : null));
+    }
+    for (const arc of roots) {
+      const at = centres[arc.dependent];
+      drawn.push(s("g", { class: mark(arc) || null, "data-words": arc.dependent }, s("path", { d: `M${at} ${base - 20 * top + 8}V${base - 7}` }), arrow(at),
+        s("text", { class: "l", x: at, y: base - 20 * top + 3, "font-size": 10.5, "text-anchor": "middle" }, arc.label ?? "root")));
+    }
+    for (let k = row.first; k <= row.last; k++) drawn.push(s("text", { x: centres[k], y: base + 17, "font-size": 14, "text-anchor": "middle", "data-words": k, class: around[k] ?? null }, words[k - 1]));
+    high = base + 26;
   }
-  for (const arc of arcs.filter((each) => each.head === 0)) {
-    const at = centres[arc.dependent - 1];
-    drawn.push(s("g", { class: mark(arc) || null, "data-words": arc.dependent }, s("path", { d: `M${at} ${base - 20 * top + 8}V${base - 7}` }), arrow(at),
-      s("text", { class: "l", x: at, y: base - 20 * top + 3, "font-size": 10.5, "text-anchor": "middle" }, arc.label ?? "root")));
-  }
-  words.forEach((word, k) => drawn.push(s("text", { x: centres[k], y: base + 17, "font-size": 14, "text-anchor": "middle", "data-words": k + 1, class: around[k + 1] ?? null }, word)));
-  return svgOf(x, base + 26, ...drawn);
+  return svgOf(Math.max(edge, ...rows.map((row) => row.wide)), high, ...drawn);
 }
 
 // A tree of {label, children, kind, marks}: words and tags at the bottom, each node over its children.
@@ -345,7 +360,7 @@ export function mountViewer(root, trace, options = {}) {
     actions.replaceChildren(...drawActions(step));
     why.replaceChildren(...drawWhy(step));
     lineage.replaceChildren(...drawLineage());
-    difference.replaceChildren(...(view.other ? drawDifference(view.trace, view.other) : []));
+    difference.replaceChildren(...(view.other ? drawDifference(view.trace, view.other, undefined, root.clientWidth || 900) : []));
     for (const panel of [state, lineage]) bringIntoSight(panel, "rect.focus, .cell.now, .tw-here"); // what is decided on
     bringIntoSight(difference);
   }
@@ -546,7 +561,7 @@ export function bringIntoSight(panel, what = ".only-a, .only-b") {
 
 // ---- differences of two results
 
-export function drawDifference(a, b, titles = ["The model", "What if"]) {
+export function drawDifference(a, b, titles = ["The model", "What if"], room = Infinity) {
   const out = [h("h3", {}, "The difference")];
   const side = (title, drawing) => h("div", {}, h("h4", {}, title), drawing);
   const [one, two] = [a.result, b.result];
@@ -557,7 +572,7 @@ export function drawDifference(a, b, titles = ["The model", "What if"]) {
       const arcs = (result) => result.heads.map((head, k) => ({ head, dependent: k + 1, label: result.labels[k] }));
       const differs = (arc) => one.heads[arc.dependent - 1] !== two.heads[arc.dependent - 1] || one.labels[arc.dependent - 1] !== two.labels[arc.dependent - 1];
       count = arcs(one).filter(differs).length;
-      out.push(h("div", { class: "tw-sides" }, side(titles[0], drawArcs(a.words, arcs(one), (arc) => (differs(arc) ? "only-a" : ""))), side(titles[1], drawArcs(b.words, arcs(two), (arc) => (differs(arc) ? "only-b" : "")))));
+      out.push(h("div", { class: "tw-sides" }, side(titles[0], drawArcs(a.words, arcs(one), (arc) => (differs(arc) ? "only-a" : ""), {}, room)), side(titles[1], drawArcs(b.words, arcs(two), (arc) => (differs(arc) ? "only-b" : ""), {}, room))));
       break;
     }
     case "derivation":

@@ -119,13 +119,26 @@ async function analyse() {
   keepLink();
 }
 
+// The two best trees of a sentence side by side, such as the two attachments of "with the telescope".
+async function twoTrees(place, k) {
+  const { trees } = await ask("/api/trees", { text: view.text, model: view.model || null, sentence: k, k_best: 2, width: treeWidth(place.parentElement) });
+  place.querySelector(".trees")?.remove();
+  place.append(scoredTrees(trees));
+}
+
+// The width of a drawing: two are side by side if there is room for them.
+const treeWidth = ({ clientWidth }) => Math.max(280, Math.min(clientWidth < 800 ? clientWidth - 24 : clientWidth / 2 - 40, 600) | 0);
+
+const scoredTrees = (trees) => h("div", { class: "trees" }, trees.map((each, k) => h("div", {}, h("p", {}, `${k + 1}. ${each.score === null ? "not a tree of the grammar" : `score ${number(each.score)}`}`), h("figure", {}, cleanDrawing(each.drawing)))));
+
 function sentenceView(sentence, k) {
   const tokens = h("ul", { class: "tokens", "data-layer": "tokens" }, sentence.words.map((word) => h("li", { tabindex: 0, "data-words": word.id, title: word.feats ?? "" }, word.form, h("small", { class: "upos" }, [word.upos, word.xpos].filter(Boolean).join(" · ")), h("small", { class: "lemma" }, word.lemma ?? ""))));
   const titles = { dependency: "Dependencies", constituency: "Constituents", amr: "Meaning" };
   const formats = { constituency: ["brackets", "brackets"], amr: ["penman", "PENMAN"], dependency: ["conllu", "CoNLL-U"] };
   const layers = Object.entries(sentence.drawings ?? {}).map(([layer, drawing]) => h("div", { "data-layer": layer },
     h("h3", {}, titles[layer] ?? layer, saveButtons(`${layer}-${k + 1}`, drawing, "svg", "SVG"), formats[layer] ? saveButtons(`${layer}-${k + 1}`, sentence.formats[formats[layer][0]], formats[layer][0], formats[layer][1]) : null,
-      h("button", { type: "button", "data-steps": layer, onclick: guarded(() => openSteps(layer, k)) }, "step through")),
+      h("button", { type: "button", "data-steps": layer, onclick: guarded(() => openSteps(layer, k)) }, "step through"),
+      layer === "constituency" ? h("button", { type: "button", "data-trees": 2, onclick: guarded(({ target }) => twoTrees(target.closest("[data-layer]"), k)) }, "two best trees") : null),
     h("figure", {}, cleanDrawing(drawing))));
   const section = h("section", { class: "sentence", id: `s${k + 1}` }, h("h2", {}, `${k + 1}. `, sentence.text), tokens, h("div", { class: "layers" }, layers));
   const light = (event) => {
@@ -212,7 +225,7 @@ function showSteps(trace, other) {
 // The difference stays below while one steps through what would have happened.
 function keepDifference(other, trace) {
   const panel = $("viewer").querySelector(".tw-difference");
-  const drawn = drawDifference(other, trace);
+  const drawn = drawDifference(other, trace, undefined, panel.clientWidth || 900);
   const put = () => { if (!panel.childNodes.length) panel.replaceChildren(...drawn); };
   new MutationObserver(put).observe(panel, { childList: true });
   panel.replaceChildren(...drawn);
@@ -274,7 +287,7 @@ function differenceTable(models, layer, list, words, most = 30) {
 function differenceDrawing(models, sentence, layer) {
   const trace = (own) => (layer === "dependency" ? { kind: "arcs", words: sentence.words, result: { heads: own.words.map((each) => each.head), labels: own.words.map((each) => each.deprel) } }
     : { kind: "derivation", words: sentence.words, result: { tree: own.constituents } });
-  return h("div", { class: "tw-viewer" }, drawDifference(trace(sentence.a), trace(sentence.b), models).slice(2));
+  return h("div", { class: "tw-viewer" }, drawDifference(trace(sentence.a), trace(sentence.b), models, $("comparison").clientWidth - 40).slice(2)); // less the numbers of the list
 }
 
 function textView(found) {
@@ -289,8 +302,8 @@ function textView(found) {
 
 async function parseGrammar() {
   readForms();
-  const found = await ask("/api/grammar", { grammar: $("rules").value, text: view.grammarText, search: view.search, k_best: 4, width: Math.max(280, Math.min($("grammar-trees").clientWidth - 24, 600)) });
-  $("grammar-trees").replaceChildren(found.trees.length ? h("div", { class: "trees" }, found.trees.map((each, k) => h("div", {}, h("p", {}, `${k + 1}. score ${number(each.score)}`), h("figure", {}, cleanDrawing(each.drawing)))))
+  const found = await ask("/api/grammar", { grammar: $("rules").value, text: view.grammarText, search: view.search, k_best: 4, width: treeWidth($("grammar-trees")) });
+  $("grammar-trees").replaceChildren(found.trees.length ? scoredTrees(found.trees)
     : h("p", {}, "The grammar has no tree for this sentence; the chart shows what it can build."));
   mountViewer($("grammar-viewer"), found.trace, { view: { step: view.tab === "grammar" ? view.step : 0 }, onStep: (step) => { view.step = step; keepLink(); } });
   keepLink();
