@@ -57,8 +57,8 @@ WITH_BEAM = ("early-update", "max-violation")
 BY_REWARDS = tuple(REINFORCED)
 #: the learners that are measured on all of train
 FULL = {
-    "dependency": ("supervised", "exploration", "dagger", "aggravate", "lols", "det-lols"),
     "tagging": ("supervised", "exploration", "dagger", "aggravate", "supervised, regression", "lols", "det-lols"),
+    "dependency": ("supervised", "exploration", "dagger", "aggravate", "lols", "det-lols"),
 }
 FULL_SEEDS = 3
 WEAK: dict[str, dict[str, Any]] = {
