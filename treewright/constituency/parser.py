@@ -504,7 +504,7 @@ class ConstituencyParser(ConstituencyEstimator):
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
         usual = {**USUAL.get(learner["name"], {}), **whole}
-        if "step_size" in usual and ({**usual, **learner}["batch"] is None or learner.get("normalise")):
+        if "step_size" in usual and (not {**usual, **learner}["batch"] or learner.get("normalise")):
             usual["step_size"] = _STOCHASTIC["step_size"]  # None is for small batches
         return usual
 
