@@ -4,17 +4,19 @@
 normalised update a pass of the whole corpus, steps ∝ 1/√k, 100 passes, the pass best on dev; step size, temperature and
 regularisation are chosen here, by ``choose``, on dev of CRAFT. *Tuned*: an update a sentence, averaged, all rules learned; the
 settings in ``METHODS`` were found on dev of CRAFT. Test is scored once a model. Results are kept after each model, so that an
-interrupted run continues; delete the file of results to start from the beginning.
+interrupted run continues; delete the file of results to start from the beginning. ``--defaults`` measures only the defaults of
+``train constituency`` on several treebanks.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any
 
 from benchmarks.common import RESULTS, corpus_folder, keep, say
-from treewright.constituency import ConstituencyParser, compare_constituents, score_constituents
+from treewright.constituency import ConstituencyParser, LatentParser, compare_constituents, score_constituents
 from treewright.corpora import Sentence, Tree, builtin_corpus, read_ptb
 from treewright.corpora.brackets import clean_tree
 from treewright.metrics import error_reduction
@@ -59,22 +61,36 @@ TREEBANKS: dict[str, tuple[str, int, int, int]] = {
     "MASC, up to 40 words": ("masc-ptb", 40, 1_500, 250),
     "CRAFT, up to 15 words, a part": ("craft-ptb", 15, 1_500, 250),
     "CRAFT, up to 15 words": ("craft-ptb", 15, 10_000, 1_000),
+    "WSJ sample, up to 40 words": ("ptb-wsj-sample", 40, 1_500, 250),
+    "CRAFT, up to 40 words, a part": ("craft-ptb", 40, 1_500, 250),
 }
-#: what ``defaults`` tries: Max-Margin with one thing changed, all of the learner's settings being the parser's otherwise
+FORMER, DEFAULTS = "the former defaults: steps of 0.1/√k, patience 8, shrunk", "the defaults: steps by size, shrunk"
+_STEP = {"step_size": 0.1}
+#: what ``defaults`` tries: Max-Margin with steps of 0.1/√k and one thing changed, all other settings being the parser's; and the defaults
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "step size 0.01": ({"step_size": 0.01}, {}),
     "step size 0.03": ({"step_size": 0.03}, {}),
     "step size 0.1": ({}, {}),
+    "margin 1": ({"margin": 1.0}, {}),
     "step size 0.3": ({"step_size": 0.3}, {}),
     "steps 0.3/k": ({"step": "1/k", "step_size": 0.3}, {}),
     "λ = 10⁻³": ({"l2": 1e-3}, {}),
     "loss on constituents": ({}, {"loss": "constituents"}),
     "binary rules only": ({}, {"trained": "binary"}),
     "Policy Matching": ({"name": "policy-matching", "passes": 12, "step_size": 0.5, "l2": 0.0}, {}),
-    "the defaults: step size 0.1, patience 8, shrunk": ({"patience": 8}, {"shrink": True}),
+    FORMER: ({"patience": 8}, {"shrink": True}),
+    DEFAULTS: ({"step_size": None}, {"shrink": True}),
 }
-#: the variants that are tried on all treebanks; the others are tried on the small ones
-EVERYWHERE = ("step size 0.1", "steps 0.3/k", "the defaults: step size 0.1, patience 8, shrunk")
+#: `train latent` with one start, and where it is measured: whether the command is right to name it
+LATENT = "`train latent`, one start"
+LATENT_ON = ("WSJ sample, up to 15 words", "MASC, up to 15 words")
+#: the variants that are tried on large treebanks, where a training takes a minute; the others are tried on the small ones
+LARGE = {
+    "CRAFT, up to 15 words": ("step size 0.1", "step size 0.03", "steps 0.3/k", "margin 1", DEFAULTS),
+    "MASC, up to 40 words": (DEFAULTS,),
+    "WSJ sample, up to 40 words": (DEFAULTS,),
+    "CRAFT, up to 40 words, a part": (DEFAULTS,),
+}
 #: what the distance to the paper could come from: what is changed in the parser, or in what it learns from
 EVIDENCE: dict[str, dict[str, Any]] = {
     "as tuned": {},
@@ -146,6 +162,9 @@ def main() -> None:
     path = RESULTS / "constituency_learners.json"
     before = json.loads(path.read_text()) if path.is_file() else {}
     kept: dict[str, Any] = {name: before.get(name, {}) for name in ("results", "evidence", "steps", "defaults")}
+    if "--defaults" in sys.argv:  # only that part
+        defaults(kept)
+        return
     done = kept["results"]
     chosen = choose(kept)
     for corpus in CORPORA:
@@ -244,30 +263,56 @@ def evidence(kept: dict[str, Any]) -> None:
 
 def defaults(kept: dict[str, Any]) -> None:
     """Counting and Max-Margin with several settings on treebanks of several sizes and styles; the pass best on dev."""
-    for treebank, (corpus, words, learned, scored_on) in TREEBANKS.items():
-        rows = kept["defaults"].setdefault(treebank, {})
-        small = treebank not in ("MASC, up to 40 words", "CRAFT, up to 15 words")
-        wanted = [name for name in VARIANTS if (small or name in EVERYWHERE) and name not in rows]
-        if not wanted and "counting" in rows:
-            continue
-        if corpus == "built-in":
-            parts: dict[str, list[Sentence]] = builtin_corpus(train=learned, dev=scored_on, test=scored_on)._asdict()
-        else:
-            parts = {part: short(corpus, part, words) for part in ("train", "dev", "test")}
-            parts = {part: each[: learned if part == "train" else scored_on] for part, each in parts.items()}
-        for name in ("counting", *wanted):
-            if name in rows:
-                continue
-            changed, settings = VARIANTS.get(name, ({}, {}))
-            learner = {"name": "max-margin", "patience": None, **changed} if name in VARIANTS else "maximum-likelihood"
-            parser, about = train("v2h1", learner, parts, **settings)
-            rows[name] = {
-                "sentences": len(parts["train"]),
-                "dev": parser.card_["scores"]["dev F1"],
-                "test": parser.evaluate(parts["test"]).f1,
-                "best pass": about["best pass"],
-                "passes": about["passes"],
-                "last": about["dev by pass"][-1] if about["dev by pass"] else None,
-            }
-            keep("constituency_learners", kept)
-            say(treebank, name, json.dumps(rows[name]))
+    for names in (("counting", DEFAULTS), VARIANTS):  # the defaults everywhere, before anything else
+        for treebank in TREEBANKS:
+            rows = kept["defaults"].setdefault(treebank, {})
+            wanted = [
+                name for name in names if name not in rows and name in ("counting", *LARGE.get(treebank, VARIANTS))
+            ]
+            parts = parts_of(treebank) if wanted else {}
+            if treebank in LATENT_ON and LATENT not in rows:
+                rows[LATENT] = latent_row(parts_of(treebank))
+                keep("constituency_learners", kept)
+                say(treebank, LATENT, json.dumps(rows[LATENT]))
+            for name in wanted:
+                changed, settings = VARIANTS.get(name, ({}, {}))
+                learner = {"name": "max-margin", **_STEP, **changed} if name in VARIANTS else "maximum-likelihood"
+                parser, about = train("v2h1", learner, parts, **settings)
+                rows[name] = {
+                    "sentences": len(parts["train"]),
+                    "dev": parser.card_["scores"]["dev F1"],
+                    "test": parser.evaluate(parts["test"]).f1,
+                    "best pass": about["best pass"],
+                    "passes": about["passes"],
+                    "step size": parser.card_.get("step_size"),
+                    "strength": parser.card_.get("strength"),
+                    "seconds": about["CPU seconds"],
+                    "last": about["dev by pass"][-1] if about["dev by pass"] else None,
+                }
+                keep("constituency_learners", kept)
+                say(treebank, name, json.dumps(rows[name]))
+
+
+def latent_row(parts: dict[str, list[Sentence]]) -> dict[str, Any]:
+    """A latent-variable grammar of one start, the cycle best on dev."""
+    cpu = time.process_time()
+    parser = LatentParser(learner={"name": "split-merge", "starts": 1}).fit(parts["train"], dev=parts["dev"])
+    seconds = time.process_time() - cpu
+    return {
+        "sentences": len(parts["train"]),
+        "dev": parser.card_["scores"]["dev F1"],
+        "test": parser.evaluate(parts["test"]).f1,
+        "best pass": 0,
+        "passes": 0,
+        "seconds": seconds,
+        "last": None,
+    }
+
+
+def parts_of(treebank: str) -> dict[str, list[Sentence]]:
+    """Train, dev and test of a treebank of :data:`TREEBANKS`."""
+    corpus, words, learned, scored_on = TREEBANKS[treebank]
+    if corpus == "built-in":
+        return builtin_corpus(train=learned, dev=scored_on, test=scored_on)._asdict()
+    parts = {part: short(corpus, part, words) for part in ("train", "dev", "test")}
+    return {part: each[: learned if part == "train" else scored_on] for part, each in parts.items()}

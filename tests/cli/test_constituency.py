@@ -205,7 +205,7 @@ class TestConfiguration:
             ("grammar = 3", 1, [": grammar cannot be 3"]),
             ("grammar = 'v2'", 1, ["grammar cannot be 'v2'"]),
             ("[learner]\nname = 'dagger'", 1, ["learns from single actions"]),
-            ("[learner]\nstep_size = 0", 2, [": learner.step_size must", "above 0"]),
+            ("[learner]\nstep_size = -1", 2, [": learner.step_size must", "above 0"]),
         ],
     )
     def test_mistakes_in_the_file(self, run, tmp_path, text, line, said):
@@ -226,7 +226,7 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("--step-size", "0"), "--step-size must be a number that is above 0, not 0.0"),
+            (("--step-size=-1",), "--step-size must be a number that is above 0, not -1.0"),
             (
                 ("-l", "policy-matching", "--temperature", "0"),
                 "--temperature must be a number that is above 0, not 0.0",

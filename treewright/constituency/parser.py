@@ -75,7 +75,7 @@ _ENOUGH = 100  # sentences for learning priorities, which have few weights
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
     "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
-    "max-margin": {**_STOCHASTIC, "passes": 15, "patience": 8, "l2": 1e-5},
+    "max-margin": {**_STOCHASTIC, "passes": 15, "step_size": None, "l2": 1e-5},  # by the size of the treebank
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
@@ -317,7 +317,7 @@ class ConstituencyParser(ConstituencyEstimator):
             self.history_ = trained.history
             learned = planner.weights(trained.weights)
             self._use(learned)
-            scores = self._dev_score("dev F1")
+            scores, about["step_size"] = self._dev_score("dev F1"), learner.sized(planner).step_size
             if evaluate is not None:
                 scores |= {COUNTED: evaluate(counted)}
                 if self.shrink:
@@ -503,7 +503,10 @@ class ConstituencyParser(ConstituencyEstimator):
 
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
-        return {**USUAL.get(learner["name"], {}), **whole}
+        usual = {**USUAL.get(learner["name"], {}), **whole}
+        if "step_size" in usual and (not {**usual, **learner}["batch"] or learner.get("normalise")):
+            usual["step_size"] = _STOCHASTIC["step_size"]  # None is for small batches
+        return usual
 
     def resolved_config(self) -> dict[str, Any]:
         """Return every setting as a plain value, including all settings of the learner, for a model file."""

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "exp": lambda θ, change: θ * np.exp(change),  # g(x) = exp x, g⁻¹ = log: multiplicative updates
 }
 
+_PASS = 2000.0  # with step_size None: the step size of the first pass times the expert's actions in the corpus
+_LARGEST_STEP = 0.2
 _AT_ONCE = 256  # instances per call of the planner; after each call, progress is reported and Ctrl-C works
 
 PATIENCE = Setting(
@@ -71,6 +73,11 @@ PATIENCE = Setting(
     Whole(1),
     "End after this many passes that were no better on development data",
     none="make all passes",
+    none_written=0,
+)
+IRL_STEP_SIZE = replace(
+    STEP_SIZE,
+    none="by the size of the corpus (for grammars)",
     none_written=0,
 )
 L2 = Setting("l2", Real(0), "Regularisation towards small weights; 0: none")
@@ -92,7 +99,8 @@ class InverseRL(Learner):
       row without an improvement on development data; None runs all passes.
     * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
       the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
-      tried constants from 0.01 to 10 for each method. ``projection`` is the rule of the Projection method.
+      tried constants from 0.01 to 10 for each method. With None, the constant depends on the size of the corpus: see
+      :meth:`sized`. ``projection`` is the rule of the Projection method.
     * ``normalise``: Δ is scaled to length 1 before regularisation and step size are applied, as in the paper (§6).
     * ``l2``: λ: minimise J + λ/2·‖θ‖². ``l1``: minimise also l1·‖θ‖₁, for weights of which many are 0: after each step
       all weights move towards 0 by α_k·l1, and stop there (a *proximal* step: Duchi & Singer 2009). Both change every
@@ -109,7 +117,7 @@ class InverseRL(Learner):
         PASSES,
         PATIENCE,
         STEP,
-        STEP_SIZE,
+        IRL_STEP_SIZE,
         NORMALISE,
         L2,
         L1,
@@ -122,7 +130,7 @@ class InverseRL(Learner):
     passes: int = 100
     patience: int | None = None
     step: str = "1/sqrt(k)"
-    step_size: float = 1.0
+    step_size: float | None = 1.0
     normalise: bool = True
     l2: float = 0.0
     l1: float = 0.0
@@ -144,6 +152,13 @@ class InverseRL(Learner):
                 setting="l1",
                 value=self.l1,
             )
+        if self.step_size is None and (self.batch is None or self.normalise):
+            raise ConfigError(
+                "must be a number if an update is normalised, or has the whole corpus: set it, or batch = 1 and "
+                "normalise = False",
+                setting="step_size",
+                value=None,
+            )
         if self.step == "projection" and (self.l2 != 1.0 or self.normalise):
             raise ConfigError(
                 "'projection' makes a projection of steps with l2 = 1 and normalise = False only (§4.4): set these, or "
@@ -151,6 +166,20 @@ class InverseRL(Learner):
                 setting="step",
                 value=self.step,
             )
+
+    def sized(self, planner: Planner) -> Self:
+        """The learner with a number as its step size.
+
+        None becomes 2,000·b/N, at most 0.2, with b the number of instances per update and N the number of the expert's
+        actions in the corpus. So the steps of a pass add up to the same for all corpora, and weights move as far from
+        the initial ones in a pass over 750 sentences as over 5,000. This was found for grammars, whose plans have one
+        feature for each action.
+        """
+        if self.step_size is not None:
+            return self
+        assert self.batch is not None
+        actions = float(planner.expert_features(np.arange(len(planner), dtype=np.int64)).amount.sum())
+        return replace(self, step_size=min(_LARGEST_STEP, _PASS * self.batch / max(actions, 1.0)))
 
     def compute_update(self, planner: Planner, θ: Floats, which: Ints, jobs: int = 1) -> Features:
         """``computeUpdate``, summed over the instances ``which``; the value is the sum of their dissimilarities."""
@@ -427,7 +456,9 @@ def begin(learner: InverseRL, planner: Planner) -> Learned:
     if θ.shape != (planner.size,):
         raise TaskError(f"the planner has {planner.size} weights, but its initial weights have the shape {θ.shape}")
     totals = np.zeros(planner.size if learner.averaged else 0)
-    return Learned(learner.first_weights(θ), totals, 0, make_step(learner.step, learner.step_size, planner.size))
+    step_size = learner.sized(planner).step_size
+    assert step_size is not None
+    return Learned(learner.first_weights(θ), totals, 0, make_step(learner.step, step_size, planner.size))
 
 
 def incremental_pass(
@@ -470,11 +501,12 @@ def incremental_pass(
         if learner.l1:
             after = np.sign(after) * np.maximum(np.abs(after) - learned.rule.size(k) * learner.l1, 0.0)
         if not np.isfinite(after).all():
+            step_size = learner.sized(planner).step_size
             raise ConfigError(
-                f"{learner.step_size:g} is too large for the learner {learner.name!r}: in pass {k} weights have grown "
-                "beyond all numbers; take a smaller one, or normalise = True",
+                f"{step_size:g} is too large for the learner {learner.name!r}: in pass {k} weights have grown beyond "
+                "all numbers; take a smaller one, or normalise = True",
                 setting="step_size",
-                value=learner.step_size,
+                value=step_size,
             )
         if learner.averaged:
             learned.totals[at] += learned.updates * learner.sign * (after - before)
@@ -514,7 +546,7 @@ def _summed_update(
             raise TaskError(
                 f"learner {learner.name!r}: weights have become too large to compute with (at instances "
                 f"{part.min()} to {part.max()} values are not finite numbers); take a step_size smaller than "
-                f"{learner.step_size:g}, or begin with smaller weights"
+                f"{learner.sized(planner).step_size:g}, or begin with smaller weights"
             )
         value += float(update.value)
         places, inverse = np.unique(np.concatenate([at, update.at]), return_inverse=True)

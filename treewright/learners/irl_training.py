@@ -62,6 +62,7 @@ def train_irl(
             setting="learner",
             value=learner.name,
         )
+    learner = learner.sized(planner)
     learned, total = begin(learner, planner), len(planner)
     tell = None if progress is None else lambda done: progress("learning", done, total)
 

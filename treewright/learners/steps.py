@@ -5,9 +5,10 @@ Algorithm 1 moves the weights by α_k·Δ_k in pass k = 1, 2, …. A rule define
 >>> [float(OverRootK(2.0, 1).size(k)) for k in (1, 4, 16)]
 [2.0, 1.0, 0.5]
 
-If updates are stochastic, a pass has several, and k remains the number of the pass: so a constant has a similar effect
-for corpora of any size. Two of the rules are more than a number: iRprop has a step for each weight, and the Projection
-method computes its own. Their state between updates is in named arrays, which a checkpoint can store.
+If updates are stochastic, a pass has several, and k remains the number of the pass. A large corpus then has more
+updates of the same size in a pass, and needs a smaller constant. Two of the rules are more than a number: iRprop has a
+step for each weight, and the Projection method computes its own. Their state between updates is in named arrays, which
+a checkpoint can store.
 """
 
 from __future__ import annotations
