@@ -9,7 +9,8 @@ from treewright.corpora import Sentence, Token
 from treewright.errors import ConfigError, CorpusError
 from treewright.models import pack_strings
 from treewright.text import Lemmatizer, MorphTagger
-from treewright.text.lemmas import Lemmas, TaggedWord
+from treewright.text.edit_scripts import edit_script
+from treewright.text.lemmas import KNOWN, Lemmas, TaggedWord
 from treewright.text.morphology import TEMPLATES, Morphology
 
 LEARNER = {"name": "exploration", "passes": 3}
@@ -63,7 +64,7 @@ def test_models_of_an_older_version():
     found = [lemmas.lemma(entry.split("\t")[0], number) for entry, number in sorted(lemmas.lexicon.items())]
     old = {**arrays, **pack_strings(["new lemma", *found[1:]], "lexicon_lemmas")}
     old |= pack_strings(sorted(lemmas.lexicon), "lexicon")  # with the tags in each entry
-    for name in ("lexicon_scripts", "templates", "lexicon_tags.utf8", "lexicon_tags.offsets"):
+    for name in ("lexicon_scripts", "templates", "known", "lexicon_tags.utf8", "lexicon_tags.offsets"):
         del old[name]
     restored = Lemmas.from_arrays(old)
     assert len(restored.pack([("cats", "NOUN", "NNS", "_")], [1]).task.shared_arrays()["templates"]) == 26
@@ -88,11 +89,27 @@ def test_a_word_in_small_letters_has_the_lemma_that_it_had_with_capitals():
     paris = Sentence(
         (Token("Paris", "Paris", "PROPN", "NNP", "Number=Sing"), Token("NASA", "NASA", "PROPN", "NNP", "_"))
     )
-    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit([*treebank(), paris]).lemmas_
+    lemmas = Lemmatizer(learner=LEARNER, bits=12).fit([*treebank(), paris, paris]).lemmas_
     for form, lemma in {"paris": "Paris", "nasa": "NASA"}.items():
         [script] = lemmas.candidates_of(TaggedWord(form, "PROPN", "NNP", "_"))
         assert lemmas.lemma(form, script) == lemma
     assert len(lemmas.candidates_of(TaggedWord("paris", "NOUN", "NN", "_"))) > 1
+
+
+def test_a_lemma_that_other_words_have_is_known():
+    """The policy sees what is known of the lemma that a script gives; the word itself does not count."""
+    hot = Sentence((Token("hot", "hot", "ADJ"), Token("hottest", "hot", "ADJ"), Token("cold", "cold", "NOUN")))
+    lemmas = Lemmas.learn([hot, hot])
+    script = lemmas.numbers[edit_script("hottest", "hot")]
+
+    def known(form: str, upos: str, script: int = script) -> str:
+        return KNOWN[lemmas._knowledge(TaggedWord(form, upos, "_", "_"), script)]
+
+    assert [known(form, "ADJ") for form in ("hotness", "hot----", "hottest", "coolest", "cold----")] == [
+        "lemma with the tag", "lemma with the tag", "lemma with the tag", "", "lemma"
+    ]  # fmt: skip
+    same = lemmas.numbers[edit_script("cold", "cold")]
+    assert known("cold", "NOUN", same) == ""
 
 
 def test_the_lexicon_in_a_file():

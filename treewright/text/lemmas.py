@@ -1,16 +1,17 @@
 """Lemmas: an edit script for each word, chosen among those of words with the same tag and ending, and a lexicon.
 
-A word that training saw with the same tags gets the script of the lemma that it had most often. A word that training
-saw only with other features or another tag of the treebank gets the script that it had with its universal tag, if there
-is only one. A word in small letters that training saw only with capitals (*india*) gets the lemma that it had there.
-For all other words, a policy chooses a script (:mod:`treewright.text.edit_scripts`) by the letters of the
-word, its tags, and the tags around it.
+A word that training saw several times with the same tags gets the script of the lemma that it had most often. A word
+that training saw only with other features or another tag of the treebank gets the script that it had with its universal
+tag, if there is only one. A word in small letters that training saw only with capitals (*india*) gets the lemma that it
+had there. For all other words, a policy chooses a script (:mod:`treewright.text.edit_scripts`) by the letters of the
+word, its tags, the tags around it, and by what is known of the lemma that the script gives: *hot* is the lemma of
+another word, *hott* is not.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -46,12 +47,21 @@ _FIRST_TEMPLATES = 26  # of a model file that does not say how many it has
 _REMEMBERED = 1 << 17  # forms with their scripts
 _OLD = "lexicon_lemmas"  # the array of an older model file
 
-#: the templates that are crossed with the casing of a script, with its edit before the stem, and with that after it
+#: what the lexicon knows of a lemma: nothing, that it is a word, a lemma, or a lemma with the universal tag in question
+KNOWN = ("", "word", "lemma", "lemma with the tag")
+
+# chosen on development data:
+_LEAST_TIMES = 2  # the occurrences of a tagged word in the lexicon
+_LEAST_WORDS = 2  # the words with a script that new words may have
+
+#: the templates that are crossed with the casing of a script, with its edit before the stem, with that after it, and
+#: with what is known of the lemma
 SHARED_BY = (
     (),
     (0, 2, 4, 5, 6, 9, 24, 25, 26, 27, 30),
     (0, 9, 10, 13, 14, 15),
     (3, 4, 5, 6, 7, 10, 11, 12, 16, 21, 22, 23, 28, 29),
+    (0, 2, 3, 4, 5, 9, 26),
 )
 
 
@@ -77,7 +87,9 @@ class Lemmas:
     """Scripts, candidates and a lexicon, as learned from a treebank.
 
     The lexicon has the number of a script for each tagged word; that of an older model file has a lemma. ``templates``
-    is the number of templates, the first ones of :data:`TEMPLATES`: an older model knows fewer.
+    is the number of templates, the first ones of :data:`TEMPLATES`: an older model knows fewer. A label of the task is
+    a script together with what is known of the lemma that it gives, one of :data:`KNOWN`; in an older model
+    (``known=1``) it is a script alone.
     """
 
     def __init__(
@@ -87,20 +99,25 @@ class Lemmas:
         lexicon: Mapping[str, int | str],
         *,
         templates: int = len(TEMPLATES),
+        known: int = len(KNOWN),
     ) -> None:
         self.scripts, self.candidates, self.lexicon = list(scripts), candidates, dict(lexicon)
-        self._templates = TEMPLATES[:templates]
+        self._templates, self._known = TEMPLATES[:templates], KNOWN[:known]
         self.numbers = {script: number for number, script in enumerate(scripts)}
-        self._parts = part_array([_parts_of(script) for script in scripts], 1)
+        self._parts = part_array([[*_parts_of(script), known] for script in scripts for known in self._known], 1)
         self._unchanged = [
             self.numbers[script]
             for casing in ("lower", "title", "upper", "same")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
         make: Callable[[Any], TaggedWord] = TaggedWord._make  # words may also come as plain tuples
-        self._row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.candidates_of(make(w)))
-        self._learning_row = remembered_rows(lambda w: self.describe(make(w)), lambda w: self.offered(make(w)))
-        self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma)
+        self._row = remembered_rows(
+            lambda w: self.describe(make(w)), lambda w: self._labels(make(w), self.candidates_of(make(w)))
+        )
+        self._learning_row = remembered_rows(
+            lambda w: self.describe(make(w)), lambda w: self._labels(make(w), self.offered(make(w)))
+        )
+        self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma_of_label)
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence]) -> Lemmas:
@@ -114,8 +131,15 @@ class Lemmas:
         codes, _ = numbered(script.encode() for _, script in pairs)
         scripts = [EditScript.decode(code) for code in codes]
         numbers = {script: number for number, script in enumerate(scripts)}
+        words: dict[EditScript, set[str]] = defaultdict(set)
+        for word, script in pairs:
+            words[script].add(word.form.lower())
+        general = {script for script, own in words.items() if not script.absolute and len(own) >= _LEAST_WORDS}
         candidates = Candidates.learn(
-            ((_own_class(word), () if script.absolute else _classes(word), numbers[script]) for word, script in pairs),
+            (
+                (_own_class(word), _classes(word) if script in general else (), numbers[script])
+                for word, script in pairs
+            ),
             sure=2**30,
             rare=2**30,
             usual=10,
@@ -123,6 +147,7 @@ class Lemmas:
         lexicon: dict[str, int | str] = {
             word.entry(): numbers[edit_script(word.form, counter.most_common(1)[0][0])]
             for word, counter in by_word.items()
+            if counter.total() >= _LEAST_TIMES
         }
         return cls(scripts, candidates, lexicon)
 
@@ -161,6 +186,43 @@ class Lemmas:
         number = self.numbers.get(edit_script(word.form, known)) if isinstance(known, str) else known
         return self.offered(word) if number is None else [number]
 
+    def _labels(self, word: TaggedWord, scripts: Iterable[int]) -> list[int]:
+        """Return the labels of a word with some scripts."""
+        several = len(self._known)
+        return [number * several + self._knowledge(word, number) for number in scripts]
+
+    def _knowledge(self, word: TaggedWord, script: int) -> int:
+        """Return what is known of a lemma from other words, as a number of :data:`KNOWN`."""
+        lemma = None if len(self._known) == 1 else apply_script(self.scripts[script], word.form)
+        if lemma is None or self.scripts[script].absolute:
+            return 0
+        forms, low = self._forms, word.form.lower()
+        if forms.get((lemma, word.upos), low) != low:
+            return 3
+        if forms.get((lemma, ""), low) != low:
+            return 2
+        return 1 if lemma.lower() != low and lemma.lower() in self._lower else 0
+
+    @cached_property
+    def _forms(self) -> dict[tuple[str, str], str]:
+        """The word in lower case that has a lemma, with each universal tag and with any; "" if there are several."""
+        found: dict[tuple[str, str], str] = {}
+        for (low, upos), lemma in self._entries():
+            for key in ((lemma, upos), (lemma, "")):
+                found[key] = low if found.get(key, low) == low else ""
+        return found
+
+    @cached_property
+    def _lower(self) -> set[str]:
+        """The words of the lexicon in lower case."""
+        return {low for (low, _), _ in self._entries()}
+
+    def _entries(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """The words of the lexicon in lower case, with their universal tags and lemmas."""
+        for entry, known in self.lexicon.items():
+            form, upos, *_ = entry.split("\t")
+            yield (form.lower(), upos), known if isinstance(known, str) else self.lemma(form, known)
+
     @cached_property
     def _by_upos(self) -> dict[tuple[str, str], int | str | None]:
         """What the lexicon has for a word with its universal tag, whatever its other tags are; None if it varies."""
@@ -174,10 +236,7 @@ class Lemmas:
     def _with_capitals(self) -> dict[tuple[str, str], str | None]:
         """The lemma of a word with its universal tag, whatever its capitals are; None if it varies."""
         found: dict[tuple[str, str], str | None] = {}
-        for entry, known in self.lexicon.items():
-            form, upos, *_ = entry.split("\t")
-            lemma = known if isinstance(known, str) else self.lemma(form, known)
-            key = form.lower(), upos
+        for key, lemma in self._entries():
             found[key] = lemma if found.get(key, lemma) == lemma else None
         return found
 
@@ -198,7 +257,11 @@ class Lemmas:
         labels = None
         if gold is not None:
             scripts = (edit_script(word[0], lemma) for word, lemma in zip(words, gold, strict=True))
-            labels = label_numbers(scripts, self.numbers)
+            numbers = label_numbers(scripts, self.numbers)
+            labels = [
+                -1 if number < 0 else self._labels(TaggedWord._make(word), [number])[0]
+                for word, number in zip(words, numbers, strict=True)
+            ]
         return pack_choices(
             words,
             lengths,
@@ -212,8 +275,12 @@ class Lemmas:
         )
 
     def lemma(self, form: str, script: int) -> str:
-        """Return the lemma of a word with the chosen script."""
+        """Return the lemma of a word with a script."""
         return apply_script(self.scripts[script], form) or form
+
+    def lemma_of_label(self, form: str, label: int) -> str:
+        """Return the lemma of a word with the chosen label."""
+        return self.lemma(form, label // len(self._known))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the scripts, candidates and lexicon as arrays for a model file."""
@@ -229,20 +296,22 @@ class Lemmas:
             **pack_strings(tags, "lexicon_tags"),
             **(pack_strings(map(str, known), _OLD) if is_old else {"lexicon_scripts": np.array(known, np.int32)}),
             "templates": np.array(len(self._templates), np.int32),
+            "known": np.array(len(self._known), np.int32),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Lemmas:
         """Restore the result of :meth:`to_arrays`."""
         scripts = [EditScript.decode(code) for code in unpack_strings(arrays, "scripts")]
-        known = arrays["lexicon_scripts"].tolist() if "lexicon_scripts" in arrays else unpack_strings(arrays, _OLD)
+        values = arrays["lexicon_scripts"].tolist() if "lexicon_scripts" in arrays else unpack_strings(arrays, _OLD)
         entries = unpack_strings(arrays, "lexicon")
         if "lexicon_tags.utf8" in arrays:  # an older model file has the tags in each entry
             tags = unpack_strings(arrays, "lexicon_tags")
             entries = [f"{form}\t{tags[int(tag)]}" for form, tag in (entry.split("\t") for entry in entries)]
-        lexicon = dict(zip(entries, known, strict=True))
+        lexicon = dict(zip(entries, values, strict=True))
         templates = int(arrays.get("templates", _FIRST_TEMPLATES))
-        return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon, templates=templates)
+        known = int(arrays.get("known", 1))
+        return cls(scripts, Candidates.from_arrays(arrays, "endings"), lexicon, templates=templates, known=known)
 
 
 def _has_lemma(token: Token) -> bool:
@@ -271,6 +340,6 @@ def _classes(word: TaggedWord) -> list[str]:
 
 def _parts_of(script: EditScript) -> list[str]:
     if script.absolute:
-        return [script.encode(), "written out"]
+        return [script.encode(), "written out", "", ""]
     before = f"before {script.cut_before} {script.prefix}"
     return [script.encode(), script.casing, before, f"after {script.cut_after} {script.suffix}"]

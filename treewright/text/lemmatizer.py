@@ -25,9 +25,9 @@ __all__ = ["Lemmatizer"]
 class Lemmatizer(CandidateEstimator):
     """Finds the lemmas of tagged words.
 
-    A word that training saw with the same tags gets the lemma that it had most often. For any other word, the
-    lemmatizer chooses an edit script: the characters to remove and to add at both ends of the word, and the casing of
-    the result.
+    A word that training saw several times with the same tags gets the lemma that it had most often. For any other word,
+    the lemmatizer chooses an edit script: the characters to remove and to add at both ends of the word, and the casing
+    of the result.
 
     Args:
         learner: a row of the table of imitation learners, by name, as settings, or as an object.
@@ -95,7 +95,12 @@ class Lemmatizer(CandidateEstimator):
         right = None if gold is None else gold.column("lemma")
         packed = self.lemmas_.pack(words, [len(words)], right)
         return trace_choices(
-            self, sentence, packed, lambda place, label: self.lemmas_.lemma(words[place].form, label), right, follow
+            self,
+            sentence,
+            packed,
+            lambda place, label: self.lemmas_.lemma_of_label(words[place].form, label),
+            right,
+            follow,
         )
 
     def _learned(self) -> tuple[dict[str, Any], dict[str, Any]]:

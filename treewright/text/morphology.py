@@ -62,7 +62,8 @@ TEMPLATES: tuple[Template, ...] = (
     [(0, LOW), (1, LIKELY)], [(-1, TAG), (0, LOW), (1, LIKELY)], [(-1, TAG), (1, LIKELY), (2, LIKELY)],
     [(-1, LOW), (0, LOW), (1, LOW)], [(-2, LOW), (-1, LOW)], [(1, LOW), (2, LOW)], [(0, STYLE), (0, SHAPE), (0, S2)],
     [(0, STYLE), (0, SHAPE), (0, AMBIGUITY)], [(0, STYLE), (0, SHAPE), (-1, TAG)],
-    [(0, STYLE), (0, SHAPE), (0, TWO_LIKELY), (1, SHAPE)],
+    [(0, STYLE), (0, SHAPE), (0, TWO_LIKELY), (1, SHAPE)], [(-2, FEATS)], [(-2, FEATS), (-1, TAG)],
+    [(-3, TAG), (-2, TAG), (-1, TAG)], [(-1, FEATS), (-2, FEATS)],
 )  # fmt: skip
 
 _FIRST_TEMPLATES = 44  # of a model file that does not say how many it has
