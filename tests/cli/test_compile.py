@@ -29,7 +29,7 @@ except SystemExit as end:
     assert not end.code, end.code
 used = {command, "compile"} if work.interpreted else {command}
 unwanted = ["learners", "corpora.builtin", *(f"cli.{module}" for verb, module in VERBS.items() if verb not in used)]
-unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
+unwanted = [*(f"treewright.{name}" for name in unwanted), "numba", "pydantic"]
 print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
 """
 
