@@ -424,7 +424,7 @@ def cache_together(check: Together, work: Path, delays: list[float]) -> None:
             name = str(n % 12)
             native.keep("kernel", name, "layout", name.encode() * 2000)
             try:
-                found = native._read_file(work / "cache" / native._file_name("kernel", name, "layout"))
+                found = native._read_file(work / "cache" / native.file_name("kernel", name, "layout"))
             except FileNotFoundError:
                 continue  # another process removed the entry
             if found != name.encode() * 2000:

@@ -29,7 +29,7 @@ except SystemExit as end:
     assert not end.code, end.code
 used = {command, "compile"} if work.interpreted else {command}
 unwanted = ["learners", "corpora.builtin", *(f"cli.{module}" for verb, module in VERBS.items() if verb not in used)]
-unwanted = [*(f"treewright.{name}" for name in unwanted), "numba"]
+unwanted = [*(f"treewright.{name}" for name in unwanted), "numba", "pydantic"]
 print(sum(begun), [name for name in unwanted if name in sys.modules], file=sys.stderr)
 """
 
@@ -96,13 +96,13 @@ commands, known = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 used, find, keep = set(), native.find, native.keep
 
 def found(name, digest, layout):
-    file = native._file_name(name, digest, layout)
+    file = native.file_name(name, digest, layout)
     code = find(name, digest, layout) if known is None or file in known else None
     used.update([file] if code is not None else [])
     return code
 
 def kept(name, digest, layout, code):
-    used.add(native._file_name(name, digest, layout))
+    used.add(native.file_name(name, digest, layout))
     keep(name, digest, layout, code)
 
 def refuse(self, key, arguments):

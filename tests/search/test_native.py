@@ -287,12 +287,63 @@ print(out.tolist(), "numba" in sys.modules)
 def test_another_process_needs_no_compiler_and_no_file_need_be_whole(tmp_path):
     assert run(PROGRAM, tmp_path) == "[0, 1, 3] True\n"
     assert run(PROGRAM, tmp_path) == "[0, 1, 3] False\n"
-    [file] = tmp_path.iterdir()
+    [file] = tmp_path.glob("*.kernel")
     whole = file.read_bytes()
     for broken in (b"", b"{", whole[:100], whole[: len(whole) // 2], whole.replace(b"treewright_kernel", b"x" * 17)):
         file.write_bytes(broken)
         assert run(PROGRAM, tmp_path) == "[0, 1, 3] True\n"
         assert file.read_bytes() == whole
+
+
+PARTS = """
+import sys
+import numpy as np
+from numba.core import event
+from treewright.search import compiled, kernel
+
+@compiled
+def twice(number):
+    return number * 2
+
+@compiled
+def pair(number):
+    return twice(number), 1
+
+@compiled
+def plus(number, more):
+    return twice(number) + more
+
+@kernel
+def places(numbers, out):
+    for i in range(numbers.shape[0]):
+        out[i] = plus(numbers[i], PLUS) + pair(numbers[i])[1]
+
+out = np.zeros(3, np.int64)
+with event.install_recorder("numba:compile") as recorded:
+    places(np.array([1, 6, 8]), out)
+names = {found.data["dispatcher"].py_func.__name__ for _, found in recorded.buffer}
+print(out.tolist(), *sorted(names))
+"""
+
+
+@jit
+def test_after_an_edit_helpers_that_it_does_not_change_come_from_disk(tmp_path):
+    first, second = (PARTS.replace("PLUS", str(number)) for number in (1, 2))
+    assert run(first, tmp_path) == "[4, 14, 18] entry pair places plus twice\n"
+    assert run(second, tmp_path) == "[5, 15, 19] entry pair places\n"  # of a pair, the type is not kept
+    parts = {file: file.read_bytes() for file in tmp_path.glob("*.part")}
+    assert sorted(file.name.partition("-")[0] for file in parts) == ["plus", "twice"]
+    kernels = {file: file.read_bytes() for file in tmp_path.glob("*.kernel")}
+    assert len(kernels) == 2
+
+    for file in kernels:
+        file.unlink()
+    [broken] = tmp_path.glob("twice-*.part")
+    broken.write_bytes(parts[broken][:-1])
+    assert run(second, tmp_path) == "[5, 15, 19] entry pair places plus twice\n"
+    assert run(first, tmp_path) == "[4, 14, 18] entry pair places\n"
+    for file, whole in {**parts, **kernels}.items():
+        assert file.read_bytes() == whole  # the same machine code with parts from disk and without
 
 
 def test_the_oldest_files_make_room(tmp_path, monkeypatch):
@@ -306,10 +357,10 @@ def test_the_oldest_files_make_room(tmp_path, monkeypatch):
 
 
 def test_the_name_of_a_file_depends_on_code_layout_and_compiler(monkeypatch):
-    names = {native._file_name("k", digest, layout) for digest in "ab" for layout in ("<i8", "<f8")}
+    names = {native.file_name("k", digest, layout) for digest in "ab" for layout in ("<i8", "<f8")}
     assert len(names) == 4
     monkeypatch.setattr(native, "_environment", lambda: ("another compiler",))
-    assert native._file_name("k", "a", "<i8") not in names
+    assert native.file_name("k", "a", "<i8") not in names
 
 
 def test_code_says_what_it_is_in_json(tmp_path, monkeypatch):
@@ -389,7 +440,7 @@ def test_settings_of_the_compiler_are_part_of_the_name(monkeypatch):
             for name, value in settings.items():
                 patch.setenv(name, value)
             native._environment.cache_clear()
-            names.add(native._file_name("k", "a", "<i8"))
+            names.add(native.file_name("k", "a", "<i8"))
     native._environment.cache_clear()
     assert len(names) == 3
 

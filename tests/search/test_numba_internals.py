@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import textwrap
@@ -95,6 +96,33 @@ def test_a_kernel_can_call_a_kernel():
         return checking(n, 10) + checking(n + 1, 10)
 
     assert twice(1) == 3
+
+
+def test_a_function_may_be_defined_again():
+    """As a cell of a notebook that runs twice: names in compiled code are the same, and so is the code."""
+
+    def define(by):
+        @compiled
+        def raised(n):
+            if n > by:
+                raise ValueError("too large")
+            return n + by
+
+        @kernel
+        def both(n):
+            return raised(n) + scaled(n, by)
+
+        return raised, both
+
+    found = []
+    for by in (3, 3, 4):
+        raised, both = define(by)
+        found.append((raised(2), both(2), both(2.0)))
+        with pytest.raises(ValueError, match="too large"):
+            raised(5)
+        del raised, both
+        gc.collect()
+    assert found == [(5, 11, 11.0), (5, 11, 11.0), (6, 14, 14.0)]
 
 
 def test_inlined_helpers_leave_no_call():

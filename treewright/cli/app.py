@@ -23,6 +23,7 @@ from treewright.cli.outcomes import (
     open_closed_streams,
 )
 from treewright.cli.settings import help_text
+from treewright.cli.values import Command
 from treewright.cli.verbs import VERBS
 
 __all__ = ["app_for", "main", "make_app"]
@@ -46,7 +47,7 @@ def make_app(verbs: Iterable[str] = VERBS) -> typer.Typer:
             app.add_typer(module.app, name=verb)
         else:
             command = getattr(module, VERBS[verb])
-            app.command(verb, help=help_text(command.__doc__))(command)
+            app.command(verb, cls=Command, help=help_text(command.__doc__))(command)
     return app
 
 

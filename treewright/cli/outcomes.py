@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from treewright.cli.values import Group
 from treewright.cli.verbs import VERBS
 from treewright.errors import TreewrightError
 
@@ -47,7 +47,7 @@ EXIT_CODES = """Exit codes:
   141  the reader of the output closed the pipe"""
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The group of all commands; their exceptions pass through :func:`outcomes`."""
 
     def list_commands(self, ctx: Any) -> list[str]:

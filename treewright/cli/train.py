@@ -18,7 +18,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
@@ -30,6 +29,7 @@ from treewright.cli.preparing import Parser, Tagger
 from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
 from treewright.cli.tasks.base import percent
+from treewright.cli.values import Command, Group
 from treewright.errors import ConfigError, TreewrightError
 from treewright.plugins import plugins
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["PassReport", "app", "train"]
 
 
-class TaskCommands(TyperGroup):
+class TaskCommands(Group):
     """The commands of all tasks; a command gets its options when it is called, because its estimator declares them.
 
     So ``treewright train --help`` imports no estimator, and no packages of plug-ins.
@@ -110,7 +110,7 @@ def _stub(name: str, help: str) -> Any:
 
 def _single(name: str, function: Callable[..., Any], help: str | None = None) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, help=help_text(help or function.__doc__))(function)
+    single.command(name, cls=Command, help=help_text(help or function.__doc__))(function)
     return typer.main.get_command(single)
 
 

@@ -12,6 +12,9 @@ type of the result (``int``, ``bool``, ``float``, the type and the dimensions of
 and by the module and the name of its class if it is named).
 Numbers of 32 bits are passed as 64 bits, and the entry converts them.
 
+The helpers of kernels are kept, too, as long as they do not depend on a task: as LLVM's intermediate code, which only
+the compiler reads (:class:`treewright.search.numba_internals.OwnPart`).
+
 Only files that are complete, have their own name, and belong to this user, or to an owner of the library itself, are
 loaded. A damaged or renamed file, or a file of another user, is compiled again.
 """

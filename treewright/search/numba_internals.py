@@ -14,12 +14,15 @@ calls, optimised once. For this we use
 * ``Flags``: compared fast, because Numba compares them at every call of an overloaded function;
 * ``Context.resolve_function_type``: the typing rules of Numba's functions, searched once for given types;
 * ``AttributeTemplate`` and ``lower_getattr_generic``: methods of a type without a function in between;
-* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, records are not copied.
+* ``Lower``, by a pass of our own in the place of ``NativeLowering``: arguments are borrowed, records are not copied;
+* ``NullCache``, the place of a dispatcher's cache: parts that do not depend on a task are kept on disk. The result of
+  their compilation is made again from what is read (``PythonFunctionDescriptor``, ``compile_result``, ``rtsys``).
 
 **Names.** Numba exports each function that a kernel calls, under a name that contains a counter of the process. Two
 processes can store different functions under the same name on disk. A process that loads both links one of them into
 both kernels, and runs the wrong code. Here all functions but the wrapper of the kernel are private to its machine code,
-and names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``).
+and names contain a digest of the code (``Compiler._compile_bytecode``, ``FunctionIdentity.unique_id``, ``mangle``),
+which replaces the counter in parts that are kept on disk.
 
 **Object code.** Numba stores machine code on disk in files that only Numba can load. :func:`object_code` makes an
 object file that does not depend on Numba: our own LLVM code replaces the functions of Numba's runtime that arrays
@@ -39,6 +42,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, cached_property, lru_cache
+from itertools import count
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -56,7 +60,7 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import Environment, lookup_environment
-from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.funcdesc import FunctionDescriptor, PythonFunctionDescriptor
 from numba.core.imputils import lower_getattr_generic
 from numba.core.ir import Arg, Assign, Expr, Var
 from numba.core.itanium_mangler import mangle
@@ -69,7 +73,7 @@ from numba.core.typing.context import Context
 from numba.core.typing.templates import AttributeTemplate, builtin_registry, infer_getattr
 
 from treewright.search import native
-from treewright.search.digest import code_digest, is_foreign
+from treewright.search.digest import code_digest
 from treewright.search.entries import NoPlace, write_entry
 
 __all__ = ["KernelDispatcher", "Part", "give_methods", "object_code", "overloads", "supported"]
@@ -96,6 +100,9 @@ _USED = {
     ),
     PassManager: "finalize",
     Context: "resolve_function_type",
+    NullCache: "load_overload save_overload",
+    Environment: "from_fndesc",
+    type(rtsys): "library",
 }
 _ARGUMENTS = {
     compiler.compile_extra: "typingctx targetctx func args return_type flags locals library pipeline_class",
@@ -106,6 +113,12 @@ _ARGUMENTS = {
     Lower.lower_expr: "self resty expr",
     Lower.storevar: "self value name argidx",
     Lower.delvar: "self name",
+    NullCache.load_overload: "self sig target_context",
+    NullCache.save_overload: "self sig cres",
+    PythonFunctionDescriptor: (
+        "native modname qualname unique_name doc typemap restype calltypes args kws mangler argtypes inline noalias "
+        "env_name global_dict abi_tags uid"
+    ),
 }
 
 
@@ -153,7 +166,9 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
 class PartLibrary(_Library):
     """The intermediate code of one function. It is optimised and becomes machine code inside a kernel only."""
 
-    file: str | None = None  # its name on disk, if it is kept
+    file: str | None = None  # its name on disk, if it is kept; and then also:
+    symbol = ""
+    result: Any = None  # the type of what the function returns
     _whole: KernelLibrary | None = None
     _waiting: ClassVar[dict[str, list[PartLibrary]]] = {}  # for the end of a circle of calls, by its name
 
@@ -234,7 +249,7 @@ class KernelLibrary(_Library):
                 continue
             self._reload_init.update(library._reload_init)
             names = _defined(library._final_module)
-            if not names & linked:  # functions of the same name are the same
+            if not names <= linked:  # a function that was compiled twice has the same name and the same code
                 self._final_module.link_in(library._final_module, preserve=True)
                 linked |= names
         self._resolve_circles()
@@ -415,7 +430,7 @@ def object_code(kernel: KernelDispatcher, arguments: tuple[Any, ...]) -> bytes |
         entry = write_entry(kernel.part, returned, kinds)
     except NoPlace:
         return None
-    part = Part(entry.function, targetoptions=kernel.targetoptions)
+    part = OwnPart(entry.function, targetoptions=kernel.targetoptions)
     part.compile(types.none(*entry.types))
     machine, _, _ = _contexts()
     library = ObjectLibrary(machine, part.overloads[entry.types])
@@ -521,6 +536,26 @@ class _PartCompiler(_FunctionCompiler):  # type: ignore[misc]
             )
 
 
+class _Wrapped(PythonFunctionDescriptor):  # type: ignore[misc]
+    """The description of a function whose wrapper has another name than the wrapper of the same code defined again."""
+
+    __slots__ = ()
+    _numbers = count()
+
+    @classmethod
+    def of(cls, function: Any) -> _Wrapped:
+        made = cls.__new__(cls)
+        for name in FunctionDescriptor.__slots__:
+            setattr(made, name, getattr(function, name))
+        made.unique_name = f"{function.unique_name}_{next(cls._numbers)}"
+        return made
+
+    @property
+    def llvm_cpython_wrapper_name(self) -> str:
+        """The name of the wrapper."""
+        return f"{super().llvm_cpython_wrapper_name}.{self.unique_name}"
+
+
 class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
     """Makes machine code of a part and of all that it calls, with a wrapper through which Python calls it."""
 
@@ -534,12 +569,12 @@ class _KernelCompiler(_FunctionCompiler):  # type: ignore[misc]
         machine, _, _ = _contexts()
         library = KernelLibrary(machine, self.py_func.__qualname__)
         library.add_linking_library(part.library)
-        context, function, environment = part.target_context, part.fndesc, part.environment
+        context, function, environment = part.target_context, _Wrapped.of(part.fndesc), part.environment
         release = bool(self.targetoptions.get("nogil"))
         context.create_cpython_wrapper(library, function, environment, part.call_helper, release_gil=release)
         entry = context.get_executable(library, function, environment)
         context.insert_user_function(entry, function, [library])
-        return part._replace(library=library, entry_point=entry, metadata={})
+        return part._replace(library=library, entry_point=entry, metadata={}, fndesc=function)
 
 
 class _Builder(IRBuilder):  # type: ignore[misc]
@@ -665,17 +700,26 @@ class _Pipeline(compiler.Compiler):  # type: ignore[misc]
         return managers
 
     def _compile_bytecode(self) -> Any:
-        identity, digest = self.state.func_id, code_digest(self.state.func_id.func)
-        is_kept = _spelled(identity.func, self.state.args) is not None
-        identity.unique_id = digest if is_kept else f"{identity.unique_id}_{digest}"
+        identity = self.state.func_id
+        identity.unique_id = self._unique(str(identity.unique_id), code_digest(identity.func))
         return super()._compile_bytecode()
 
+    def _unique(self, counter: str, digest: str) -> str:
+        """What follows the name of a function."""
+        return f"{counter}_{digest}"
 
-def _spelled(function: FunctionType, kinds: Any) -> str | None:
-    """The types of arguments, as far as code depends on them; None if the function is not kept on disk for them.
 
-    Functions of a task as a whole, or of Numba, are not: the digest of a task changes with every edit, and that of
-    Numba's functions does not cover the functions that made them.
+class _PipelineOfParts(_Pipeline):
+    """The same for our own functions, inside kernels: their names are the same in all processes."""
+
+    def _unique(self, counter: str, digest: str) -> str:
+        return digest
+
+
+def _spelled(kinds: Any) -> str | None:
+    """The types of arguments, as far as code depends on them; None if a function of them is not kept on disk.
+
+    Functions of a whole task are not, because the digest of a task changes with every edit.
     """
     from treewright.search.numba_types import StaticType  # which imports this module
 
@@ -688,7 +732,7 @@ def _spelled(function: FunctionType, kinds: Any) -> str | None:
             return str(kind)
         raise NoPlace(str(kind))
 
-    if is_foreign(function.__module__) or any(isinstance(kind, StaticType) for kind in kinds):
+    if any(isinstance(kind, StaticType) for kind in kinds):
         return None
     try:
         return ", ".join(map(spell, kinds))
@@ -707,11 +751,10 @@ class _Kept(NullCache):  # type: ignore[misc]
     """
 
     _libraries: ClassVar[dict[str, PartLibrary]] = {}  # by the names of their files
-    _results: ClassVar[dict[str, Any]] = {}
     _unwritten: ClassVar[dict[str, bytes]] = {}
 
-    def __init__(self, part: Part) -> None:
-        self._function, self._options = part.py_func, part.targetoptions
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The result of an earlier compilation for these types."""
@@ -720,21 +763,21 @@ class _Kept(NullCache):  # type: ignore[misc]
         if library is None:
             return None
         _, context, typing = _contexts()
-        names = iter((library.name, f"{_ENVIRONMENT}{library.name}"))
         described = PythonFunctionDescriptor(
             native=True,
             modname=self._function.__module__,
             qualname=self._function.__qualname__,
-            unique_name=library.name,
+            unique_name=library.symbol,
             doc="",
             typemap=None,
-            restype=self._results[file],
+            restype=library.result,
             calltypes=None,
             args=tuple(inspect.signature(self._function).parameters),
             kws=(),
-            mangler=lambda *_, **__: next(names),
+            mangler=lambda *_, **__: library.symbol,
             argtypes=tuple(sig),
             inline=bool(self._options.get("forceinline")),
+            env_name=f"{_ENVIRONMENT}{library.symbol}",
         )
         environment = Environment.from_fndesc(described)
         return compiler.compile_result(
@@ -759,15 +802,14 @@ class _Kept(NullCache):  # type: ignore[misc]
             return
         if _late_calls(library._final_module, library._codegen) or cres.environment.consts:
             return
-        library.file = file
-        self._libraries[file], self._results[file] = library, _RESULTS[result]
-        about = {"name": cres.fndesc.mangled_name, "result": result, "calls": calls}
+        about = {"symbol": cres.fndesc.mangled_name, "result": result, "calls": calls}
+        self._remember(library, file, about)
         code = library._final_module.as_bitcode()
         library._final_module = llvmlite.binding.parse_bitcode(code)  # so that machine code is the same as from disk
         self._unwritten[file] = native.whole(about, code)
 
     def _file(self, sig: Any) -> str | None:
-        kinds = _spelled(self._function, sig) if isinstance(sig, tuple) else None
+        kinds = _spelled(sig) if isinstance(sig, tuple) else None
         if kinds is None:
             return None
         digest = code_digest(self._function, sorted(self._options.items()))
@@ -786,13 +828,17 @@ class _Kept(NullCache):  # type: ignore[misc]
         called = [cls._library(each) for each in about["calls"]]
         if None in called:
             return None
-        library = PartLibrary(_contexts()[1].codegen(), about["name"])
+        library = PartLibrary(_contexts()[1].codegen(), about["symbol"])
         library._final_module = llvmlite.binding.parse_bitcode(bitcode)
         library._linking_libraries = [*called, rtsys.library]
         library._finalized = True
-        library.file = file
-        cls._libraries[file], cls._results[file] = library, _RESULTS[about["result"]]
+        cls._remember(library, file, about)
         return library
+
+    @classmethod
+    def _remember(cls, library: PartLibrary, file: str, about: dict[str, Any]) -> None:
+        library.file, library.symbol, library.result = file, about["symbol"], _RESULTS[about["result"]]
+        cls._libraries[file] = library
 
     @classmethod
     def write(cls) -> None:
@@ -804,17 +850,26 @@ class _Kept(NullCache):  # type: ignore[misc]
 class Part(CPUDispatcher):  # type: ignore[misc]
     """A function as compiled code calls it."""
 
-    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, widens: bool = False) -> None:
+    pipeline: ClassVar[type] = _Pipeline
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals=locals, targetoptions=targetoptions)
-        self._compiler: Any = _PartCompiler(py_func, self.targetdescr, self.targetoptions, self.locals, _Pipeline)
-        self._cache: Any = _Kept(self)
-        self._widens = widens
+        self._compiler: Any = _PartCompiler(py_func, self.targetdescr, self.targetoptions, self.locals, self.pipeline)
+
+
+class OwnPart(Part):
+    """A function of ours, and not of Numba. It is kept on disk, unless it depends on a task."""
+
+    pipeline = _PipelineOfParts
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._cache: Any = _Kept(py_func, self.targetoptions)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile it for these types of arguments; a literal number counts as any number of its type."""
-        if self._widens:
-            args = tuple(types.unliteral(kind) for kind in args)
-            kws = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
+        args = tuple(types.unliteral(kind) for kind in args)
+        kws = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
         return super().get_call_template(args, kws)
 
 
@@ -836,7 +891,7 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
     @cached_property
     def part(self) -> Part:
         """The same function as compiled code calls it."""
-        return Part(self.py_func, locals=self.locals, targetoptions=self.targetoptions, widens=True)
+        return OwnPart(self.py_func, self.locals, self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:
