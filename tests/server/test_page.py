@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -524,3 +525,23 @@ def test_files_of_a_trace_open_without_a_server(page, served, tmp_path):
     assert other.evaluate("window.hacked") is None
     assert requests == [file.as_uri()]
     other.close()
+
+
+def test_pages_that_the_documentation_embeds(browser, tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    runpy.run_path(str(root / ".mkdocs" / "steps.py"))["write"](tmp_path)
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in (root / "docs").glob("*.md")}
+    embedded = {task: re.findall(r'<iframe src="\.\./steps/([\w-]+)\.html"', text) for task, text in texts.items()}
+    assert all(embedded[task] for task in ("dependency", "constituency", "amr", "tutorial"))
+    assert {name for names in embedded.values() for name in names} == {path.stem for path in tmp_path.iterdir()}
+    page = browser.new_page(viewport={"width": 700, "height": 640})
+    for path in tmp_path.iterdir():
+        page.goto(path.as_uri())
+        page.wait_for_selector(".tw-where")
+        page.keyboard.press("End")
+        at, of = re.fullmatch(r"step (\d+) of (\d+)", page.inner_text(".tw-where")).groups()
+        assert at == of != "0", path.name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700, path.name
+    page.close()
+    first = texts["index"].index("images/layer-words.svg")
+    assert first < texts["index"].index("## ")  # pictures of the layers come before the table of links
