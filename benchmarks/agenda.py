@@ -521,7 +521,7 @@ def report(results: dict[str, Any]) -> list[str]:
             "",
             f"The paper's Figure 1: {PAPER_PASSES} passes, the weights of the last one, no threshold. Learners learn from one half of dev; the step size is the one with the highest reward on the other half, of a third and a tenth of the usual one, of three and ten times as much, and beyond where the best is",
             f"at the edge. λ = {λ:.2g}: so A*₀ pays for its pops what it did in the paper with λ = 10⁻⁶. The last column is the reward per sentence on the other half for all step sizes, from the smallest to the largest.",
-            f"Figures on test are means over {1 + len(MORE_SEEDS)} seeds, ± half the range, with the step size that the first seed chose.",
+            "Figures on test with ± are means over several seeds, ± half the range, with the step size that the first seed chose.",
             "",
         ]
         body = []
