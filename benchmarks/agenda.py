@@ -42,7 +42,7 @@ GRAMMAR = {"ptb-wsj-sample": (25, 10_000), "craft-ptb": (15, 1_500)}
 SENTENCES = 100
 CYCLES = 3
 SEED = 0
-MORE_SEEDS = (1, 2, 3, 4)  # for Figure 1, with the step size that seed 0 chose
+MORE_SEEDS = (1, 2)  # for Figure 1, with the step size that seed 0 chose
 THRESHOLDS = (4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)
 TRADEOFFS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)  # §6.3
 STEP_FACTORS = (0.1, 1.0 / 3.0, 1.0, 3.0, 10.0)  # of a learner's usual step size, for Figure 1
@@ -521,7 +521,7 @@ def report(results: dict[str, Any]) -> list[str]:
             "",
             f"The paper's Figure 1: {PAPER_PASSES} passes, the weights of the last one, no threshold. Learners learn from one half of dev; the step size is the one with the highest reward on the other half, of a third and a tenth of the usual one, of three and ten times as much, and beyond where the best is",
             f"at the edge. λ = {λ:.2g}: so A*₀ pays for its pops what it did in the paper with λ = 10⁻⁶. The last column is the reward per sentence on the other half for all step sizes, from the smallest to the largest.",
-            f"Figures on test are means over {1 + len(MORE_SEEDS)} seeds, ± half the range, with the step size that the first seed chose.",
+            "Figures on test with ± are means over several seeds, ± half the range, with the step size that the first seed chose.",
             "",
         ]
         body = []

@@ -82,7 +82,7 @@ def of_searches(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]
         rows = results["figure 1"][folder]
         before = rows["A*₀"]["test"]
         for learner in SEARCHES:
-            runs = [rows[learner]["test"], *results["seeds"][folder][learner].values()]
+            runs = [rows[learner]["test"], *results.get("seeds", {}).get(folder, {}).get(learner, {}).values()]
             made[learner][corpus] = {
                 "pops": round(statistics.mean(run["pops"] for run in runs) / before["pops"], 3),
                 "gain": round(100 * (statistics.mean(run["F1"] for run in runs) - before["F1"]), 2),
