@@ -94,6 +94,9 @@ def test_what_the_treebank_lacks_is_left_out_and_said(bank, left_out, gives):
     found = trainer(folds=1, stage=lambda name, text: said.append((name, text))).train(bank())
     assert found.gives == gives
     assert [name for name, text in said if text.startswith("left out")] == ([left_out] if left_out else [])
+    columns = [text.split()[0] for name, text in said if name == "tagger" and "is left out" in text]
+    missing = [name for name in ("upos", "xpos", "feats") if name not in gives]
+    assert columns == ([] if left_out == "tagger" else missing)
 
 
 def test_words_alone_are_not_enough():

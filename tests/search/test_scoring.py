@@ -67,6 +67,18 @@ def test_labels_live_in_blocks_behind_the_moves(features, moves, labels, whole_n
     assert kernel_scores(weights, features, actions, [[]] * labels, moves + labels) == wanted
 
 
+@pytest.mark.parametrize("width", [1, 3, 4])
+@given(st.lists(st.integers(0, 2**31 - 1), max_size=60), st.integers(0, 1000))
+@examples(30)
+def test_whole_numbers_have_the_scores_of_equal_floats(width, features, seed):
+    """Weights of 16 bits, up to the largest ones, are added as integers, in any order; as floats, one by one."""
+    limits = np.iinfo(np.int16)
+    weights = np.random.default_rng(seed).integers(limits.min, limits.max, size=(32, width), endpoint=True)
+    actions, extra = [2, 0, 1], [features[:7], [], features]
+    found = kernel_scores(weights.astype(np.int16), features, actions, extra)
+    assert found == kernel_scores(weights.astype(np.float32), features, actions, extra)
+
+
 def test_a_block_has_a_cell_for_each_label():
     cells = {place(12345, action, 64, 4) for action in range(4, 104)}
     assert len(cells) == 100

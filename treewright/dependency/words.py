@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -40,11 +41,9 @@ def word_rows(
     that are not in ``vocabulary`` are rare or unknown: they share one value, and only tag, features, suffix and
     capitals distinguish them.
     """
-    numbers: dict[tuple[str, ...], int] = {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW}
-    number = numbers.setdefault
-    keys: list[Any] = [word[:5] for word in words]
-    for key in dict.fromkeys(keys):
-        number(key, len(numbers))
+    numbers: defaultdict[Any, int] = defaultdict(None, {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW})
+    numbers.default_factory = numbers.__len__  # a new word has the next row
+    keys = [word[:5] for word in words]
     rows = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
     lines = [_row(key, key[0].lower() in vocabulary, key[1].lower() in vocabulary) for key in islice(numbers, 2, None)]
     table = np.frombuffer(bytearray().join([_FIRST_ROWS, *lines]), np.int32).reshape(-1, len(WORD_ATTRIBUTES))

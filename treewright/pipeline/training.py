@@ -27,6 +27,7 @@ from treewright.pipeline.pipeline import Pipeline
 from treewright.policies.linear import mean_policy
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 from treewright.text.raw import surface_tokens
+from treewright.text.tagger import check_columns
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
@@ -116,6 +117,7 @@ class PipelineTrainer:
         if self._wanted("tokenizer", self.tokenizer, _has_spaces(sentences), "the treebank has no SpaceAfter=No"):
             components.append(self._fitted("tokenizer", self.tokenizer, sentences, dev))
         if self._wanted("tagger", self.tagger, bool(tags), "the treebank has no tags"):
+            self._say_empty(self.tagger, tags)
             components.append(self._averaged("tagger", self.tagger, sentences, dev, MorphTagger._most_weights))
         outputs = tuple(name for name in getattr(self.parser, "output_columns", ()) if name in tags)
         tags_and_trees = self.tagger is None and bool(outputs)
@@ -146,6 +148,12 @@ class PipelineTrainer:
         if component is not None and not possible:
             self._say(name, f"left out: {why}")
         return component is not None and possible
+
+    def _say_empty(self, tagger: Any, tags: Sequence[str]) -> None:
+        """Name the columns that the tagger should fill and the treebank does not have."""
+        for name in check_columns(tagger.columns).split(","):
+            if name not in tags:
+                self._say("tagger", f"{name} is left out: the treebank has no {name}")
 
     def _say(self, stage: str, text: str) -> None:
         if self.stage is not None:

@@ -8,8 +8,9 @@ The weights are a matrix of ``rows × width``; the number of rows is a power of 
   ``width`` on. Blocks begin at multiples of 16 cells and may overlap: most of their cells stay empty.
 * With ``width == 1`` actions carry structure, and each (feature, action) is hashed to a row.
 
-Weights are 32-bit floats in training and may be 16-bit integers afterwards. The observation of a state consists of the
-task's ``features`` and, where actions carry structure, the ``action_features`` of each.
+Weights are 32-bit floats in training and may be 16-bit integers afterwards. Integers are added as integers: scores are
+the same, because 32-bit floats represent such sums exactly, and it is faster. The observation of a state consists of
+the task's ``features`` and, where actions carry structure, the ``action_features`` of each.
 """
 
 from __future__ import annotations
@@ -56,12 +57,34 @@ def place(feature: int, action: int, rows: int, width: int) -> tuple[int, int]:
     return cell // np.int64(width), cell % np.int64(width)
 
 
+@compiled
+def _whole(weights: Any) -> bool:
+    """Whether weights are integers of 16 bits."""
+    return weights.itemsize == 2
+
+
+@compiled
+def _four(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """The sum of four integers of 16 bits."""
+    return np.float32(np.int32(np.int32(a) + np.int32(b) + np.int32(c) + np.int32(d)))
+
+
 @inlined
 def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     """Add up the rows of the features, in order; four at a time, so that their cache misses overlap."""
     rows, width = weights.shape
     last = np.int64(rows) - np.int64(1)
     if width == 4:  # the moves of a task with two kinds of decisions: unrolled, because they are few
+        if _whole(weights):
+            t0, t1, t2, t3 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+            for i in range(n_features):
+                a = np.int64(features[i]) & last
+                t0 += np.int64(weights[a, 0])
+                t1 += np.int64(weights[a, 1])
+                t2 += np.int64(weights[a, 2])
+                t3 += np.int64(weights[a, 3])
+            sums[0], sums[1], sums[2], sums[3] = np.float32(t0), np.float32(t1), np.float32(t2), np.float32(t3)
+            return
         s0, s1, s2, s3 = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
         for i in range(n_features):
             a = np.int64(features[i]) & last
@@ -77,9 +100,13 @@ def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     while i + 4 <= n_features:
         a, b = np.int64(features[i]) & last, np.int64(features[i + 1]) & last
         c, d = np.int64(features[i + 2]) & last, np.int64(features[i + 3]) & last
-        for j in range(width):
-            both = (sums[j] + np.float32(weights[a, j])) + np.float32(weights[b, j])
-            sums[j] = (both + np.float32(weights[c, j])) + np.float32(weights[d, j])
+        if _whole(weights):
+            for j in range(width):
+                sums[j] += _four(weights[a, j], weights[b, j], weights[c, j], weights[d, j])
+        else:
+            for j in range(width):
+                both = (sums[j] + np.float32(weights[a, j])) + np.float32(weights[b, j])
+                sums[j] = (both + np.float32(weights[c, j])) + np.float32(weights[d, j])
         i += 4
     while i < n_features:
         a = np.int64(features[i]) & last
@@ -105,9 +132,13 @@ def _sum_blocks(weights: Any, features: Any, n_features: int, sums: Any) -> None
             break
         of_a, of_b = cells[a : a + n_labels], cells[b : b + n_labels]
         of_c, of_d = cells[c : c + n_labels], cells[d : d + n_labels]
-        for j in range(n_labels):
-            both = (sums[j] + np.float32(of_a[j])) + np.float32(of_b[j])
-            sums[j] = (both + np.float32(of_c[j])) + np.float32(of_d[j])
+        if _whole(weights):
+            for j in range(n_labels):
+                sums[j] += _four(of_a[j], of_b[j], of_c[j], of_d[j])
+        else:
+            for j in range(n_labels):
+                both = (sums[j] + np.float32(of_a[j])) + np.float32(of_b[j])
+                sums[j] = (both + np.float32(of_c[j])) + np.float32(of_d[j])
         i += 4
     while i < n_features:
         a = _block(features[i], rows, width)
@@ -146,6 +177,14 @@ def score_actions(
         _sum_rows(weights, features, n_features, sums)
         for k in range(n):
             out[k] = sums[actions[k]]
+    elif _whole(weights):
+        for k in range(n):
+            count = np.int64(0)
+            for i in range(n_features):
+                count += np.int64(weights[mix(features[i], actions[k]) & last, 0])
+            for i in range(extra_at[k], extra_at[k + 1]):
+                count += np.int64(weights[np.int64(extra[i]) & last, 0])
+            out[k] = np.float32(count)
     else:
         for k in range(n):
             total = np.float32(0.0)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["MorphTagger"]
 
 
-def _check_columns(value: Any) -> str:
+def check_columns(value: Any) -> str:
+    """Return the names of columns in their usual order, separated by commas; an error names an unknown one."""
     if not isinstance(value, str):
         raise ValueError
     names = [name.strip() for name in value.split(",")]
@@ -61,7 +62,7 @@ class MorphTagger(CandidateEstimator):
     task: ClassVar[str] = "morphology"
     annotates: ClassVar[str] = "morphology"
     settings: ClassVar[tuple[Setting, ...]] = (
-        Setting("columns", Like(_check_columns, f"names of columns: {','.join(COLUMNS)}"), "The columns to fill"),
+        Setting("columns", Like(check_columns, f"names of columns: {','.join(COLUMNS)}"), "The columns to fill"),
         Setting("sharing", Flag(), "Labels share weights by their parts"),
         MIN_COUNT,
         *CHOICE_SETTINGS,
@@ -103,7 +104,7 @@ class MorphTagger(CandidateEstimator):
         return self.morphology_.candidates.times(form.lower()) > 0
 
     def _learn(self, sentences: Sequence[Sentence]) -> None:
-        wanted = _check_columns(self.columns).split(",")
+        wanted = check_columns(self.columns).split(",")
         check_filled(sentences, wanted)
         self.columns_ = filled(sentences, wanted)
         self.morphology_ = Morphology.learn(sentences, self.columns_, min_count=self.min_count, sharing=self.sharing)

@@ -253,7 +253,7 @@ class Tokenizer(Estimator[TokenScores]):
                 newpar = ("# newpar",) if a in paragraphs else ()
                 comments = (*newpar, f"# sent_id = {number + len(built) + 1}", f"# text = {line}")
                 if words:
-                    built.append(_sentence(forms[a:at], misc[a:at], words, comments))
+                    built.append(_sentence(tokens[a:at], words, comments))
                 else:
                     built.append(Sentence(tuple(tokens[a:at]), comments))
             found.append(built)
@@ -380,21 +380,17 @@ def _miscellaneous(joint: str, starts: Longs, ends: Longs, text_starts: Longs, e
     return misc
 
 
-def _sentence(
-    forms: Sequence[str], misc: Sequence[str], divided: Mapping[int, Sequence[str]], comments: tuple[str, ...]
-) -> Sentence:
+def _sentence(tokens: list[Token], divided: Mapping[int, Sequence[str]], comments: tuple[str, ...]) -> Sentence:
     """Return a sentence in which some tokens are divided into words."""
-    tokens, extras = [], []
-    for place, (form, rest) in enumerate(zip(forms, misc, strict=True)):
-        words = divided.get(place)
-        if words is None:
-            tokens.append(Token(form, misc=rest))
-        else:
-            first = len(tokens) + 1
-            row = "\t".join([f"{first}-{first + len(words) - 1}", form, *["_"] * 7, rest])
-            extras.append((len(tokens), row))
-            tokens += map(Token, words)
-    return Sentence(tuple(tokens), comments, tuple(extras))
+    found, extras, done = list[Token](), list[tuple[int, str]](), 0
+    for place, words in divided.items():  # in the order of the text
+        found += tokens[done:place]
+        first, whole = len(found) + 1, tokens[place]
+        row = "\t".join([f"{first}-{first + len(words) - 1}", whole.form, *["_"] * 7, whole.misc])
+        extras.append((len(found), row))
+        found += map(Token, words)
+        done = place + 1
+    return Sentence((*found, *tokens[done:]), comments, tuple(extras))
 
 
 def _like(blocks: Sequence[Sequence[Sentence]], found: Sequence[Sentence]) -> list[list[Sentence]]:

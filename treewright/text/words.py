@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -109,7 +110,9 @@ def pack_choices(
     unknown. ``style`` returns the style of each sentence, from the rows of its words and the offsets of sentences. The
     other arguments are those of the task.
     """
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys), 1)}
+    numbers: defaultdict[Key, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # a new key has the next number
+    places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys)) + np.int32(1)
     rows = [row(key) for key in numbers]
     # row 0 is for positions beyond the ends of a sentence
     table = np.frombuffer(bytearray().join([bytes(4 * attributes), *(r[0] for r in rows)]), np.int32)
@@ -120,7 +123,6 @@ def pack_choices(
     task = Choosing(parts, counted, templates, shared_by, table, candidates, first)
     at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     labels = np.full(len(keys), -1, np.int32) if gold is None else np.array(gold, np.int32)
-    places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
     styles = np.zeros(len(lengths), np.int32) if style is None else style(table[places], at)
     own = {"rows": places, "rows_at": at, "gold": labels, "gold_at": at}
     own |= {"style": styles, "style_at": np.arange(len(lengths) + 1)}
