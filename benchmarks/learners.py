@@ -162,7 +162,9 @@ def small_table(runs: dict[str, list[Any]], measure: str) -> list[str]:
             with_interval(row["gain"], row["gain interval"], "+") if name != "supervised" else "",
             f"{row['times']:.1f}",
         ]
-        for name, row in summary(runs).items()
+        for name, row in summary(
+            {name: runs[name] for name in (*rows(), *WITH_BEAM, *BY_REWARDS) if name in runs}
+        ).items()
     ]
     return table(["learner", measure, "− supervised", "× its time"], lines)
 
