@@ -325,7 +325,7 @@ THESIS = {
 FINDINGS = [
     "What holds of the thesis's findings, on this corpus: imitation without roll-outs is best: supervised learning by 1.7 points, exploration by 2.3, over the best learner with roll-outs; the penalty helps in the first pass (1.0 points over *absolute*, 0.8 over *naive*), and by 0.6 and nothing after the",
     "third. What does not hold: that β must stay near 1. With DI-DLO, δ = .3 is the best of the decays in all three seeds, by a point over the control β = 1, which never leaves the expert; δ = .02, the thesis's choice, cannot be told from the control.",
-    "DI-DLO, V-DAgger, DetLOLS, AggraVaTe and batch LOLS differ less than seeds do; V-DAgger, too, is best with δ = .3. Cutting roll-outs after five actions (*focus*) costs V-DAgger nothing and saves a quarter of its time. SEARN, whose policies",
+    "DI-DLO, V-DAgger, DetLOLS, LI-DO, DI-LO, AggraVaTe and batch LOLS differ by about as much as seeds do, so DI-DLO is not the best of the combinations here; V-DAgger, too, is best with δ = .3. Cutting roll-outs after five actions (*focus*) costs V-DAgger nothing and saves a quarter of its time. SEARN, whose policies",
     "are trained on their own pass only, and online LOLS are best in the first pass and fall after it. If online LOLS draws the policy of its roll-outs once a state, so that all actions of a state are compared under one policy, it does not fall, and comes near to the others. Smatch itself as a loss, which the thesis ruled out for its speed, costs a quarter more time than naive Smatch and is no worse: the approximation is not",
     "what roll-outs suffer from. Regressed costs (the update `regression`) do not help AggraVaTe and batch LOLS here.",
     "",

@@ -25,6 +25,11 @@ def test_every_named_learner_is_measured_on_both_tasks(name):
     assert all(found[task].interval >= 0.0 for task in ("tagging", "dependency"))
 
 
+@pytest.mark.parametrize("name", ["early-update", "max-violation", *(row["learner"] for row in rl_table())])
+def test_every_learner_with_a_beam_or_by_rewards_is_measured_in_dependency_parsing(name):
+    assert measurements(name)["dependency"].interval > 0.0
+
+
 @pytest.mark.parametrize("name", [row["learner"] for row in irl_table()])
 def test_every_learner_of_plans_is_measured_on_two_treebanks(name):
     """A new one needs a row of ``python -m benchmarks constituency_learners``."""
