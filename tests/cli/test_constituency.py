@@ -28,7 +28,7 @@ WORSE = "(S (NP (PRP I)) (VP (VBP see)) (NP (PRP it)) (. .))\n"
 EVERYTHING = """
 --grammar v1h2-left-tags --lexicon word --tags gold --trained binary --loss rules --decoder max-rule --prune 1e-5
 --max-gap 30 --max-length 8 --memory 0.5 --seed 3 --learner max-margin --passes 1 --step constant --step-size 0.5
---no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --margin 0.25
+--no-normalise --l2 0.01 --l1 0.001 --averaged --batch 7 --patience 4 --margin 0.25
 """
 
 
@@ -107,7 +107,7 @@ class TestTraining:
         }  # fmt: skip
         assert learner == {
             "name": "max-margin", "passes": 1, "step": "constant", "step_size": 0.5, "normalise": False, "l2": 0.01,
-            "l1": 0.001, "averaged": True, "batch": 7, "margin": 0.25, "patience": 8,
+            "l1": 0.001, "averaged": True, "batch": 7, "margin": 0.25, "patience": 4,
         }  # fmt: skip
 
     @pytest.mark.parametrize("option", ["--passes", "--iterations", "-n"])
