@@ -510,8 +510,8 @@ class StrangeCache(Check):
         self.full = folder / "good"
         out, said, code = _run_program(self.full)
         expect(out == RIGHT, f"{code}: {said!r}")
-        self.files = sorted(self.full.iterdir())
-        expect(len(self.files) == 2, f"{self.files}")
+        files = sorted(self.full.glob("*.kernel"))
+        expect(len(files) == 2, f"{files}")
         expect(_run_program(self.full)[0] == RIGHT.replace(b"True", b"False"), "the cache was not used")
         if os.geteuid() == 0 and shutil.which(NO_POWERS[0]) is None:
             raise Unavailable("setpriv is needed, so that root obeys permissions")
@@ -568,7 +568,7 @@ def rubbish(work: Path, random: Random) -> None:
 
 def swapped(work: Path, random: Random) -> None:
     """The code of one kernel under the name of another."""
-    one, two = sorted(work.iterdir())
+    one, two = sorted(work.glob("*.kernel"))
     a, b = one.read_bytes(), two.read_bytes()
     one.write_bytes(b)
     two.write_bytes(a)
