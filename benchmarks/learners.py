@@ -38,7 +38,7 @@ ACCURACY = 0.7  # of the weak expert
 BITS = 18
 T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # the quantile of Student's t for intervals of 95 %, by the number of values
 
-LONG = "supervised, 10 passes"  # what learners with so many passes are compared with
+LONG = "supervised, 10 passes"  # the baseline of learners that make ten passes
 REGRESSION = {"update": "regression"}
 PER_STATE = {"roll_out": "mixed-per-state"}
 #: the settings that tests of a single thing differ in from the row of the table
