@@ -35,6 +35,9 @@ treewright.AMRParser(**settings).fit(train).save("amr.tw")
 treewright.corpora.write_amr(test, "graphs.amr")
 treewright.corpora.write_conllu(test, "many.conllu")
 treewright.corpora.write_conllu([max(test, key=len)], "few.conllu")
+train, dev, _ = treewright.builtin_corpus(train=200, dev=30, test=1)
+treewright.corpora.write_ptb(train, "train.ptb")
+treewright.corpora.write_ptb(dev, "dev.ptb")
 """
 
 PARSE = """
@@ -48,6 +51,13 @@ TRAIN = """
 import treewright
 train, dev, _ = treewright.builtin_corpus(train=200, dev=30, test=1)
 treewright.{estimator}({settings}).fit(train, dev=dev)
+"""
+
+TRAIN_LATENT = """
+import sys
+sys.argv[1:] = ['train', 'latent', 'train.ptb', '--dev', 'dev.ptb', '--cycles', '1', '--out', 'trained.tw', '--quiet']
+from treewright.cli import main
+main()
 """
 
 OWN_TASK = "import runpy; runpy.run_path('own_task.py', run_name='__main__')"
@@ -73,6 +83,7 @@ TRAINING = {
 SCENARIOS = {
     **{f"{kind}: parse": [PARSE.format(model=kind, file="many", format=KINDS[kind])] for kind in KINDS},
     **{f"{kind}: train": TRAINING[kind] for kind in KINDS},
+    "latent: train, as a command": [TRAIN_LATENT],
     "smatch": [SMATCH],
     "own task": [OWN_TASK],
 }

@@ -164,6 +164,14 @@ def test_after_a_training_nothing_is_left_to_compile(kind, data, tmp_path):
     assert kernels(commands, made)
 
 
+@pytest.mark.jit
+def test_the_bundled_model_is_compiled_with_its_two_best_trees():
+    made = kernels([["compile", "english", "--quiet"]])
+    text = Path(__file__).with_name("trees.py")  # any file with too many words to interpret
+    options = ["--input", "lines", "--k-best", "2", "--out", os.devnull, "--quiet"]
+    assert kernels([["parse", "english", text, *options]], made)
+
+
 @pytest.mark.parametrize("format", ["conllu", "ptb", "penman"])
 def test_the_bundled_model_answers_at_once_and_imports_no_learners(format, tmp_path):
     found, about = command(tmp_path, "parse", "english", "--format", format, text="Don't stop him!\n", when="later")

@@ -74,9 +74,11 @@ class PipelineTask(Task):
         return TASKS["constituency"].k_best_writer(estimator, format, width=width)
 
     def exercise(self, estimator: Any, sentence: Sentence) -> None:
-        """Annotate a sentence as text, so that all components run."""
+        """Annotate a sentence as text, so that all components run, and find its two best trees."""
         words = list(sentence.forms)
         estimator(" ".join(words) if estimator.tokenizer is not None else [words])
+        if "constituency" in estimator.gives:
+            self.k_best(estimator, [sentence.bare()], 2, 1)
 
     def analyse(self, estimator: Any, sentences: Sequence[Sentence], jobs: int) -> tuple[list[Sentence], Counter[str]]:
         """Annotate the words of sentences without their annotation, because a pipeline would keep it."""
