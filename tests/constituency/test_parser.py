@@ -683,7 +683,8 @@ def test_max_margin_weighs_long_sentences_no_more_than_short_ones(corpus):
 
 
 @pytest.mark.parametrize(
-    ("changed", "step_size"), [({}, None), ({"normalise": False}, 0.1), ({"batch": None}, 0.1), ({"step_size": 3.0}, 3.0)]
+    ("changed", "step_size"),
+    [({}, None), ({"normalise": False}, 0.1), ({"batch": None}, 0.1), ({"step_size": 3.0}, 3.0)],
 )
 def test_the_step_size_of_max_margin_follows_the_treebank_if_updates_are_as_usual(corpus, changed, step_size):
     parser = ConstituencyParser("v1h0", learner={"name": "max-margin", "passes": 1, **changed})
