@@ -222,3 +222,9 @@ def test_the_settings_that_were_used_can_be_read():
     assert DependencyParser().resolved_config()["bits"] == 19
     assert DependencyParser(mode="fast").resolved_config()["bits"] == 20
     assert DependencyParser(bits=12).resolved_config()["bits"] == 12
+    regressed = {"learner": "lols", "mode": "fast"}
+    assert DependencyParser(**regressed).resolved_config()["bits"] == 22
+    assert DependencyParser(**regressed, bits=18).resolved_config()["bits"] == 18
+    assert DependencyParser(learner={"name": "lols", "update": "perceptron"}, mode="fast")._bits == 20
+    assert DependencyParser(learner="lols")._bits == 19
+    assert DependencyParser(learner="policy-gradient", mode="fast")._bits == 20
