@@ -236,23 +236,27 @@ def unpack_strings(arrays: Mapping[str, Array], name: str = "strings") -> list[s
         utf8, offsets = arrays[f"{name}.utf8"], arrays[f"{name}.offsets"]
     except KeyError as error:
         raise ModelError(f"the model lacks the array {error}, a part of its list of {name}") from None
-    bounds = offsets.tolist()
     if (
         utf8.dtype != np.uint8
         or offsets.dtype.kind not in "iu"
         or utf8.ndim != 1
         or offsets.ndim != 1
-        or not bounds
-        or bounds[0] != 0
-        or bounds[-1] != len(utf8)
-        or any(begin > end for begin, end in pairwise(bounds))
+        or not len(offsets)
+        or offsets[0] != 0
+        or offsets[-1] != len(utf8)
+        or (offsets[1:] < offsets[:-1]).any()
     ):
         raise ModelError(f"the model's list of {name} is inconsistent: its offsets do not fit its bytes")
-    data = utf8.tobytes()
-    try:
-        return [data[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
+    try:  # decoding all strings together and cutting them apart is twice as fast as decoding each
+        text = utf8.tobytes().decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise ModelError(f"the model's list of {name} is not valid UTF-8: {error}") from None
+    if len(text) < len(utf8):  # some characters have several bytes
+        begins = np.append((utf8 & 0xC0) != 0x80, True)
+        if not begins[offsets].all():
+            raise ModelError(f"the model's list of {name} is not valid UTF-8: a string ends within a character")
+        offsets = (np.cumsum(begins) - 1)[offsets]
+    return [text[begin:end] for begin, end in pairwise(offsets.tolist())]
 
 
 def _own_version() -> str:

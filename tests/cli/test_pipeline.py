@@ -115,6 +115,15 @@ def test_json_page_and_layers_that_there_are_not(run, pipeline, text):
     assert "no constituency layer" in run("parse", pipeline, text, "--format", "ptb", code=2).stderr
 
 
+def test_a_page_of_a_pipeline_without_trees_has_tables_of_words(run, pipeline, tmp_path, text):
+    tags = tmp_path / "tags.tw"
+    load(pipeline).without("dependency").save(tags)
+    page = run("parse", tags, text, "--format", "html").stdout
+    assert page.count("<table") == 3
+    assert "<tr><th>word</th><th>lemma</th><th>upos</th>" in page
+    assert "<td>dogs</td><td>dog</td><td>NOUN</td>" in page
+
+
 def test_scores_from_raw_text(run, pipeline, bank):
     scores = json.loads(run("evaluate", pipeline, bank, "--raw", "--json").stdout)
     assert scores["Words"]["f1"] == 1.0

@@ -11,7 +11,7 @@ from tests.dependency.helpers import SMALL
 from treewright.corpora import Sentence, Token
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, ModelError
-from treewright.pipeline import Pipeline
+from treewright.pipeline import Document, Pipeline
 from treewright.tagging import Tagger
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
 
@@ -200,3 +200,12 @@ def test_components_that_hand_on_columns_annotate_as_they_do_alone(whole):
         done = iter(component.predict(bare))
         expected = [next(done) if len(s) and s is not GOLD[0] else s for s in expected]
     assert whole.annotate(sentences) == expected
+
+
+def test_a_page_shows_words_without_trees_in_a_table():
+    sentence = Sentence((Token("<b>", "b", "X", feats="A=1|B=2"), Token("_", "_", "SYM")))
+    page = Document([sentence, Sentence.from_words(["Stop"])]).to_html()
+    assert "<tr><th>word</th><th>lemma</th><th>upos</th><th>feats</th></tr>" in page
+    assert "<tr><td>&lt;b&gt;</td><td>b</td><td>X</td><td>A=1|B=2</td></tr>" in page
+    assert "<tr><th>word</th></tr>\n<tr><td>Stop</td></tr>" in page
+    assert "<svg" not in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 import requests
 from nltk.parse.corenlp import CoreNLPDependencyParser, CoreNLPParser
@@ -177,3 +179,12 @@ def test_stanza_client(served):
     assert [len(sentence["tokens"]) for sentence in found["sentences"]] == [4, 2]
     with pytest.raises(stanza.AnnotationException, match="klingon"):
         client.annotate(TEXT, annotators="klingon")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "&", "a", "a=", "=b", "a=1&a=2", "a=b=c", "a%3Db=%26", "x=%zz", "%41=%C3%A9+%2B", "a=%ff&b=é%"]
+)
+def test_arguments_are_decoded_as_in_forms(query):
+    from treewright.server.udpipe import _pairs
+
+    assert _pairs(query.encode()) == dict(parse_qsl(query, keep_blank_values=True))

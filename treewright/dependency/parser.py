@@ -32,7 +32,7 @@ from treewright.dependency.treebank import (
     words_of,
 )
 from treewright.dependency.trees import check_trees
-from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, word_rows
+from treewright.dependency.words import NOTHING_ROW, ROOT_ROW, WordRows, word_rows
 from treewright.errors import ConfigError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.encoded import (
@@ -536,7 +536,7 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         if tokens is not None and heads is None:  # an encoder does not use features
             rows, table = np.zeros(int(at[-1]), np.int32), np.zeros((2, len(WORD_ATTRIBUTES)), np.int32)
         else:
-            rows, table = word_rows(words if tokens is None else tokens, self.vocabulary_)
+            rows, table = self._word_rows(words if tokens is None else tokens, learning=heads is not None)
         framed_at = at + 2 * np.arange(len(at))
         missing = np.full(int(at[-1]), -1, np.int32)
         flat: dict[str, Any] = {
@@ -558,6 +558,18 @@ class DependencyParser(EncodedSettings, DependencyEstimator):
         sentences = [tokens[a:b] for a, b in pairwise(at.tolist())]
         predicting = heads is None and bool(self.output_columns)
         return packed.with_words(self.inputs_.read(sentences, targets=heads is not None, predicting=predicting))
+
+    def _word_rows(
+        self, words: Iterable[Sequence[Any]], *, learning: bool
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The row of each word, and the table of rows: the parser remembers those of words that it has parsed."""
+        if learning:
+            return word_rows(words, self.vocabulary_)
+        known: WordRows | None = self.__dict__.get("_rows")
+        if known is None or known.vocabulary is not self.vocabulary_:  # it has been trained since
+            known = WordRows(self.vocabulary_)
+        self._rows = known = known.renewed()
+        return known.numbers(words), known.table
 
     def _las_on(self, sentences: Sequence[Sentence], jobs: int) -> Callable[[LinearPolicy], float]:
         """A function that parses with a policy and returns the LAS."""

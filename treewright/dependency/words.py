@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
-from functools import lru_cache
-from itertools import islice
-from typing import Any
+from functools import cache
+from operator import itemgetter
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.dependency.templates import WORD_ATTRIBUTES
 from treewright.search import string_hash
+from treewright.search.rows import Rows
 
-__all__ = ["NOTHING_ROW", "ROOT_ROW", "word_case", "word_rows"]
+__all__ = ["NOTHING_ROW", "ROOT_ROW", "WordRows", "word_case", "word_rows"]
 
 NOTHING_ROW, ROOT_ROW = 0, 1
 
 _RARE = "\0rare"
-_REMEMBERED = 1 << 17  # words with their annotation
+_first_columns = itemgetter(slice(5))
 
 
 def word_case(form: str) -> str:
@@ -32,42 +32,46 @@ def word_case(form: str) -> str:
     return "".join([kind for i, kind in enumerate(kinds) if i == 0 or kind != kinds[i - 1]])
 
 
+class WordRows(Rows[tuple[str, ...]]):
+    """A table with a row for each word with its annotation: its first five columns.
+
+    Two further rows are for no word and for the root. Forms and lemmas that are not in ``vocabulary`` are rare or
+    unknown: they share one value, and only tag, features, suffix and capitals distinguish them.
+    """
+
+    def __init__(self, vocabulary: Container[str]) -> None:
+        super().__init__(lambda word: _row(word, vocabulary), first=_first_rows())
+        self.vocabulary = vocabulary
+
+    def numbers(self, words: Iterable[Sequence[Any]]) -> npt.NDArray[np.int32]:
+        """Return the number of each word, which may be a token."""
+        return super().numbers(map(_first_columns, words))
+
+    def _empty(self) -> Self:
+        return type(self)(self.vocabulary)
+
+
 def word_rows(
     words: Iterable[Sequence[Any]], vocabulary: Container[str]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the row of each word in a table, and the table: one row for each word with its annotation.
-
-    A word is a token, or its first five columns. Two further rows are for no word and for the root. Forms and lemmas
-    that are not in ``vocabulary`` are rare or unknown: they share one value, and only tag, features, suffix and
-    capitals distinguish them.
-    """
-    numbers: defaultdict[Any, int] = defaultdict(None, {("\0nothing",): NOTHING_ROW, ("\0root",): ROOT_ROW})
-    numbers.default_factory = numbers.__len__  # a new word has the next row
-    keys = [word[:5] for word in words]
-    rows = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys))
-    lines = [_row(key, key[0].lower() in vocabulary, key[1].lower() in vocabulary) for key in islice(numbers, 2, None)]
-    table = np.frombuffer(bytearray().join([_FIRST_ROWS, *lines]), np.int32).reshape(-1, len(WORD_ATTRIBUTES))
-    return rows, table
+    """Return the row of each word in a table, and the table (:class:`WordRows`)."""
+    rows = WordRows(vocabulary)
+    return rows.numbers(words), rows.table[: len(rows) + 2]
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _row(word: tuple[str, ...], known_form: bool, known_lemma: bool) -> bytes:
-    """The attributes of a word as the bytes of an array."""
+def _row(word: tuple[str, ...], vocabulary: Container[str]) -> list[int]:
+    """The attributes of a word."""
     form, lemma, upos, xpos, feats = word
-    lower = form.lower()
+    lower, low_lemma = form.lower(), lemma.lower()
     tag = xpos if xpos != "_" else upos
-    seen, base = lower if known_form else _RARE, lemma.lower() if known_lemma else _RARE
+    seen, base = lower if lower in vocabulary else _RARE, low_lemma if low_lemma in vocabulary else _RARE
     values = (
         f"w {seen}", f"m {base}", f"t {tag}", f"u {upos}", f"f {feats}", f"wt {seen} {tag}", f"g {upos} {feats}",
         f"s {lower[-3:]}", f"c {word_case(form)}",
     )  # fmt: skip
-    return _hashed(values)
+    return list(map(string_hash, values))
 
 
-def _hashed(values: Iterable[str]) -> bytes:
-    return np.array([string_hash(value) for value in values], np.int32).tobytes()
-
-
-_FIRST_ROWS = b"".join(
-    _hashed(f"{name} {attribute}" for attribute in WORD_ATTRIBUTES) for name in ("\0nothing", "\0root")
-)
+@cache
+def _first_rows() -> list[list[int]]:
+    return [[string_hash(f"{name} {each}") for each in WORD_ATTRIBUTES] for name in ("\0nothing", "\0root")]

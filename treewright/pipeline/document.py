@@ -151,6 +151,20 @@ class Analysis:
         if self.amr is not None:
             yield amr_svg(self.sentence, width=width)
 
+    def to_html(self) -> str:
+        """Return the drawings as parts of a page; for a sentence without trees and graphs, a table of its words."""
+        parts = list(self.drawings(_PAGE_WIDTH)) or [self._table()]
+        return "".join(f"<figure>\n{part}\n</figure>\n" for part in parts)
+
+    def _table(self) -> str:
+        """The words with the columns that have values."""
+        columns = {"word": self.words} | {name: self.sentence.column(name) for name in _COLUMNS}
+        filled = {name: values for name, values in columns.items() if name == "word" or set(values) - {"_"}}
+        rows = zip(*filled.values(), strict=True)
+        lines = [f"<tr>{''.join(f'<th>{name}</th>' for name in filled)}</tr>"]
+        lines += [f"<tr>{''.join(f'<td>{html.escape(value)}</td>' for value in row)}</tr>" for row in rows]
+        return "\n".join(['<table style="text-align:left;border-spacing:1rem 0">', *lines, "</table>"])
+
     def __str__(self) -> str:
         return self.text
 
@@ -189,7 +203,7 @@ class Document:
         return {"text": self.text, "sentences": [sentence.to_json() for sentence in self.sentences]}
 
     def to_html(self) -> str:
-        """Return a page with a drawing of each layer of each sentence.
+        """Return a page with a drawing of each layer of each sentence; words without trees and graphs are in a table.
 
         Sentences are numbered. A page with several sentences has a table of contents.
         """
@@ -200,7 +214,7 @@ class Document:
             parts.append(f"<ol>\n{''.join(rows)}</ol>\n")
         for number, (sentence, text) in enumerate(zip(self.sentences, texts, strict=True), 1):
             parts.append(f'<h2 id="s{number}">{number}. {text}</h2>\n')
-            parts += [f"<figure>\n{drawing}\n</figure>\n" for drawing in sentence.drawings(_PAGE_WIDTH)]
+            parts.append(sentence.to_html())
         return "".join([*parts, "</body>\n</html>\n"])
 
     def show(self, path: str | os.PathLike[str]) -> None:

@@ -146,11 +146,12 @@ def pack(arguments: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]] | None:
 def _pack(arguments: Sequence[Any], key: list[Any], cells: list[int]) -> bool:
     """Add the key and the integers of some arguments; False if one of them cannot be represented."""
     for value in arguments:  # this runs in every call of a kernel, so the cost of each line matters
-        if isinstance(value, np.ndarray):
+        if isinstance(value, _Array):
             flags = value.flags
-            if not (flags.c_contiguous and flags.aligned):
+            if not (flags.carray or (flags.c_contiguous and flags.aligned)):
                 return False
-            key += value.dtype, value.ndim
+            key.append(value.dtype)
+            key.append(value.ndim)
             cells.append(id(value))
             continue
         key.append(type(value))
@@ -169,6 +170,7 @@ def _pack(arguments: Sequence[Any], key: list[Any], cells: list[int]) -> bool:
     return True
 
 
+_Array = np.ndarray
 _WHOLE, _REAL = struct.Struct("<q"), struct.Struct("<d")
 _HALF, _ALL = 1 << 63, (1 << 64) - 1
 

@@ -223,17 +223,16 @@ class Task(Static):
         for name in fields:
             if name not in arrays:
                 raise TaskError(f"task {self.name!r}: there is no array {name!r}: does `shared_arrays` give it?")
-        return Packed(self, record(fields)(*(self._plain(name, arrays[name]) for name in fields)), lengths)
+        return Packed(self, record(fields)._make([self._plain(name, arrays[name]) for name in fields]), lengths)
 
     def _plain(self, name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Convert an array to the type of its field: contiguous, writable, int32 (offsets: int64) or float64."""
-        kind = array.dtype.kind
-        if kind not in "iubf":
-            raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {array.dtype}, not numbers")
-        wanted = _REAL if kind == "f" else _OFFSET if name.endswith("_at") else _NUMBER
-        flags = array.flags
-        if array.dtype == wanted and flags.carray and flags.owndata:
+        kind, flags = array.dtype, array.flags
+        wanted = _REAL if kind.kind == "f" else _OFFSET if name.endswith("_at") else _NUMBER
+        if kind == wanted and flags.carray and flags.owndata:
             return array  # the usual case; NumPy's function takes several microseconds to find this out
+        if kind.kind not in "iubf":
+            raise TaskError(f"task {self.name!r}: the array {name!r} has values of type {kind}, not numbers")
         if wanted is _NUMBER and array.size and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
             raise TaskError(f"task {self.name!r}: the array {name!r} has numbers that do not fit 32 bits")
         return np.require(array, wanted, ["C", "W", "O"])

@@ -110,6 +110,42 @@ def _http() -> type[Any]:
     return HttpToolsProtocol
 
 
+class _Joining:
+    """A transport that sends the head of an answer and the beginning of its body together.
+
+    The HTTP implementations write them one after the other. Sending them in one call of the system costs half the time,
+    and wakes the client up once. What is written alone is sent before the loop waits for anything else.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held = b""
+        self._sending: asyncio.Handle | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if self._sending is None:
+            self._held, self._sending = data, self._loop.call_soon(self._send)
+        else:
+            self._held += data
+            self._send()
+
+    def _send(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            data, self._held, self._sending = self._held, b"", None
+            self._transport.write(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._held) + int(self._transport.get_write_buffer_size())
+
+
 def _patient(limits: Limits) -> type[Any]:
     """Return the HTTP protocol with a time limit: a connection without a complete request head is closed after it.
 
@@ -130,7 +166,7 @@ def _patient(limits: Limits) -> type[Any]:
         _patience = limits.idle
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
+            super().connection_made(_Joining(transport, self.loop))
             self._wait()
 
         def data_received(self, data: bytes) -> None:

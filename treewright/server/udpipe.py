@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Request, Response
 
@@ -47,11 +47,20 @@ def _pairs(encoded: bytes) -> dict[str, str]:
     text = encoded.decode("utf-8")
     if text.count("&") >= _FIELDS:
         raise Refused(400, "too-many-fields", f"The request has more than {_FIELDS} arguments.")
-    return dict(parse_qsl(text, keep_blank_values=True))
+    pairs = (field.partition("=") for field in text.replace("+", " ").split("&") if field)
+    return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
+
+
+def _unquoted(text: str) -> str:
+    """Decode what is between two signs; ``urllib.parse.unquote`` takes longer for the same result."""
+    return unquote_to_bytes(text).decode("utf-8", "replace") if "%" in text else text
 
 
 def _answer(content: dict[str, Any]) -> Response:
-    return Response(json.dumps(content, ensure_ascii=False) + "\n", media_type="application/json")
+    return Response(_encoded(content) + "\n", media_type="application/json")
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @router.api_route("/models", methods=["GET", "POST"])

@@ -24,7 +24,7 @@ from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.edit_scripts import EditScript, apply_script, edit_script
-from treewright.text.words import affixes, case_of, label_numbers, numbered, pack_choices, remembered_rows
+from treewright.text.words import KeyRows, affixes, case_of, label_numbers, numbered, pack_choices
 
 __all__ = ["Lemmas", "TaggedWord", "tagged_words"]
 
@@ -110,13 +110,7 @@ class Lemmas:
             for casing in ("lower", "title", "upper", "same")
             if (script := EditScript(0, "", 0, "", casing)) in self.numbers
         ]
-        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words may also come as plain tuples
-        self._row = remembered_rows(
-            lambda w: self.describe(make(w)), lambda w: self._labels(make(w), self.candidates_of(make(w)))
-        )
-        self._learning_row = remembered_rows(
-            lambda w: self.describe(make(w)), lambda w: self._labels(make(w), self.offered(make(w)))
-        )
+        self._rows = self._new_rows(self.candidates_of)
         self.remembered_lemma = lru_cache(maxsize=_REMEMBERED)(self.lemma_of_label)
 
     @classmethod
@@ -262,16 +256,22 @@ class Lemmas:
                 -1 if number < 0 else self._labels(TaggedWord._make(word), [number])[0]
                 for word, number in zip(words, numbers, strict=True)
             ]
+        self._rows = self._rows.renewed()
         return pack_choices(
             words,
             lengths,
             labels,
-            row=self._learning_row if learning else self._row,
-            attributes=XPOS + 1,
+            rows=self._new_rows(self.offered) if learning else self._rows,
             parts=self._parts,
             counted=1,
             templates=self._templates,
             shared_by=[[t for t in own if t < len(self._templates)] for own in SHARED_BY],
+        )
+
+    def _new_rows(self, scripts: Callable[[TaggedWord], Iterable[int]]) -> KeyRows[Any]:
+        make: Callable[[Any], TaggedWord] = TaggedWord._make  # words may also come as plain tuples
+        return KeyRows(
+            lambda word: self.describe(make(word)), lambda word: self._labels(make(word), scripts(make(word))), XPOS + 1
         )
 
     def lemma(self, form: str, script: int) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from treewright.text.candidates import Candidates
 from treewright.text.choosing import LABEL_PART, STYLE, Template, part_array
 from treewright.text.words import (
     CASES,
+    KeyRows,
     affixes,
     ambiguity,
     case_of,
@@ -29,7 +29,6 @@ from treewright.text.words import (
     numbered,
     pack_choices,
     rare_ending,
-    remembered_rows,
     suffix_classes,
 )
 
@@ -95,8 +94,7 @@ class Morphology:
         self.numbers = {label: number for number, label in enumerate(labels)}
         self._parts = part_array([self._parts_of(label) for label in labels], 3)
         self._short = ["/".join(self._parts_of(label)[:2]) for label in labels]
-        self._row = remembered_rows(self.describe, self.offered)
-        self._new_row = remembered_rows(partial(self.describe, new=True), partial(self.offered, new=True))
+        self._rows = KeyRows(self.describe, self.offered, CASE + 1)
 
     @classmethod
     def learn(
@@ -126,7 +124,7 @@ class Morphology:
         features = [f"{upos}|{feature}" for feature in feats.split("|") if feats not in ("", "_")]
         return [upos, tag, feats, *features]
 
-    def describe(self, form: str, *, new: bool = False) -> list[str]:
+    def describe(self, form: str, new: bool = False) -> list[str]:
         """Return the attributes of a word; a ``new`` or rare word is represented by its letters only."""
         low = form.lower()
         known = not new and self.candidates.times(low) >= self.min_count
@@ -150,7 +148,7 @@ class Morphology:
         least = _SECOND * sum(chances.values())
         return (ranked[0] if ranked else ""), (ranked[1] if len(ranked) > 1 and chances[ranked[1]] > least else "")
 
-    def offered(self, form: str, *, new: bool = False) -> list[int]:
+    def offered(self, form: str, new: bool = False) -> list[int]:
         """Return the candidates of a word, or those that it would have if it were ``new``."""
         more = self.capitalised if kind_of(form) == "X" else ()
         return self.candidates.of("" if new else form.lower(), suffix_classes(form), more)
@@ -168,24 +166,23 @@ class Morphology:
         While ``learning``, some of the rare words look like new words, so that the policy learns to handle new words.
         """
         keys: Sequence[Any] = forms
+        rows: KeyRows[Any]
         if learning:
             keys = [(form, self._is_hidden(form, place)) for place, form in enumerate(forms)]
+            rows = KeyRows(lambda key: self.describe(*key), lambda key: self.offered(*key), CASE + 1)
+        else:
+            rows = self._rows = self._rows.renewed()
         return pack_choices(
             keys,
             lengths,
             None if gold is None else label_numbers(gold, self.numbers),
-            row=self._learning_row if learning else self._row,
-            attributes=CASE + 1,
+            rows=rows,
             parts=self._parts,
             counted=3,
             templates=self._templates,
             shared_by=SHARED_BY if self.sharing else ((),),
             style=_styles,
         )
-
-    def _learning_row(self, key: tuple[str, bool]) -> Any:
-        form, is_hidden = key
-        return self._new_row(form) if is_hidden else self._row(form)
 
     def _is_hidden(self, form: str, place: int) -> bool:
         return self.candidates.times(form.lower()) <= _HIDDEN and mix(place, 1) % 100 < _HIDDEN_SHARE

@@ -25,7 +25,7 @@ from treewright.search import Packed
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.raw import surface_tokens
-from treewright.text.words import affixes, label_numbers, numbered, pack_choices, remembered_rows
+from treewright.text.words import KeyRows, affixes, label_numbers, numbered, pack_choices
 
 __all__ = ["WHOLE", "MultiwordTokens", "divide", "division"]
 
@@ -72,7 +72,7 @@ class MultiwordTokens:
         self.rules, self.candidates = list(rules), candidates
         self.numbers = {rule: number for number, rule in enumerate(rules)}
         self._parts = part_array([[rule or "whole"] for rule in rules], 1)
-        self._row = remembered_rows(lambda token: [token.lower(), *affixes(token)], self.offered)
+        self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
 
     @classmethod
     def learn(cls, sentences: Sequence[Sentence]) -> MultiwordTokens:
@@ -106,12 +106,12 @@ class MultiwordTokens:
 
     def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
         """Pack tokens for the task, with their rules if they are known."""
+        rows = self._rows = self._rows.renewed()
         return pack_choices(
             list(chain.from_iterable(sentences)),
             list(map(len, sentences)),
             None if gold is None else label_numbers(chain.from_iterable(gold), self.numbers),
-            row=self._row,
-            attributes=10,
+            rows=rows,
             parts=self._parts,
             counted=1,
             templates=TEMPLATES,

@@ -111,7 +111,8 @@ class MorphTagger(CandidateEstimator):
         self._split_labels()
 
     def _split_labels(self) -> None:
-        self._values = [tuple(label.split("\t")) for label in self.morphology_.labels]
+        labels = [label.split("\t") for label in self.morphology_.labels]
+        self._values = dict(zip(self.columns_, zip(*labels, strict=True), strict=True))
 
     def _pack(self, sentences: Sequence[Sentence], *, gold: bool = False, learning: bool = False) -> Packed:
         labels = [label for sentence in sentences for label in labels_of(sentence, self.columns_)] if gold else None
@@ -120,7 +121,7 @@ class MorphTagger(CandidateEstimator):
 
     def _filled(self, columns: Columns, jobs: int) -> Columns:
         labels = self._labels(self.morphology_.pack(columns["form"], columns.lengths), jobs)
-        for column, values in zip(self.columns_, zip(*self._values, strict=True), strict=True):
+        for column, values in self._values.items():
             columns[column] = list(map(values.__getitem__, labels))
         return columns
 

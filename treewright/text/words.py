@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.search import Packed, string_hash
+from treewright.search.rows import Rows, with_room
 from treewright.text.candidates import Candidates
 from treewright.text.characters import shape_of
 from treewright.text.choosing import Choosing, Template
 
-__all__ = ["AFFIXES", "CASES", "affixes", "case_of", "kind_of", "pack_choices", "remembered_rows", "suffix_classes"]
+__all__ = ["AFFIXES", "CASES", "KeyRows", "affixes", "case_of", "kind_of", "pack_choices", "suffix_classes"]
 
 Key = TypeVar("Key", bound=Hashable)
-
-_REMEMBERED = 1 << 17  # keys
 
 #: the names of the attributes that :func:`affixes` lists
 AFFIXES = ("suffix1", "suffix2", "suffix3", "suffix4", "suffix5", "prefix1", "prefix2", "prefix3", "shape")
@@ -71,23 +67,32 @@ def suffix_classes(form: str, longest: int = 5) -> list[str]:
     return [kind + low[len(low) - n :] for n in range(min(longest, len(low)), -1, -1)]
 
 
-Row = tuple[bytes, bytes, int]
-"""A key as the task sees it: attributes and candidates as bytes of 32-bit integers, and the number of candidates."""
+class KeyRows(Rows[Key]):
+    """The attributes of keys, as hashes, and their candidates, which extend from ``first[r]`` to ``first[r + 1]``.
 
-
-def remembered_rows(describe: Callable[[Key], Iterable[str]], candidates: Callable[[Key], Sequence[int]]) -> Any:
-    """Return a function that gives the :data:`Row` of a key, and caches the rows of the most recent keys.
-
-    ``describe`` returns the attributes of a key as strings, and ``candidates`` the numbers of its labels.
+    ``describe`` returns the attributes of a key as strings, and ``offered`` the numbers of its labels. Row 0 is for
+    positions beyond the ends of a sentence.
     """
 
-    @lru_cache(maxsize=_REMEMBERED)
-    def row(key: Key) -> Row:
-        offered = candidates(key)
-        attributes = array("i", [string_hash(text) for text in describe(key)])
-        return attributes.tobytes(), array("i", offered).tobytes(), len(offered)
+    def __init__(
+        self, describe: Callable[[Key], Iterable[str]], offered: Callable[[Key], Sequence[int]], attributes: int
+    ) -> None:
+        self._source = describe, offered, attributes
+        super().__init__(lambda key: (list(map(string_hash, describe(key))), offered(key)), first=[[0] * attributes])
+        self.candidates, self.first = np.zeros(0, np.int32), np.zeros(2, np.int32)
 
-    return row
+    def _empty(self) -> Self:
+        return type(self)(*self._source)
+
+    def _write(self, number: int, row: tuple[list[int], Sequence[int]]) -> None:
+        attributes, offered = row
+        super()._write(number, attributes)
+        start = int(self.first[number])
+        end = start + len(offered)
+        self.candidates = with_room(self.candidates, end)
+        self.candidates[start:end] = offered
+        self.first = with_room(self.first, number + 1)
+        self.first[number + 1] = end
 
 
 def pack_choices(
@@ -95,8 +100,7 @@ def pack_choices(
     lengths: Sequence[int],
     gold: Sequence[int] | None,
     *,
-    row: Callable[[Key], Row],
-    attributes: int,
+    rows: KeyRows[Key],
     parts: npt.NDArray[np.int32],
     counted: int,
     templates: Sequence[Template],
@@ -105,26 +109,18 @@ def pack_choices(
 ) -> Packed:
     """Pack sentences for :class:`~treewright.text.choosing.Choosing`.
 
-    ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``row`` returns the attributes
-    and the candidates of a key; it is called once for each key. ``gold`` are the numbers of labels, −1 if a label is
-    unknown. ``style`` returns the style of each sentence, from the rows of its words and the offsets of sentences. The
-    other arguments are those of the task.
+    ``keys`` are the words of all sentences, and ``lengths`` the number of words of each. ``rows`` has the attributes
+    and the candidates of keys. ``gold`` are the numbers of labels, −1 if a label is unknown. ``style`` returns the
+    style of each sentence, from the rows of its words and the offsets of sentences. The other arguments are those of
+    the task.
     """
-    numbers: defaultdict[Key, int] = defaultdict()
-    numbers.default_factory = numbers.__len__  # a new key has the next number
-    places = np.fromiter(map(numbers.__getitem__, keys), np.int32, len(keys)) + np.int32(1)
-    rows = [row(key) for key in numbers]
-    # row 0 is for positions beyond the ends of a sentence
-    table = np.frombuffer(bytearray().join([bytes(4 * attributes), *(r[0] for r in rows)]), np.int32)
-    candidates = np.frombuffer(bytearray().join(r[1] for r in rows), np.int32)
-    first = np.zeros(len(rows) + 2, np.int32)
-    np.cumsum([r[2] for r in rows], out=first[2:])
-    table = table.reshape(-1, attributes)
-    task = Choosing(parts, counted, templates, shared_by, table, candidates, first)
-    at = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    places = rows.numbers(keys)
+    task = Choosing(parts, counted, templates, shared_by, rows.table, rows.candidates, rows.first)
+    at = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=at[1:])
     labels = np.full(len(keys), -1, np.int32) if gold is None else np.array(gold, np.int32)
-    styles = np.zeros(len(lengths), np.int32) if style is None else style(table[places], at)
-    own = {"rows": places, "rows_at": at, "gold": labels, "gold_at": at}
+    styles = np.zeros(len(lengths), np.int32) if style is None else style(rows.table[places], at)
+    own: dict[str, npt.NDArray[Any]] = {"rows": places, "rows_at": at, "gold": labels, "gold_at": at}
     own |= {"style": styles, "style_at": np.arange(len(lengths) + 1)}
     return task.packed(np.array(lengths, np.int32), own)
 

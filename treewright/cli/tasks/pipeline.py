@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treewright.cli.console import make_table
-from treewright.cli.tasks.base import PAGE_WIDTH, Candidate, Task, page, percent
+from treewright.cli.tasks.base import Candidate, Task, page, percent
 from treewright.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
@@ -113,9 +113,7 @@ class PipelineTask(Task):
             case "penman":
                 return format_amr
             case "html":
-                return lambda s: "".join(
-                    f"<figure>\n{drawing}\n</figure>\n" for drawing in Analysis(s).drawings(PAGE_WIDTH)
-                )
+                return lambda sentence: Analysis(sentence).to_html()
         return lambda sentence: _as_text(Analysis(sentence), width)
 
     def frame(self, format: str) -> tuple[str, str]:

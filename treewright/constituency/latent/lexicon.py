@@ -127,20 +127,15 @@ class LatentLexicon:
         at, tag = arrays["at"], arrays["tag"]
         joint = np.exp(arrays["score"].astype(np.float64) + arrays["prior"].astype(np.float64)[tag])
         rows = self._rows
-        place = {(row, t): e for row in range(len(at) - 1) for e, t in enumerate(tag[at[row] : at[row + 1]], at[row])}
-
-        def same_tag(row: int, t: int, towards: Ints) -> int:
-            """Return the entry of a tag in the nearest row that has it."""
-            while (row := int(towards[row])) != _NONE:
-                if (row, t) in place:
-                    return int(place[row, t])
-            return _NONE
-
         of_row = np.repeat(np.arange(len(at) - 1), np.diff(at))
-        pairs = list(zip(of_row.tolist(), tag.tolist(), strict=True))
-        siblings = [place.get((rows.sibling[row], t), _NONE) for row, t in pairs]
-        backoff = [same_tag(row, t, rows.backoff) for row, t in pairs]
-        return Entries(tag, joint, np.array(siblings, np.int32), np.array(backoff, np.int32), int(at[rows.classes]))
+        place = np.full((len(at), len(self.base.tags)), _NONE, np.int32)  # the last row is for no row, −1
+        place[of_row, tag] = np.arange(len(tag))
+        # the entry of the same tag in the nearest of the coarser rows that has it
+        towards, backoff = rows.backoff[of_row], np.full(len(tag), _NONE, np.int32)
+        while (waiting := np.flatnonzero((backoff == _NONE) & (towards != _NONE))).size:
+            backoff[waiting] = place[towards[waiting], tag[waiting]]
+            towards[waiting] = rows.backoff[towards[waiting]]
+        return Entries(tag, joint, place[rows.sibling[of_row], tag], backoff, int(at[rows.classes]))
 
     @cached_property
     def _is_rare(self) -> npt.NDArray[np.bool_]:
