@@ -49,6 +49,18 @@ def test_run_report_and_run_again(run, file):
     assert key in file.with_suffix(".html").read_text()
 
 
+def test_jobs_of_a_grid_are_told_apart(run, file):
+    file.write_text(ONE + '\n[grid]\n"learner.passes" = [1, 2]\nbits = [7, 8]\n')
+    listed = run("experiment", file, "--dry-run").stdout
+    for name in ("supervised", "exploration"):
+        for passes in (1, 2):
+            for bits in (7, 8):
+                assert f"{name}, seed 0, passes = {passes}, bits = {bits} " in listed
+    assert "8 jobs to run; 0 results in the store" in listed
+    lines = [json.loads(line) for line in run("experiment", file, "--json").stdout.splitlines()]
+    assert len({line["job"] for line in lines[:-1]}) == 8
+
+
 def test_results_of_other_code(run, file):
     run("experiment", file, "--quiet")
     with Store.open(file.with_suffix(".sqlite")) as store:

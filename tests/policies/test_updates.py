@@ -470,6 +470,9 @@ def test_unknown_updates_and_settings_are_named():
     with pytest.raises(ConfigError, match=r"'arow'.*: averaged, r") as error:
         make_update({"name": "arow", "rate": 1.0})
     assert error.value.setting == "rate"
+    with pytest.raises(ConfigError, match="has settings and no name; the names are: perceptron") as error:
+        make_update({"r": 1.0})
+    assert error.value.setting == "update"
 
 
 def test_settings_are_known_by_their_old_names():

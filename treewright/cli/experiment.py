@@ -261,10 +261,10 @@ def _executor(experiment: Experiment, cluster: str | None, jobs: int, store: Pat
 
 
 def _tell(progress: Progress, bar: Bar, *, as_json: bool, quiet: bool) -> None:
-    job, outcome = progress.job, progress.outcome
+    job, name, outcome = progress.job, progress.description, progress.outcome
     if as_json:
         scores = {part: found["main"] for part, found in outcome.result.get("scores", {}).items()}
-        told = {"event": "job", "key": job.key, "job": str(job), "seconds": outcome.seconds, "scores": scores}
+        told = {"event": "job", "key": job.key, "job": name, "seconds": outcome.seconds, "scores": scores}
         print_json(
             {**told, "error": outcome.error, "done": progress.done, "total": progress.total, "left": progress.left}
         )
@@ -274,10 +274,10 @@ def _tell(progress: Progress, bar: Bar, *, as_json: bool, quiet: bool) -> None:
     bar.hide()
     left = "" if progress.left is None else f", {_time(progress.left)} left"
     if outcome.error is not None:
-        note(f"failed: {job}: {outcome.error}")
+        note(f"failed: {name}: {outcome.error}")
     else:
         scores_text = ", ".join(f"{part} {100 * s['main']:.2f}" for part, s in outcome.result["scores"].items())
-        note(f"{progress.done} of {progress.total}: {job}: {scores_text} ({outcome.seconds:.1f} s{left})")
+        note(f"{progress.done} of {progress.total}: {name}: {scores_text} ({outcome.seconds:.1f} s{left})")
     bar.update(f"{progress.done} of {progress.total} jobs", progress.done, progress.total)
 
 
@@ -292,6 +292,7 @@ def _time(seconds: float) -> str:
 
 def _show_jobs(experiment: Experiment, path: Path, any_code: bool) -> None:
     from treewright.experiments import Job, Store
+    from treewright.experiments.jobs import described
     from treewright.experiments.schedule import Durations, needed
 
     digests = {name: source.digest() for name, source in experiment.corpora.items()}
@@ -301,17 +302,18 @@ def _show_jobs(experiment: Experiment, path: Path, any_code: bool) -> None:
             outcomes = {k: o for k, o in store.outcomes(None if any_code else _code()).items() if o.error is None}
             durations = Durations((Job.from_dict(job), seconds) for job, seconds in store.durations())
     wanted = needed(experiment, digests, outcomes)
-    rows = []
+    rows, descriptions = [], described(wanted.jobs)
     for job in wanted.jobs:
         estimate = durations.estimate(job)
-        rows.append((str(job), job.key, "?" if estimate is None else f"{estimate:.1f}"))
+        rows.append((descriptions[job.key], job.key, "?" if estimate is None else f"{estimate:.1f}"))
     console = stdout()
     if rows:
         console.print(make_table(None, ("job", "key", "seconds"), rows, left=2))
     whole = durations.left(wanted.jobs, 1)
     known = "unknown: no similar job has run yet" if whole is None else f"about {_time(whole)} on one core"
     later = f", and at most {wanted.later} that depend on what is chosen" if wanted.later else ""
-    console.print(f"{several(len(wanted.jobs), 'job')} to run{later}; {len(outcomes)} results are there; time: {known}")
+    kept = f"{several(len(outcomes), 'result')} in the store"
+    console.print(f"{several(len(wanted.jobs), 'job')} to run{later}; {kept}; time: {known}")
 
 
 def _show_results(

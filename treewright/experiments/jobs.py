@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from treewright.estimators import Estimator, estimator_class
 from treewright.models import library_versions
 from treewright.settings import settings_of
 
-__all__ = ["Job", "code_version", "make_estimator"]
+__all__ = ["Job", "code_version", "described", "make_estimator"]
 
 #: packages whose code does not affect results
 _NO_RESULTS = ("cli", "cluster", "experiments", "interop", "reports", "server")
@@ -77,6 +78,29 @@ class Job:
         size = "all" if self.size is None else self.size
         fold = "" if self.fold is None else f", fold {self.fold[0] + 1} of {self.fold[1]}"
         return f"{self.task}, {self.corpus} ({size}), {self.learner}, seed {self.seed}{fold}"
+
+
+def described(jobs: Sequence[Job]) -> dict[str, str]:
+    """Return a description of each job, by its key: jobs of the same name have the settings in which they differ."""
+    named: dict[str, dict[str, dict[str, Any]]] = {}
+    for job in jobs:
+        named.setdefault(str(job), {})[job.key] = _flat(job.params)
+    found = {}
+    for name, settings in named.items():
+        keys = dict.fromkeys(key for each in settings.values() for key in each)
+        differing = [key for key in keys if len({repr(each.get(key)) for each in settings.values()}) > 1]
+        for job_key, each in settings.items():
+            own = [f"{key.removeprefix('learner.')} = {each[key]}" for key in differing if key in each]
+            found[job_key] = ", ".join([name, *own])
+    return found
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by their keys in experiments: ``bits``, ``learner.passes``, ``learner.update.r``."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
 
 
 def make_estimator(task: str, settings: dict[str, Any], learner: dict[str, Any] | None, seed: int) -> Estimator[Any]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from treewright.corpora import Sentence
 from treewright.errors import ConfigError, CorpusError
 from treewright.experiments.corpora import CorpusSource, Parts, select
-from treewright.experiments.jobs import Job, code_version
+from treewright.experiments.jobs import Job, code_version, described
 from treewright.experiments.plan import Experiment
 from treewright.experiments.probes import PROBES
 from treewright.experiments.schedule import Durations, known_jobs, needed
@@ -147,6 +147,8 @@ class Progress:
     """The progress of an experiment after a job."""
 
     job: Job
+    description: str
+    """The job with the settings in which it differs from others of its name."""
     outcome: Outcome
     done: int
     total: int
@@ -188,7 +190,7 @@ def run_experiment(
     summary, failed = Summary(known=len(outcomes)), dict[str, Outcome]()
 
     def run(jobs: Sequence[Job], later: int) -> None:
-        left = {job.key: job for job in jobs}
+        left, descriptions = {job.key: job for job in jobs}, described(jobs)
         for job, outcome in executor.run(jobs):
             store.write(job.key, code, job.as_dict(), outcome)
             left.pop(job.key, None)
@@ -201,7 +203,8 @@ def run_experiment(
                 summary.failed.append((job, outcome.error))
             if report is not None:
                 total = summary.ran + len(left) + later
-                report(Progress(job, outcome, summary.ran, total, durations.left(left.values(), executor.workers)))
+                remaining = durations.left(left.values(), executor.workers)
+                report(Progress(job, descriptions[job.key], outcome, summary.ran, total, remaining))
 
     if only is not None:
         chosen = [job for job in known_jobs(experiment, digests, outcomes) if job.key.startswith(only)]

@@ -170,7 +170,8 @@ class Iterations(ABC):
 
     def current(self) -> LearnablePolicy:
         """Return the policy at the end of the iteration."""
-        assert self.policy is not None
+        if self.policy is None:  # the mean of a large table takes a while, and not every iteration needs it
+            self.policy = self.trainer.policy()
         return self.policy
 
     def keep(self, score: float | None, best: bool) -> None:
@@ -258,9 +259,8 @@ class _Imitating(Training):
             if learner.interpolation:
                 self.trainer = self.trainer.fresh()
             loss, n_examples = self._learn(), self.examples.size
-        self.policy = self.trainer.policy()
         if learner.interpolation:
-            self.policies.append(self.policy)  # the next iteration trains a new one
+            self.policies.append(self.trainer.policy())  # the next iteration trains a new one
             shares = self._shares()
             self.policy = self.trainer.mixed(self.policies, [float(s) for s in shares / shares.sum()])
         return {"iteration": iteration, "beta": β, "examples": n_examples, "loss": loss, "decisions": decisions}
@@ -429,7 +429,6 @@ class _Searching(Training):
         for batch in self.trainer.batches(order):
             self._search(batch, outcome, self.tell("learning", len(order), done))
             done += len(batch)
-        self.policy = self.trainer.policy()
         decisions = float(outcome.steps.sum())
         return {
             "iteration": iteration,

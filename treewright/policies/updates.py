@@ -253,6 +253,8 @@ def update_settings(update: str | Mapping[str, Any]) -> dict[str, Any]:
         )
     settings = {"name": update} if isinstance(update, str) else dict(update)
     name = settings.pop("name", None)
+    if name is None:
+        raise ConfigError(f"has settings and no name; the names are: {', '.join(UPDATES)}", setting="update")
     if name not in UPDATES:
         raise ConfigError(one_of(name, UPDATES), setting="update", value=name)
     known = [field.name for field in fields(UPDATES[name])]
