@@ -173,13 +173,21 @@ class Large(Check):
         content = PATTERNS[pattern]
         data = (content() if callable(content) else content * (SIZE // len(content)))[: CUT.get(reader)]
         self._file.write_bytes(data)
+        for last in (False, False, True):  # other processes on the machine slow this one down: the best time counts
+            took = self._took(reader)
+            if took["seconds"] <= SECONDS and took["bytes"] <= MEMORY:
+                return
+            if last or took["bytes"] > MEMORY:
+                raise Finding(f"{len(data):,} bytes took {took['seconds']:.1f} s and {took['bytes']:,} bytes of memory")
+
+    def _took(self, reader: str) -> dict[str, Any]:
+        """Read the file in a new process; return the processor time and the memory."""
         command = [sys.executable, "-m", "campaign.large", reader, str(self._file)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise Finding(f"the process ended with {done.returncode}: {done.stderr[-2000:]}")
-        took = json.loads(done.stdout)
-        if took["seconds"] > SECONDS or took["bytes"] > MEMORY:
-            raise Finding(f"{len(data):,} bytes took {took['seconds']:.1f} s and {took['bytes']:,} bytes of memory")
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
 
 
 def _measure(reader: str, path: str) -> dict[str, Any]:
