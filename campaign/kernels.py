@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
-from itertools import permutations
+from itertools import permutations, zip_longest
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -24,6 +24,7 @@ from campaign.frame import Check, Finding
 from campaign.trainings import BUILD, ROOT, Corpus, commands, ended, expect, forked, run_command
 
 CHECKED = BUILD / "checked-kernels"
+OWN = BUILD / "own-kernels"  # of random tasks; parts that no task changes are compiled once
 
 
 def checks() -> list[Check]:
@@ -113,11 +114,12 @@ class Alarm(Check):
 def variations() -> list[tuple[str, dict[str, Any]]]:
     """Return pairs of a task and settings: each learner, update and value of a setting of every task, one at a time.
 
-    The pairs of a task follow each other, because they share kernels, and compiling takes most of the time.
+    Each task has its turn, so that the first pairs have something of every task.
     """
     from treewright.estimators.registry import estimator_names
 
-    return [(task, settings) for task in estimator_names() for settings in _of_task(task)]
+    turns = zip_longest(*([(task, settings) for settings in _of_task(task)] for task in estimator_names()))
+    return [pair for turn in turns for pair in turn if pair is not None]
 
 
 def _of_task(task: str) -> Iterator[dict[str, Any]]:
@@ -552,9 +554,8 @@ class OwnTasks(Check):
     limit = 300
 
     def prepare(self, folder: Path) -> None:
-        self.folder = folder
         check_indices()
-        os.environ["NUMBA_CACHE_DIR"] = str(folder)
+        os.environ["NUMBA_CACHE_DIR"] = str(OWN)
 
     def case(self, random: Random, number: int) -> tuple[str, list[Any]]:
         text = _Writing(random).task()

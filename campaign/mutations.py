@@ -149,10 +149,9 @@ def _insert(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequenc
 
 def _exchange(random: Random, data: bytes, seeds: Sequence[bytes], pieces: Sequence[bytes]) -> bytes:
     """Replace a word, a number or a punctuation mark by one of the same file or of the format, or by an odd string."""
-    found = list(_PIECE.finditer(data))
-    if not found:
+    old, other = (_PIECE.search(data, random.randrange(len(data) + 1)) for _ in range(2))
+    if old is None or other is None:
         return data
-    old, other = random.choice(found), random.choice(found)
     new = random.choice((other[0], random.choice(pieces), random.choice(ODD)))
     return data[: old.start()] + new + data[old.end() :]
 

@@ -36,7 +36,7 @@ _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*+(?:"|$)|\'[^\']*+(?:\'|$)|#|[\
 _LINE = re.compile(r"line (\d+)")
 # What tomllib takes quadratic time for, or raises other errors for. Possessive quantifiers (*+) do not backtrack.
 _LONG_KEY = re.compile(rf"""(?<![A-Za-z0-9_-])(?:{_KEY.replace("+|", "++|")}[ \t]*+\.[ \t]*+){{{DEEPEST}}}""")
-_LONG_NUMBER = re.compile(r"[0-9](?:_?[0-9]){4000}")
+_LONG_NUMBER = re.compile(r"(?<![0-9_])[0-9](?:_?[0-9]){4000}")
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,8 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 def _too_deep(text: str) -> int | None:
     """The first line in which brackets are nested more than :data:`DEEPEST` deep; None if there is none."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return None
     return next((number for number, _, depth in _statements(text) if depth > DEEPEST), None)
 
 

@@ -19,6 +19,7 @@ from treewright.errors import CorpusError
         ("# ::id 1", 1, "there is nothing in it"),
         ("(a / b", 1, "a closing bracket is missing at the end; add it"),
         ('(a / b\n  :op1 "x)"\n  :ARG0 (c / d', 3, "2 closing brackets are missing at the end; add them"),
+        ("(a\v/ b", 1, "a closing bracket is missing at the end; add it"),
         ("The boy goes .", 1, "a graph begins with a bracket, as in (b / boy), and not with 'The boy goes .'"),
         ("(/ boy)", 1, "a variable must follow an opening bracket, as in (b / boy), and not '/ boy)'"),
         ("(a b)", 1, "the variable 'a' has no concept before 'b)'; write (a / concept)"),
@@ -40,7 +41,9 @@ def test_what_is_wrong_is_said_in_plain_words(text, line, message):
     assert caught.value.line == line
 
 
-PIECES = st.sampled_from(["(", ")", "a", "b", " ", "\n", "/", ":x", '"', "~e.1", "# c\n", "\t" * 9, "(a / b", ":y 1 "])
+PIECES = st.sampled_from(
+    ["(", ")", "a", "b", " ", "\n", "\v", "/", ":x", '"', "~e.1", "# c\n", "\t" * 9, "(a / b", ":y 1 "]
+)
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -37,14 +37,13 @@ class Problem(NamedTuple):
 
 
 def problem(text: str, message: str, line: int, offset: int) -> Problem:
-    """Explain the library's message for a line and an offset."""
-    lines = text.splitlines()
+    """Explain the message of the library, which also ends lines at form feeds, for a line and an offset."""
+    place = sum(map(len, text.splitlines(keepends=True)[: line - 1])) + offset
+    before, after = text[:place], text[place:].partition("\n")[0]
     if other := _other_format(text):
         return Problem(f"this looks like {other}; give a file of graphs here, such as (b / bark-01 :ARG0 (d / dog))", 1)
-    if message == "Unexpected end of input":
-        return Problem(_unclosed(text), line)
-    before, after = "\n".join([*lines[: line - 1], lines[line - 1][:offset]]), lines[line - 1][offset:]
-    return Problem(_unexpected(message, before, after), line)
+    what = _unclosed(text) if message == "Unexpected end of input" else _unexpected(message, before, after)
+    return Problem(what, 1 + before.count("\n"))
 
 
 def _other_format(text: str) -> str | None:
