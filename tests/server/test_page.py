@@ -92,6 +92,18 @@ def test_text_gives_all_layers(page, served):
     assert page.inner_text("#s2 h2").startswith("2.")
 
 
+def test_control_and_enter_send_the_text(page, served):
+    _open(page, served)
+    page.fill("#text", "She reads.")
+    page.press("#text", "Enter")
+    assert page.input_value("#text") == "She reads.\n"
+    page.press("#text", "Control+Enter")
+    page.wait_for_selector("#s1")
+    page.click("#tab-steps")
+    page.press("#text", "Control+Enter")
+    page.wait_for_selector("#viewer .tw-where")
+
+
 def _rows(served) -> list[list[str]]:
     """The words of the sentence as the bundled model parses them, in the columns of CoNLL-U."""
     lines = served.post("/api/parse", {"text": TEXT}).json()["conllu"].split("\n")

@@ -3,6 +3,7 @@ import { bringIntoSight, drawDifference, h, mountViewer, number } from "/static/
 
 const $ = (id) => document.getElementById(id);
 const TABS = ["analyse", "steps", "compare", "grammar"];
+const FORMS = { analyse: "input", steps: "steps-form", compare: "compare-form", grammar: "grammar-form" };
 const TOY = `# The two readings of a famous sentence
 S -> NP VP
 NP -> Det N [3] | NP PP [1]
@@ -345,6 +346,11 @@ async function begin() {
   $("steps-form").addEventListener("submit", guarded(() => { view.prefix = []; view.step = 0; return steps(); }));
   $("compare-form").addEventListener("submit", guarded(compare));
   $("grammar-form").addEventListener("submit", guarded(() => { view.step = 0; return parseGrammar(); }));
+  document.addEventListener("keydown", (event) => { // in a box for text, Enter alone begins a new line
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.target.tagName !== "TEXTAREA") return;
+    event.preventDefault();
+    $(FORMS[view.tab]).requestSubmit();
+  });
   $("model").addEventListener("change", () => { readForms(); fillLayers(); });
   $("layer").addEventListener("change", onLayer);
   const found = await ask("/api/models");
