@@ -15,17 +15,14 @@ Three changes make each pass learn more than in the paper:
 
 - The paper mixes uniformly, μᵢ = 1 / S. Most features of a parser are so rare that only some shards have them. In a
   uniform mixture such a weight makes 1 / S of the step that a frequent feature makes, and learning takes S times as
-  many passes for it. So each weight is mixed over the c shards that have changed it. If they all did the same work, the
-  mean of their changes would be the right step, and their sum, c times as long, if each did work of its own. Means give
-  too little to frequent features in comparison with rare ones, and sums diverge. The step is in between: the mean
-  change times c^¼.
+  many passes for it. So μ is chosen for each weight: the mixture is the mean over the shards that have changed it.
 - An epoch of the paper is a pass over the shard. Here a pass has several *rounds*, each over the next part of the
   shuffled shard, with a mixture after each. The shards then repeat less of each other's work.
 - Averaged weights are averaged from the second pass on. A mixture moves more slowly than the weights of plain training,
   so that the first pass would pull the mean back for longer.
 
-The sums from which averaged weights are computed are mixed like the weights. AROW's variances are the mean over the
-shards that have changed them. With one shard the result is equal to plain training, to the bit.
+The state of an update besides the weights is mixed in the same way: AROW's variances, and the sums from which averaged
+weights are computed. With one shard the result is equal to plain training, to the bit.
 """
 
 from __future__ import annotations
@@ -84,18 +81,14 @@ def check_online(learner: Learner) -> None:
 def mix(start: State, states: Sequence[State]) -> None:
     """Turn the state ``start`` into the mixture of states that were all learned from it.
 
-    Each entry is the mean over those shards that have changed it, in its own type; the change of a weight is longer
-    than the mean by the fourth root of their number. Arrays of one size belong together: an entry counts as changed if
-    it is in any of them.
+    Each entry is the mean over those shards that have changed it, in its own type. Arrays of one size belong together:
+    an entry counts as changed if it is in any of them.
 
-    >>> start = {"weights": np.float32([0.0, 1.0, 1.0]), "spread": np.float32([1.0, 1.0, 1.0])}
-    >>> one = {"weights": np.float32([1.0, 1.0, 0.5]), "spread": np.float32([0.5, 1.0, 0.5])}
-    >>> two = {"weights": np.float32([0.5, 1.0, 1.0]), "spread": np.float32([0.25, 1.0, 1.0])}
-    >>> mix(start, [one, two])
-    >>> [round(float(weight), 3) for weight in start["weights"]]  # the first is 0.75 times the fourth root of 2
-    [0.892, 1.0, 0.5]
-    >>> start["spread"].tolist()
-    [0.375, 1.0, 0.5]
+    >>> start = {"weights": np.float32([0.0, 1.0, 1.0])}
+    >>> states = [{"weights": np.float32([1.0, 1.0, 0.5])}, {"weights": np.float32([0.5, 1.0, 1.0])}]
+    >>> mix(start, states)
+    >>> start["weights"].tolist()
+    [0.75, 1.0, 0.5]
     """
     by_size: dict[int, list[str]] = {}
     for name, array in start.items():
@@ -110,19 +103,15 @@ def mix(start: State, states: Sequence[State]) -> None:
             if not len(places):
                 continue
             changed = changed[:, places]
-            count = changed.sum(axis=0)
             for name in names:
                 total = np.zeros(len(places), np.float64)
                 for own, here in zip(new, changed, strict=True):  # in the order of the shards: sums depend on it
                     total += np.where(here, own[name][places], 0)
-                mean = total / count
-                if name in _STEPPED:
-                    mean += (count**0.25 - 1.0) * (mean - old[name][places])
-                old[name][places] = np.rint(mean) if old[name].dtype.kind == "i" else mean
+                total /= changed.sum(axis=0)
+                old[name][places] = np.rint(total) if old[name].dtype.kind == "i" else total
 
 
 _BLOCK = 1 << 16
-_STEPPED = ("weights", "totals")  # the arrays that are sums of steps
 
 
 class ShardLearner:
