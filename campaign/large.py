@@ -158,14 +158,14 @@ class Large(Check):
 
     name, what, limit = "large", "files of 10 MB: time and memory", 600.0
     goal = len(READERS) * len(PATTERNS)
-    quick = 6  # the next one, one-letter words as raw text, takes 8 of its 10 s on a free core: not for a busy machine
+    quick = 6  # without raw text: one-letter words take 9 of their 10 s, which is not for a busy machine
 
     def prepare(self, folder: Path) -> None:
         self._file = folder / "large"
 
     def case(self, random: Random, number: int) -> tuple[str, str]:
         pairs = [(reader, pattern) for reader in READERS for pattern in PATTERNS]
-        Random(0).shuffle(pairs)
+        Random(4).shuffle(pairs)
         return pairs[number]
 
     def run(self, case: tuple[str, str]) -> None:
