@@ -674,25 +674,6 @@ def test_learners_in_any_spelling(corpus):
     assert ConstituencyParser(learner="Maximum_Likelihood").resolved_config()["learner"] == {"name": ML}
 
 
-def test_max_margin_weighs_long_sentences_no_more_than_short_ones(corpus):
-    """The length of an update is the step size, whatever is in it, and no rule is handicapped more than once."""
-    learner = {"name": "max-margin", "passes": 1, "batch": len(corpus[0]), "averaged": False, "l2": 0.0}
-    learned, counted = (ConstituencyParser("v1h0", learner=each, shrink=False).fit(corpus[0]) for each in (learner, ML))
-    assert np.linalg.norm(learned.grammar_.weights - counted.grammar_.weights) == pytest.approx(0.2)
-    assert learned.resolved_config()["loss"] == "constituents"
-
-
-@pytest.mark.parametrize(
-    ("changed", "step_size"),
-    [({}, None), ({"normalise": False}, 0.1), ({"batch": None}, 0.1), ({"step_size": 3.0}, 3.0)],
-)
-def test_the_step_size_of_max_margin_follows_the_treebank_if_updates_are_as_usual(corpus, changed, step_size):
-    parser = ConstituencyParser("v1h0", learner={"name": "max-margin", "passes": 1, **changed})
-    assert parser.resolved_config()["learner"]["step_size"] == step_size
-    parser.fit(corpus[0])
-    assert parser.card_["step_size"] == (min(0.2, 100 / len(corpus[0])) if step_size is None else step_size)
-
-
 @pytest.mark.parametrize("name", IRL)
 def test_usual_settings_are_for_learners_that_say_nothing_of_them(name):
     settings = ConstituencyParser(learner=name).resolved_config()["learner"]

@@ -75,15 +75,7 @@ _ENOUGH = 100  # sentences for learning priorities, which have few weights
 _STOCHASTIC = {"passes": 10, "batch": 1, "averaged": True, "normalise": False, "step_size": 0.1}
 USUAL: dict[str, dict[str, Any]] = {
     "irl-perceptron": {**_STOCHASTIC, "l2": 1e-5},
-    "max-margin": {
-        **_STOCHASTIC,
-        "passes": 15,
-        "step": "constant",
-        "step_size": None,  # by the number of sentences
-        "normalise": True,  # so that long sentences go no further than short ones
-        "l2": 1e-5,
-        "margin": 0.75,
-    },
+    "max-margin": {**_STOCHASTIC, "passes": 15, "step_size": None, "l2": 1e-5},  # by the size of the treebank
     "policy-matching": {**_STOCHASTIC, "passes": 12, "step_size": 0.5, "temperature": 0.2},
     "maxent": {**_STOCHASTIC, "n_best": 0},
 }
@@ -178,8 +170,7 @@ class ConstituencyParser(ConstituencyEstimator):
         shrink: with development data, whether to choose an interpolation between relative frequencies and the weights
             of the best pass: 1, ¾, ½, ¼ or 0 of the learned weights. So the result is not worse on these data than
             relative frequencies.
-        loss: the errors that Max-Margin counts: ``constituents``, at their positions, or ``rules``, wherever they are
-            used (Algorithm 4). The latter grows with the square of a rule's uses, so long sentences weigh too much.
+        loss: the errors that Max-Margin counts: ``rules`` (Algorithm 4) or ``constituents``.
         decoder: ``viterbi``, the best tree; or ``max-rule``, the tree whose rules are together the most probable.
         prune: constituents less probable than this under a coarser grammar are not built; 0 is exact.
         max_gap: Δ: constituents worse than the best one of their span by more than this (in logarithms) are dropped;
@@ -241,7 +232,7 @@ class ConstituencyParser(ConstituencyEstimator):
         tags: str = "lexicon",
         trained: str = "all",
         shrink: bool = True,
-        loss: str = "constituents",
+        loss: str = "rules",
         decoder: str = "viterbi",
         prune: float = 0.0,
         max_gap: float | None = None,
@@ -513,9 +504,8 @@ class ConstituencyParser(ConstituencyEstimator):
         rule = STEPS.get(str(learner.get("step")))
         whole = {"batch": None} if rule is not None and rule.whole else {}  # such steps need the whole corpus
         usual = {**USUAL.get(learner["name"], {}), **whole}
-        made = {**usual, **learner}
-        if "step_size" in usual and (not made["batch"] or made["normalise"] != usual["normalise"]):
-            usual["step_size"] = _STOCHASTIC["step_size"]  # the usual one is for updates as they usually are
+        if "step_size" in usual and (not {**usual, **learner}["batch"] or learner.get("normalise")):
+            usual["step_size"] = _STOCHASTIC["step_size"]  # None is for small batches
         return usual
 
     def resolved_config(self) -> dict[str, Any]:
