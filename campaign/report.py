@@ -14,6 +14,8 @@ def write(store: Store) -> None:
     """Update the counts of the checks in the store, keep the other counts, and write the table of the page."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, cases, seconds, day, findings in store.counts():
+        if not cases:  # the time was over before the first case
+            continue
         results[name] = {"cases": cases, "findings": findings, "minutes": round(seconds / 60, 1), "day": day}
         if findings:
             results[name]["open"] = [

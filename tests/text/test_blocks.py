@@ -41,6 +41,14 @@ def test_a_long_paragraph_is_cut_at_white_space(monkeypatch):
     assert chunks_of("aaaa bbbb cccc\n\ndd " + 20 * "e" + " f")[2] == [0, 2, 3, 4, 5]
 
 
+def test_a_long_chunk_is_cut(monkeypatch):
+    """Ten megabytes without white space took 780 MB."""
+    monkeypatch.setattr(blocks, "LONGEST_CHUNK", 4)
+    monkeypatch.setattr(blocks, "MOST_CHARACTERS", 4)
+    chunks, _, paragraphs = chunks_of("ab cdefghijk")
+    assert (chunks, paragraphs) == (["ab", "cdef", "ghij", "k"], [0, 1, 2, 3])
+
+
 def test_half_of_a_surrogate_pair_is_no_character():
     with pytest.raises(CorpusError, match="character 3"):
         find_chunks("abc\ud800")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.text.bank import treebank
 from treewright.corpora import Sentence, Token, format_conllu, read_conllu
 from treewright.errors import ConfigError, CorpusError
-from treewright.text import Tokenizer, tokenizer
+from treewright.text import Tokenizer, blocks, tokenizer
 from treewright.text.blocks import find_chunks
 from treewright.text.raw import paragraphs, raw_text, surface_tokens
 
@@ -63,6 +63,17 @@ def test_pieces_make_no_difference(fitted, text, size):
         assert list(fitted.stream(pieces)) == fitted.tokenize(text)
     finally:
         tokenizer._PIECE = before
+
+
+def test_a_long_text_without_white_space(fitted, monkeypatch):
+    monkeypatch.setattr(blocks, "LONGEST_CHUNK", 8)
+    monkeypatch.setattr(blocks, "MOST_CHARACTERS", 8)
+    monkeypatch.setattr(tokenizer, "_PIECE", 8)
+    text = "no" * 20 + "."
+    found = list(fitted.stream([text[:13], text[13:]]))
+    assert found == fitted.tokenize(text)
+    assert raw_text(found) == text
+    assert max(len(token.form) for sentence in found for token in sentence.tokens) <= 8
 
 
 def test_the_work_on_a_long_paragraph_grows_with_its_length(fitted, monkeypatch):

@@ -22,6 +22,8 @@ Longs = npt.NDArray[np.int64]
 
 #: a longer paragraph is cut at white space, which bounds the memory
 MOST_CHARACTERS = 1 << 18
+#: a longer chunk is cut, too: no word has a million characters
+LONGEST_CHUNK = 1 << 20
 
 _BYTE_ORDER_MARK = 0xFEFF
 _TABLED = 0x3002  # the ideographic space is the last one; the character after it stands for all others
@@ -85,6 +87,8 @@ def find_chunks(text: str, *, lines: bool = False) -> Chunks:
     starts, ends = edges[0::2], edges[1::2]
     if not len(starts):
         return Chunks(starts, ends, starts)
+    if (ends - starts).max() > LONGEST_CHUNK:
+        starts, ends = _parts(starts, ends)
     number = np.zeros(len(codes) + 1, np.int64)
     is_end = _line_ends()[np.minimum(codes, _TABLED - 1)]
     is_end[:-1] |= (codes[:-1] == 0x0D) & (codes[1:] != 0x0A)
@@ -93,6 +97,15 @@ def find_chunks(text: str, *, lines: bool = False) -> Chunks:
     breaks = number[starts[1:]] - number[ends[:-1]] >= (1 if lines else 2)
     first = np.concatenate([[0], breaks.nonzero()[0] + 1])
     return Chunks(starts, ends, _cut(first, starts, ends))
+
+
+def _parts(starts: Longs, ends: Longs) -> tuple[Longs, Longs]:
+    """Return the chunks, with those that are too long divided."""
+    counts = -((starts - ends) // LONGEST_CHUNK)
+    of = np.repeat(np.arange(len(starts)), counts)
+    number = np.arange(len(of)) - (np.cumsum(counts) - counts)[of]  # of each part within its chunk
+    begins = starts[of] + number * LONGEST_CHUNK
+    return begins, np.minimum(begins + LONGEST_CHUNK, ends[of])
 
 
 def _cut(first: Longs, starts: Longs, ends: Longs) -> Longs:
