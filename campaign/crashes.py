@@ -302,11 +302,13 @@ class KilledWriting(Check):
                 self.writer.write(version)
                 os.write(writing, b"%d\n" % version)
 
-        pid = forked(write, self.folder / "log")
+        log = self.folder / "log"
+        log.touch()  # the process may be killed before it opens it
+        pid = forked(write, log)
         os.close(writing)
         try:
             code = killed(pid, case)
-            expect(code == -signal.SIGKILL, f"ended with {code}: {(self.folder / 'log').read_text()[-2000:]}")
+            expect(code == -signal.SIGKILL, f"ended with {code}: {log.read_text()[-2000:]}")
             with os.fdopen(reading, "rb", closefd=False) as pipe:
                 told = pipe.read().split()
         finally:
