@@ -46,6 +46,7 @@ PUBLISHED = {
     "Stanza 1.5.1 (UD 2.12)": {"Tokens": 99.17, "Sentences": 89.16, "Words": 98.92, "UPOS": 96.20, "XPOS": 95.75,
                                "UFeats": 96.39, "Lemmas": 96.63, "UAS": 88.90, "LAS": 86.77, "CLAS": 84.11, "MLAS": 80.27,
                                "BLEX": 81.54},
+    "spaCy 3.2 (UD 2.5, XLM-R)": {"Lemmas": 97.4, "UAS": 91.9, "LAS": 89.4},
     "UDPipe 2 (UD 2.17, BERT)": {"Tokens": 99.29, "Sentences": 88.42, "Words": 99.07, "UPOS": 96.75, "XPOS": 96.27,
                                  "UFeats": 97.21, "Lemmas": 97.13, "UAS": 91.59, "LAS": 89.91, "CLAS": 87.00, "MLAS": 83.87,
                                  "BLEX": 84.91},
