@@ -87,7 +87,8 @@ def versions() -> dict[str, str]:
 def keep(name: str, results: dict[str, Any]) -> None:
     """Write results to ``benchmarks/results/name.json``, with the date and the versions."""
     RESULTS.mkdir(exist_ok=True)
-    everything = {"date": datetime.date.today().isoformat(), "versions": versions(), **results}
+    about = {"date": datetime.date.today().isoformat(), "versions": versions()}
+    everything = {**about, **results, **about}  # results that were read from the file have an older date
     (RESULTS / f"{name}.json").write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n")
 
 
