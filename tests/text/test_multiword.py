@@ -4,26 +4,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treewright.corpora import Sentence, Token
-from treewright.text.multiword import WHOLE, MultiwordTokens, divide, division
+from treewright.text.multiword import WHOLE, MultiwordTokens, cuts, divide, patterns, spelling, token_rules
 
 pieces = st.lists(st.text("abA'é", min_size=1, max_size=4), min_size=2, max_size=4)
+words_of_tokens = st.lists(st.text("abA*-é", min_size=1, max_size=5), min_size=2, max_size=4)
 
 
-@given(pieces)
-def test_cuts_give_the_pieces_back(words):
-    token = "".join(words)
-    assert divide(token, division(token, words)) == words
+@given(pieces, st.data())
+def test_cuts_give_the_pieces_back(words, data):
+    stem = data.draw(st.integers(0, len(words) - 1))
+    assert divide("".join(words), cuts(words, stem)) == words
+
+
+@given(st.text("abA*-é", min_size=1, max_size=12), words_of_tokens)
+def test_patterns_give_the_words_back(token, words):
+    for pattern in patterns(token, words):
+        found = divide(token, pattern)
+        if found is not None:  # the stem is too short
+            assert [word.lower() for word in found] == [word.lower() for word in words]
 
 
 @given(pieces, st.text("xyz", min_size=1))
-def test_words_that_are_no_pieces_are_spelt_out(words, token):
+def test_words_are_spelt_out(words, token):
     lower = [word.lower() for word in words]
-    assert divide(token, division(token, words)) == lower
-    assert divide(token.upper(), division(token, words))[1:] == lower[1:]
+    assert divide(token, spelling(words)) == lower
+    assert divide(token.upper(), spelling(words))[1:] == lower[1:]
 
 
 def test_a_token_that_is_too_short_stays_whole():
-    assert divide("n't", division("don't", ["do", "n't"])) is None
+    assert divide("n't", "-3") is None
+    assert divide("wa", "2") is None
+    assert divide("abc", "2 -2") is None
+    assert divide("ê-lo", "*ê-lo\t*er\tlo") is None
     assert divide("cat", WHOLE) is None
 
 
@@ -39,8 +51,12 @@ def sentence(*tokens):
     return Sentence(tuple(map(Token, words)), extras=tuple(extras))
 
 
+def learn(*sentences):
+    return MultiwordTokens.learn(pair for own in token_rules(sentences) for pair in own)
+
+
 def test_rules_are_offered_to_tokens_that_had_them_and_to_new_ones_with_their_ending():
-    learned = MultiwordTokens.learn([sentence("I", ("don't", "do", "n't"), "see", ("du", "de", "le")), sentence("cat")])
+    learned = learn(sentence("I", ("don't", "do", "n't"), "see", ("du", "de", "le")), sentence("cat"))
     rules = lambda token: {learned.rules[k] for k in learned.offered(token)}  # noqa: E731
     assert rules("don't") == {"-3", WHOLE}
     assert rules("won't") == {"-3", WHOLE}
@@ -50,3 +66,23 @@ def test_rules_are_offered_to_tokens_that_had_them_and_to_new_ones_with_their_en
     assert [again.offered(t) for t in ("don't", "won't", "dog")] == [
         learned.offered(t) for t in ("don't", "won't", "dog")
     ]
+
+
+def test_prefixes_are_counted_from_the_beginning():
+    stems = [f"{a}{b}" for a in "bdfgk" for b in ("ayt", "an", "irim", "ul")]
+    learned = learn(sentence(*((f"wa{stem}", "wa", stem) for stem in stems)))
+    assert set(learned.rules) == {WHOLE, "2"}
+    assert divide("wamalik", learned.rules[learned.offered("wamalik")[-1]]) == ["wa", "malik"]
+    assert [learned.rules[k] for k in learned.offered("malik")] == [WHOLE]
+
+
+def test_stems_that_change_have_a_pattern():
+    learned = learn(sentence(("fazê-lo", "fazer", "lo"), ("dizê-lo", "dizer", "lo"), ("Dkeer", "Die", "keer")))
+    assert set(learned.rules) == {WHOLE, "*ê-lo\t*er\tlo", "\tdie\tkeer"}  # one token alone is no pattern
+    assert divide("Metê-lo", learned.rules[learned.offered("Metê-lo")[-1]]) == ["Meter", "lo"]
+
+
+def test_prefixes_that_stand_for_other_words_have_a_pattern():
+    learned = learn(sentence(("bbayt", "b", "ha", "bayt"), ("bgan", "b", "ha", "gan")))
+    assert set(learned.rules) == {WHOLE, "b*\tb\tha\t*"}
+    assert divide("Bmalon", learned.rules[learned.offered("Bmalon")[-1]]) == ["B", "ha", "malon"]

@@ -61,6 +61,7 @@ def test_pieces_make_no_difference(fitted, text, size):
     before, tokenizer._PIECE = tokenizer._PIECE, 8
     try:
         assert list(fitted.stream(pieces)) == fitted.tokenize(text)
+        assert list(fitted.stream(piece for each in pieces for piece in (each, ""))) == fitted.tokenize(text)
     finally:
         tokenizer._PIECE = before
 
@@ -89,6 +90,15 @@ def test_the_work_on_a_long_paragraph_grows_with_its_length(fitted, monkeypatch)
     pieces = ["one two "] * 2_000
     assert sum(map(len, fitted.stream(pieces))) == 4_000
     assert 16_000 <= sum(examined) < 4 * 16_000
+
+
+def test_a_long_paragraph_is_tokenized_in_small_parts(fitted, monkeypatch):
+    """10 MB of such tokens took 204 MB of memory when half a million characters were tokenized together."""
+    sizes = []
+    monkeypatch.setattr(Tokenizer, "_sentences", lambda self, text, *rest: sizes.append(len(text)) or [[]])
+    assert fitted.tokenize(' :op1 "x"' * 200_000) == []
+    assert sum(sizes) == 1_800_000
+    assert max(sizes) <= 300_000
 
 
 def test_it_learns_tokens_sentences_and_multiword_tokens(fitted):

@@ -21,7 +21,7 @@ __all__ = ["MOST_CHARACTERS", "Chunks", "find_chunks"]
 Longs = npt.NDArray[np.int64]
 
 #: a longer paragraph is cut at white space, which bounds the memory
-MOST_CHARACTERS = 1 << 18
+MOST_CHARACTERS = 1 << 17
 #: a longer chunk is cut, too: no word has a million characters
 LONGEST_CHUNK = 1 << 20
 

@@ -1,20 +1,26 @@
-"""Multiword tokens: which tokens consist of several words, and what these words are.
+r"""Multiword tokens: which tokens consist of several words, and what these words are.
 
-A rule divides a token into words. Most rules are cuts, counted from the end, so that they apply to new words: *don't*
-is cut three letters before its end, as *won't* is. If the words are not pieces of the token (French *du*, which is *de
-le*), the rule spells them out. A rule is chosen for each token in its context, among those that training saw with the
-token or with tokens that have the same ending. Most tokens have a single candidate, which does not divide them.
+A rule divides a token into words. There are three kinds. *Cuts* divide a token at places counted from its end or its
+beginning, so that they apply to new words: *don't* is cut three letters before its end, as *won't* is. *Patterns*
+change the letters around a part that stays, which is written as an asterisk: Portuguese *fazê-lo* is *fazer lo*, and
+so *dizê-lo* is *dizer lo*. If no other token is divided in the same way, the rule spells the words out (French *du*,
+which is *de le*). A rule is chosen for each token in its context, among those that training saw with the token or with
+tokens that have the same ending or beginning. Most tokens have a single candidate, which does not divide them.
 
->>> division("don't", ["do", "n't"]), divide("won't", division("don't", ["do", "n't"]))
-('-3', ['wo', "n't"])
->>> divide("Du", division("du", ["de", "le"]))
+>>> divide("won't", "-3"), divide("wabayt", "2")
+(['wo', "n't"], ['wa', 'bayt'])
+>>> divide("Dizê-lo", "*ê-lo\t*er\tlo")
+['Dizer', 'lo']
+>>> divide("Du", "\tde\tle")
 ['De', 'le']
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy.typing as npt
@@ -27,10 +33,13 @@ from treewright.text.choosing import Template, part_array
 from treewright.text.raw import surface_tokens
 from treewright.text.words import KeyRows, affixes, label_numbers, numbered, pack_choices
 
-__all__ = ["WHOLE", "MultiwordTokens", "divide", "division"]
+__all__ = ["WHOLE", "MultiwordTokens", "cuts", "divide", "patterns", "spelling", "token_rules"]
 
 #: the rule that does not divide a token
 WHOLE = ""
+
+_LEAST_STEM = 2  # letters that stay as they are in a pattern
+_COMMON = 20  # tokens of different forms, from which on a pattern is common
 
 # attributes of a token
 (LOW, S1, S2, S3, S4, S5, P1, P2, P3, SHAPE) = range(10)
@@ -42,27 +51,68 @@ TEMPLATES: tuple[Template, ...] = (
 )  # fmt: skip
 
 
-def division(token: str, words: Sequence[str]) -> str:
-    """Return the rule that divides a token into words."""
-    if len(words) < 2:
-        return WHOLE
-    if "".join(words) == token:
-        ends = (sum(map(len, words[k:])) for k in range(1, len(words)))
-        return " ".join(f"-{end}" for end in ends)
+def patterns(token: str, words: Sequence[str]) -> list[str]:
+    r"""Return the patterns that divide a token into words: one for each word as the stem, if enough of it stays.
+
+    >>> patterns("don't", ["do", "n't"])
+    ["*n't\t*\tn't", 'do*\tdo\t*']
+    >>> patterns("fazê-lo", ["fazer", "lo"])
+    ['*ê-lo\t*er\tlo', 'fazê-*\tfazer\t*']
+    """
+    low, spelt = token.lower(), [word.lower() for word in words]
+    if "*" in low + "".join(spelt) or len(low) != len(token):
+        return []
+    found = []
+    for stem, word in enumerate(spelt):
+        if "".join(spelt) == low:
+            start, own = sum(map(len, spelt[:stem])), "*"
+            end = start + len(word)
+        else:
+            same = SequenceMatcher(None, low, word, autojunk=False).find_longest_match()
+            if same.size < _LEAST_STEM:
+                continue
+            start, end = same.a, same.a + same.size
+            own = f"{word[: same.b]}*{word[same.b + same.size :]}"
+        found.append("\t".join([f"{low[:start]}*{low[end:]}", *spelt[:stem], own, *spelt[stem + 1 :]]))
+    return found
+
+
+def cuts(words: Sequence[str], stem: int) -> str:
+    """Return where a token is cut into its words: before the stem counted from the beginning, after it from the end.
+
+    >>> cuts(["do", "n't"], 0), cuts(["wa", "bayt"], 1)
+    ('-3', '2')
+    """
+    length = sum(map(len, words))
+    return " ".join(
+        str(cut if place < stem else cut - length) for place, cut in enumerate(accumulate(map(len, words[:-1])))
+    )
+
+
+def spelling(words: Sequence[str]) -> str:
+    """Return the rule that spells the words out."""
     return "\t" + "\t".join(word.lower() for word in words)
 
 
 def divide(token: str, rule: str) -> list[str] | None:
-    """Return the words of a token by a rule; None if it stays whole, or is too short for the rule."""
+    """Return the words of a token by a rule; None if it stays whole, or the rule does not fit it."""
     if rule == WHOLE:
         return None
-    if rule.startswith("\t"):
-        first, *others = rule[1:].split("\t")
-        return [first[:1].upper() + first[1:] if token[:1].isupper() else first, *others]
-    cuts = [len(token) + int(cut) for cut in rule.split(" ")]
-    if cuts[0] <= 0:
-        return None
-    return [token[a:b] for a, b in pairwise([0, *cuts, len(token)])]
+    if "\t" in rule:
+        pattern, *words = rule.split("\t")
+        if pattern:
+            before, after = pattern.split("*")
+            end = len(token) - len(after)
+            if (
+                end - len(before) < _LEAST_STEM
+                or token[: len(before)].lower() != before
+                or token[end:].lower() != after
+            ):
+                return None
+            words = [word.replace("*", token[len(before) : end], 1) for word in words]
+        return [words[0][:1].upper() + words[0][1:] if token[:1].isupper() else words[0], *words[1:]]
+    places = [0, *(cut if cut > 0 else len(token) + cut for cut in map(int, rule.split(" "))), len(token)]
+    return [token[a:b] for a, b in pairwise(places)] if all(a < b for a, b in pairwise(places)) else None
 
 
 class MultiwordTokens:
@@ -75,17 +125,12 @@ class MultiwordTokens:
         self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
 
     @classmethod
-    def learn(cls, sentences: Sequence[Sentence]) -> MultiwordTokens:
-        """Learn from the tokens of a treebank."""
-        tokens = [pair for sentence in sentences for pair in zip(*token_rules(sentence), strict=True)]
+    def learn(cls, tokens: Iterable[tuple[str, str]]) -> MultiwordTokens:
+        """Learn from the tokens of a treebank with their rules."""
+        tokens = list(tokens)
         rules, numbers = numbered([WHOLE, *(rule for _, rule in tokens)])
         candidates = Candidates.learn(
-            (
-                (token.lower(), _endings(token) if rule != WHOLE and not rule.startswith("\t") else (), numbers[rule])
-                for token, rule in tokens
-            ),
-            rare=2**30,
-            usual=4,
+            ((token.lower(), _classes(token, rule), numbers[rule]) for token, rule in tokens), rare=2**30, usual=4
         )
         return cls(rules, candidates)
 
@@ -98,7 +143,7 @@ class MultiwordTokens:
         """Return the rules that may divide a token, and the one that does not."""
         found = self.candidates.of(
             token.lower(),
-            _endings(token),
+            [*_endings(token), *_beginnings(token)],
             more=[self.numbers[WHOLE]],
             allowed=lambda number: self.rules[number] == WHOLE or divide(token, self.rules[number]) is not None,
         )
@@ -128,13 +173,51 @@ class MultiwordTokens:
         return cls(unpack_strings(arrays, "rules"), Candidates.from_arrays(arrays, "tokens"))
 
 
-def token_rules(sentence: Sentence) -> tuple[list[str], list[str]]:
-    """Return the tokens of a sentence and the rules that divide them."""
-    tokens = list(surface_tokens(sentence))
-    words = sentence.forms
-    return [t.form for t in tokens], [division(t.form, words[t.first - 1 : t.last]) for t in tokens]
+def token_rules(sentences: Iterable[Sentence]) -> list[list[tuple[str, str]]]:
+    """Return the tokens of each sentence with their rules.
+
+    The stem of a token is its first word, unless another choice of the stem gives a common pattern that more tokens
+    share. Hence English counts its cuts from the end (*n't*, *'s*), and a language with prefixes from the beginning.
+    """
+    pairs = [
+        [(token.form, tuple(sentence.forms[token.first - 1 : token.last])) for token in surface_tokens(sentence)]
+        for sentence in sentences
+    ]
+    seen = set(chain.from_iterable(pairs))
+    known = {pair: patterns(*pair) for pair in seen if len(pair[1]) > 1}
+    types = Counter(
+        pattern for _, pattern in {(pair[0].lower(), own) for pair, found in known.items() for own in found}
+    )
+
+    def rule_of(token: str, words: tuple[str, ...]) -> str:
+        if len(words) < 2:
+            return WHOLE
+        best = max(known[token, words], key=lambda pattern: types[pattern] >= _COMMON and types[pattern], default=None)
+        if "".join(words) == token:
+            return cuts(words, 0 if best is None else best.split("\t")[1:].index("*"))
+        return spelling(words) if best is None or types[best] < 2 else best
+
+    rules = {pair: rule_of(*pair) for pair in seen}
+    return [[(pair[0], rules[pair]) for pair in own] for own in pairs]
+
+
+def _classes(token: str, rule: str) -> list[str]:
+    """Return the classes of tokens to which a rule is offered: those with its beginning, its ending, or both."""
+    if rule == WHOLE or rule.startswith("\t"):
+        return []
+    if "\t" in rule:
+        before, after = map(bool, rule.split("\t")[0].split("*"))
+    else:
+        before, after = not rule.startswith("-"), "-" in rule
+    return (_endings(token) if after else []) + (_beginnings(token) if before else [])
 
 
 def _endings(token: str) -> list[str]:
     low = token.lower()
     return [low[-n:] for n in (4, 3, 2, 1) if n < len(low)]
+
+
+def _beginnings(token: str) -> list[str]:
+    """Return the first letters of a token, with a mark that tells them from endings."""
+    low = token.lower()
+    return [f"{low[:n]}*" for n in (4, 3, 2, 1) if n < len(low)]
