@@ -83,3 +83,8 @@ def test_what_is_not_penman(text: str, message: str, caplog: pytest.LogCaptureFi
     with pytest.raises(CorpusError, match=message):
         Graph.from_penman(text)
     assert not caplog.records
+
+
+def test_a_graph_is_printed_in_penman_notation() -> None:
+    assert str(BOY) == BOY.to_penman()
+    assert str(Graph("x", (("y", "boy"),))).startswith("Graph(")  # it is not well-formed

@@ -205,3 +205,10 @@ def test_a_line_of_too_many_words():  # found by `python -m campaign readers.lar
     with pytest.raises(CorpusError, match="500,000 words") as caught:
         load_corpus(io.BytesIO(b"a\n" + b"a " * 500_001), "text")
     assert caught.value.line == 2
+
+
+def test_the_hash_of_a_corpus_depends_on_alignments():
+    graph = Graph("b", (("b", "boy"),))
+    aligned = replace(graph, alignments={"b": (0, 1)})
+    corpora = [[replace(Sentence.from_words(["boy"]), graph=each)] for each in (graph, aligned)]
+    assert len({corpus_hash(corpus) for corpus in corpora}) == 2

@@ -60,7 +60,7 @@ def test_one_shard_is_plain_training(corpus, make, params, rounds):
 
 
 def test_shards_learn_from_the_mixture(corpus):
-    """Two passes by hand: each shard learns from the mean, for each weight, over the shards that had changed it."""
+    """Two passes by hand: c of S shards have changed a weight, which moves by their mean change times √(c / √S)."""
     cut = cut_file(corpus / "train.conllu", 2)
     mixed = fit_mixed(Tagger(**TAGGER), LocalShards(cut), rounds=1)
     from treewright.learners.training import make_training
@@ -85,6 +85,9 @@ def test_shards_learn_from_the_mixture(corpus):
         for name in ("weights", "spread"):
             both = (one[name].astype(np.float64) + two[name]) / 2
             mean = np.where(changed[0] & changed[1], both, np.where(changed[0], one[name], two[name]))
+            if name == "weights":
+                stretch = np.where(changed[0] & changed[1], 2**0.25, 2**-0.25)
+                mean = start[name] + stretch * (mean - start[name])
             mixed_by_hand[name] = mean.astype(np.float32)
         for training in trainings:
             training.trainer.restore({name: array.copy() for name, array in mixed_by_hand.items()})
@@ -93,7 +96,7 @@ def test_shards_learn_from_the_mixture(corpus):
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_averages_of_mixtures_begin_with_the_second_pass(corpus, shards):
+def test_averages_of_mixtures_begin_with_the_third_pass(corpus, shards):
     seen = {}
 
     class Watched(LocalShards):
@@ -101,12 +104,16 @@ def test_averages_of_mixtures_begin_with_the_second_pass(corpus, shards):
             seen[when.iteration, when.part] = {name: array.copy() for name, array in state.items()}
             return super().advance(task, params, survey, when, state)
 
-    fit_mixed(DependencyParser(**PARSER), Watched(cut_file(corpus / "train.conllu", shards)), rounds=2)
+    four = {**PARSER, "learner": {**PARSER["learner"], "passes": 4}}
+    fit_mixed(DependencyParser(**four), Watched(cut_file(corpus / "train.conllu", shards)), rounds=2)
     assert seen[1, 1]["totals"].any()
-    assert seen[2, 0]["weights"].any()
-    assert seen[2, 0]["totals"].any() == (shards == 1)  # one shard is plain training, which averages from the start
-    assert (seen[2, 0]["clock"] > 0) == (shards == 1)
-    assert seen[2, 1]["totals"].any()
+    for iteration in (2, 3):  # one shard is plain training, which averages from the start
+        assert seen[iteration, 0]["weights"].any()
+        assert seen[iteration, 0]["totals"].any() == (shards == 1)
+        assert (seen[iteration, 0]["clock"] > 0) == (shards == 1)
+        assert seen[iteration, 1]["totals"].any()
+    assert seen[4, 0]["totals"].any()
+    assert seen[4, 0]["clock"] > seen[3, 1]["clock"]
 
 
 def test_resumed_training(corpus, tmp_path):
@@ -149,14 +156,22 @@ def test_an_entry_that_came_back_counts_as_changed():
     back = {"weights": np.float32([[1.0]]), "totals": np.float32([[-2.0]])}
     moved = {"weights": np.float32([[3.0]]), "totals": np.float32([[4.0]])}
     mix(start, [back, moved])
-    assert start["weights"].tolist() == [[2.0]]
-    assert start["totals"].tolist() == [[1.0]]
+    assert np.allclose(start["weights"], 1.0 + 2**0.25)
+    assert np.allclose(start["totals"], 2**0.25)
+
+
+def test_variances_stay_positive():
+    """A variance is the mean: with a longer step, four shards that are sure would leave less than nothing."""
+    start = {"weights": np.float32([0.0]), "spread": np.float32([1.0])}
+    mix(start, [{"weights": np.float32([1.0]), "spread": np.float32([0.1])} for _ in range(4)])
+    assert np.allclose(start["weights"], np.sqrt(2.0))
+    assert np.allclose(start["spread"], 0.1)
 
 
 @pytest.mark.parametrize("own", [1e-10, 3.0, -1e10])
 def test_the_change_of_a_single_shard_is_kept_to_the_bit(own):
     start = {"weights": np.float32([1e10])}
-    mix(start, [{"weights": np.float32([1e10])}, {"weights": np.float32([own])}])
+    mix(start, [{"weights": np.float32([own])}])
     assert start["weights"].tolist() == np.float32([own]).tolist()
 
 

@@ -11,6 +11,7 @@ from tests.dependency.helpers import SMALL
 from treewright.corpora import Sentence, Token
 from treewright.dependency import DependencyParser
 from treewright.errors import ConfigError, ModelError
+from treewright.estimators import Estimator
 from treewright.pipeline import Document, Pipeline
 from treewright.tagging import Tagger
 from treewright.text import Lemmatizer, MorphTagger, Tokenizer
@@ -71,6 +72,75 @@ def test_keeps_the_annotation_that_is_there(taggers, parser):
     assert found[1] == all_of_it
     assert found[2].column("upos") == ("NOUN", "VERB", "PUNCT")
     assert found[3] == Sentence(())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"xpos": ("NNS", "VBD", ".")},  # as in a treebank in brackets
+        {"upos": ("NOUN", "VERB", "PUNCT")},
+        {"upos": ("NOUN", "_", "_"), "xpos": ("NNS", "_", "_")},
+        {"lemma": ("_", "yap", "_")},
+        {"upos": ("_", "X", "_"), "lemma": ("dog", "_", "_")},
+    ],
+)
+def test_what_some_words_lack_is_filled_in_and_the_rest_is_kept(whole, given):
+    partly = WORDS[0]
+    for column, values in given.items():
+        partly = partly.with_column(column, values)
+    found = whole.annotate([WORDS[1], partly, GOLD[1]])
+    assert columns(found[::2]) == columns([GOLD[1]] * 2)
+    for column in ("upos", "xpos", "lemma"):
+        own = given.get(column, ("_",) * 3)
+        right = GOLD[0].column(column)
+        kept = tuple(mine if mine != "_" else its for mine, its in zip(own, right, strict=True))
+        assert found[1].column(column) == kept
+    assert None not in found[1].column("head")
+
+
+def test_a_word_without_features_may_have_the_right_ones(whole):
+    gold = [s.with_column("feats", ["Number=Plur", "Tense=Past", "_"]) for s in GOLD]
+    of_three = Pipeline([MorphTagger(learner=LEARNER, bits=12).fit(gold)])
+    no_xpos = [s.with_column("xpos", ["_"] * 3) for s in gold]
+    of_two = Pipeline([MorphTagger(learner=LEARNER, bits=12).fit(no_xpos)])
+    of_one = Pipeline([Tagger(column, learner=LEARNER, bits=10).fit(gold) for column in ("upos", "xpos", "feats")])
+    upos, xpos = gold[0].column("upos"), gold[0].column("xpos")
+
+    def feats(pipeline, given, **tags):
+        sentence = WORDS[0].with_column("feats", given)
+        for column, values in tags.items():
+            sentence = sentence.with_column(column, values)
+        return pipeline.annotate([sentence, gold[1], WORDS[1]])[0].column("feats")
+
+    none, some, all_of_them = ("_",) * 3, ("_", "Mood=Ind", "_"), ("Number=Plur", "Tense=Past", "_")
+    assert feats(of_three, none, upos=upos, xpos=xpos) == none
+    assert feats(of_three, none, upos=upos) == feats(of_three, none, xpos=xpos) == all_of_them
+    assert feats(of_three, none, upos=("NOUN", "_", "_"), xpos=("NNS", "_", "_")) == ("_", "Tense=Past", "_")
+    assert feats(of_three, some, upos=upos) == some
+    assert feats(of_two, some, upos=upos) == some
+    assert feats(of_two, none, upos=upos) == all_of_them
+    assert feats(of_one, none) == all_of_them
+    assert feats(of_one, some) == some
+
+
+def test_a_parser_that_tags_keeps_trees_and_fills_in_tags():
+    class Joint(Estimator):
+        annotates, card_ = "dependency", {}
+
+        def gives(self):
+            return ("upos", "dependency")
+
+        def _filled(self, columns, jobs):
+            for name, value in (("upos", "NEW"), ("head", 0), ("deprel", "new")):
+                columns[name] = [value] * len(columns)
+            return columns
+
+    tree = WORDS[0].with_tree([0, 1, 1], ["root", "dep", "dep"])
+    tags = WORDS[1].with_column("upos", ["X", "_", "_"])
+    found = Pipeline([Joint()]).annotate([tree, tags, GOLD[0]])
+    assert [s.column("upos") for s in found] == [("NEW",) * 3, ("X", "NEW", "NEW"), GOLD[0].column("upos")]
+    assert [s.column("head") for s in found] == [(0, 1, 1), (0, 0, 0), GOLD[0].column("head")]
+    assert [s.column("deprel") for s in found] == [("root", "dep", "dep"), ("new",) * 3, GOLD[0].column("deprel")]
 
 
 def test_leaves_lemmas_and_trees_alone_without_a_table_and_a_parser(taggers):
@@ -184,6 +254,15 @@ def test_a_parser_alone_warns_once_of_all_that_is_missing(parser):
         list(DependencyParser.from_model(parser.to_model()).predict(iter(WORDS)))
 
 
+def test_a_lemmatizer_alone_warns_of_missing_tags(whole):
+    alone = Lemmatizer.from_model(whole.components[2].to_model())
+    with pytest.warns(UserWarning, match=r"no upos and no xpos, .*Lemmatizer"):
+        alone.predict(WORDS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone.predict(GOLD)
+
+
 def test_evaluation_from_words_and_from_raw_text(whole):
     for raw in (False, True):
         scores = whole.evaluate(GOLD, raw=raw)
@@ -209,3 +288,15 @@ def test_a_page_shows_words_without_trees_in_a_table():
     assert "<tr><td>&lt;b&gt;</td><td>b</td><td>X</td><td>A=1|B=2</td></tr>" in page
     assert "<tr><th>word</th></tr>\n<tr><td>Stop</td></tr>" in page
     assert "<svg" not in page
+
+
+def test_what_can_be_a_component(whole, taggers, parser):
+    assert Pipeline([Pipeline(taggers), parser]).components == (*taggers, parser)
+    with pytest.raises(ConfigError, match="a component is a trained estimator"):
+        Pipeline(["tags.tw"])
+
+
+def test_tags_and_lemmas_of_a_document(whole):
+    first = whole("The dogs didn't see the cats!").sentences[0]
+    assert first.tags == first.sentence.column("upos") != ("_",) * len(first.words)
+    assert first.lemmas == first.sentence.column("lemma")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -99,6 +101,70 @@ def test_what_the_treebank_lacks_is_left_out_and_said(bank, left_out, gives):
     assert columns == ([] if left_out == "tagger" else missing)
 
 
+def test_sentences_without_tags_are_left_out_and_counted():
+    bank, said = treebank(), []
+    for number in (0, 7, 30):
+        bank[number] = bank[number].with_column("upos", ["_"] * len(bank[number]))
+    bank[9] = bank[9].with_column("upos", [*bank[9].column("upos")[:-1], "_"])
+    found = trainer(stage=lambda *what: said.append(what)).train(bank)
+    assert ("tags", "4 of 80 sentences are left out: they have words without upos") in said
+    tagger = found.components[1]
+    assert not [label for label in tagger.morphology_.labels if label.startswith("_")]
+    words = sum(map(len, bank))
+    left = words - sum(len(bank[number]) for number in (0, 7, 9, 30))
+    assert [text for name, text in said if "learns from" in text] == [
+        f"learns from {n:,} words" for n in (words, left, 2 * left, 2 * left)
+    ]
+    untagged = [sentence.with_column("upos", ["_", *sentence.column("upos")[1:]]) for sentence in bank]
+    said.clear()
+    with pytest.raises(CorpusError, match="every sentence has words without upos"):
+        trainer(stage=lambda *what: said.append(what)).train(untagged)
+    assert said == []
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+def test_bad_trees_are_found_before_the_first_component_learns(part):
+    parts, said = {"train": treebank()[:8], "dev": treebank()[:8]}, []
+    last = parts[part][-1]
+    head = None if part == "dev" else 0
+    parts[part][-1] = replace(last, tokens=(*last.tokens[:-1], last.tokens[-1]._replace(head=head)))
+    with pytest.raises(CorpusError, match="sentence 8: "):
+        trainer(stage=lambda *what: said.append(what)).train(parts["train"], parts["dev"])
+    assert said == []
+
+
+@pytest.mark.parametrize("folds", [1, 2])
+def test_development_data_without_tags_or_lemmas_are_said(folds):
+    said = []
+    made = trainer(folds=folds, stage=lambda *what: said.append(what))
+    found = made.train(treebank(), blank("upos", "xpos", "feats")[:8])
+    assert [name for name, text in said if "the development data have no" in text] == ["tagger"]
+    tokenizer, tagger, lemmatizer, parser = (component.card_["scores"] for component in found.components)
+    assert tagger == {}
+    assert lemmatizer["dev accuracy"] > 0.9
+    assert parser["dev LAS"] > 0.9
+    assert tokenizer
+    said.clear()
+    made.tokenizer = made.parser = None
+    made.train(treebank()[:8], blank("lemma")[:8])
+    assert [name for name, text in said if "the development data have no" in text] == ["lemmatizer"]
+
+
+def test_no_jackknife_and_no_scores_are_said_with_their_reasons():
+    def left_out(bank, dev=None, **settings):
+        said = []
+        trainer(stage=lambda *what: said.append(what), **settings).train(bank, dev)
+        return [(name, text.split("; ")[0]) for name, text in said if text.startswith("left out")]
+
+    assert left_out(treebank()[:8], folds=5) == [("jackknife", "left out: 5 parts need 10 sentences")]
+    assert left_out(blank("upos")) == [("jackknife", "left out: the tagger gives no upos")]
+    assert left_out(treebank()[:8], folds=1) == left_out(treebank()[:8], folds=4) == []
+    assert left_out(blank("misc")[:8], blank("misc")[:8]) == [
+        ("tokenizer", "left out: the treebank has no SpaceAfter=No"),
+        ("scores", "left out: without a tokenizer there is no analysis of raw text"),
+    ]
+
+
 def test_words_alone_are_not_enough():
     with pytest.raises(CorpusError, match="nothing to learn"):
         trainer().train([Sentence.from_words(["a", "dog"])])
@@ -165,6 +231,22 @@ def test_every_process_makes_the_same_model():
     first = printed("1")
     assert first.count("\n") == 4
     assert printed("2") == first
+
+
+def test_what_the_parser_needs_is_checked_before_the_first_component_learns(monkeypatch, tmp_path):
+    said, tokenizer = [], Tokenizer(learner=LEARNER, bits=12)
+
+    def train(**settings):
+        parser = encoded_parser("small", **settings)
+        PipelineTrainer(tokenizer, None, None, parser, stage=lambda *what: said.append(what)).train(treebank())
+
+    if find_spec("torch") is not None:
+        with pytest.raises(CorpusError, match="nowhere"):
+            train(vectors=tmp_path / "nowhere.txt")
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    with pytest.raises(ConfigError, match="needs PyTorch"):
+        train()
+    assert said == []
 
 
 def test_one_encoder_gives_tags_and_trees():

@@ -12,7 +12,10 @@ from typing import Any
 
 from treewright.corpora.types import Sentence, Token
 
-__all__ = ["Columns", "filled_columns", "make_token"]
+__all__ = ["TAGS", "Columns", "filled_columns", "make_token"]
+
+#: the columns of tags and lemmas
+TAGS = ("upos", "xpos", "feats", "lemma")
 
 #: makes a token from the tuple of its columns; the fastest way
 make_token: Callable[[tuple[Any, ...]], Token] = partial(tuple.__new__, Token)
@@ -25,10 +28,7 @@ def filled_columns(sentences: Iterable[Sentence]) -> list[str]:
     ['upos', 'lemma']
     """
     tokens = [token for sentence in sentences for token in sentence.tokens]
-    return [name for name in _TAGS if any(getattr(token, name) != "_" for token in tokens)]
-
-
-_TAGS = ("upos", "xpos", "feats", "lemma")
+    return [name for name in TAGS if any(getattr(token, name) != "_" for token in tokens)]
 
 
 class Columns:

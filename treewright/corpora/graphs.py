@@ -69,6 +69,14 @@ class Graph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "alignments", MappingProxyType(dict(self.alignments)))
 
+    def __str__(self) -> str:
+        """The graph in PENMAN notation; one that is not well-formed is shown as its parts."""
+        try:
+            self.validate()
+            return self.to_penman()
+        except CorpusError:
+            return repr(self)
+
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[object, ...]]:
         # A mapping proxy cannot be pickled; a dictionary can.
         return Graph, (self.top, self.instances, self.edges, self.attributes, dict(self.alignments))

@@ -225,7 +225,8 @@ def corpus_hash(corpus: str | os.PathLike[str] | Iterable[Sentence]) -> str:
     digest = hashlib.sha256()
     for sentence in corpus:
         digest.update(("\n".join(conllu_lines(sentence)) + "\n\n").encode())
-        for layer in (sentence.tree, sentence.graph):
-            if layer is not None:
-                digest.update(f"{layer}\n".encode())
+        if sentence.tree is not None:
+            digest.update(f"{sentence.tree}\n".encode())
+        if sentence.graph is not None:
+            digest.update(f"{sentence.graph!r}\n".encode())  # with its alignments
     return digest.hexdigest()

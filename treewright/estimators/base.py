@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
 
 from treewright.corpora import Sentence
-from treewright.corpora.columns import Columns, filled_columns
+from treewright.corpora.columns import TAGS, Columns, filled_columns
 from treewright.errors import ConfigError, CorpusError, ModelError, TreewrightError
 from treewright.estimators.corpus import Corpus
 from treewright.estimators.streams import Input, as_sentence, batches, overlapped
@@ -180,6 +180,10 @@ class Estimator(Generic[ScoresT]):
     def _check_together(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for incompatible settings."""
 
+    def _check_ready(self) -> None:
+        """Raise an error for invalid settings, or if something that training needs is missing, such as a package."""
+        self._check_settings()
+
     # ---- learning
 
     def fit(
@@ -199,7 +203,7 @@ class Estimator(Generic[ScoresT]):
         folder for the state of training, and ``resume`` continues from it after an interruption. The result depends
         neither on these nor on ``jobs``, the number of threads.
         """
-        type(self)(**self.get_params())._check_settings()
+        type(self)(**self.get_params())._check_ready()
         self.__dict__.update(self.__dict__.pop("_next_params", {}))
         jobs = whole_number("jobs", jobs, 1)
         running = Running(jobs=jobs, report=report, progress=progress, checkpoint=checkpoint, resume=resume)
@@ -262,7 +266,7 @@ class Estimator(Generic[ScoresT]):
 
     def _warn_of_missing(self, sentences: Sequence[Sentence]) -> None:
         """Warn once if tags or lemmas that it was trained with are missing."""
-        expected = [name for name in self.card_.get("columns", ()) if name in self.needs()]
+        expected = [name for name in self.needs() if name in TAGS]
         missing = missing_columns(expected, sentences, own_lemmas=hasattr(self, "lemmas_")) if expected else []
         if missing and any(map(len, sentences)):
             self.warns = False

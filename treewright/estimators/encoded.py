@@ -146,6 +146,17 @@ class EncodedSettings:
     def _trained_with(self) -> tuple[str, ...]:
         return ("torch",) if self._is_encoded else ()
 
+    def _check_ready(self) -> None:
+        """Raise an error for invalid settings; with an encoder also if PyTorch, device or vectors are missing."""
+        super()._check_ready()  # type: ignore[misc]
+        if self._is_encoded:
+            from treewright.policies.encoders import read_vectors
+            from treewright.policies.encoders.torch_import import find_device
+
+            find_device(self.device)
+            if self.vectors is not None:
+                read_vectors(self.vectors, 1)
+
     def _check_policy(self) -> None:
         """Raise :class:`~treewright.errors.ConfigError` for settings of encoders with a linear policy."""
         if self._is_encoded:
@@ -176,9 +187,7 @@ class EncodedSettings:
     def _learn_inputs(self, tokens: Sequence[Sequence[Any]]) -> None:
         """Collect the vocabularies of an encoder, and read its fixed vectors."""
         from treewright.policies.encoders import Inputs, read_vectors
-        from treewright.policies.encoders.torch_import import find_device
 
-        find_device(self.device)  # before anything that takes time
         place = Token._fields.index
         vectors = None if self.vectors is None else read_vectors(self.vectors, self.max_vectors)
         self.inputs_ = Inputs.learn(

@@ -14,15 +14,18 @@ begins with the mixture::
 Three changes make each pass learn more than in the paper:
 
 - The paper mixes uniformly, μᵢ = 1 / S. Most features of a parser are so rare that only some shards have them. In a
-  uniform mixture such a weight makes 1 / S of the step that a frequent feature makes, and learning takes S times as
-  many passes for it. So μ is chosen for each weight: the mixture is the mean over the shards that have changed it.
+  uniform mixture such a weight makes 1 / S of the step that it makes in plain training, and learning takes S times as
+  many passes. So each weight is mixed over the c shards that have changed it. The mean of their changes gives too much
+  to rare features in comparison with frequent ones, which would have been changed c times as often in plain training;
+  the sum of their changes overshoots, because shards repeat each other's work. The step is in between: the mean change
+  times √(c / √S), which is between S^-¼ for a weight of one shard and S^¼ for a weight of all.
 - An epoch of the paper is a pass over the shard. Here a pass has several *rounds*, each over the next part of the
   shuffled shard, with a mixture after each. The shards then repeat less of each other's work.
-- Averaged weights are averaged from the second pass on. A mixture moves more slowly than the weights of plain training,
-  so that the first pass would pull the mean back for longer.
+- Averaged weights are averaged from the third pass on. A mixture moves more slowly than the weights of plain training,
+  so that the first passes would pull the mean back for longer.
 
-The state of an update besides the weights is mixed in the same way: AROW's variances, and the sums from which averaged
-weights are computed. With one shard the result is equal to plain training, to the bit.
+The sums from which averaged weights are computed are mixed like the weights. AROW's variances and the count of examples
+are the means over the shards that have changed them. With one shard the result is equal to plain training, to the bit.
 """
 
 from __future__ import annotations
@@ -47,8 +50,11 @@ __all__ = ["ROUNDS", "Round", "ShardLearner", "Shards", "State", "check_online",
 State = Mapping[str, npt.NDArray[Any]]
 """The state of a trainer between rounds: the weights, and the state of its update."""
 
-ROUNDS = 10
+ROUNDS = 5
 """The number of mixtures in a pass over several shards."""
+
+SETTLING = 2
+"""The number of first passes over several shards that averages leave out."""
 
 
 class Round(NamedTuple):
@@ -81,14 +87,18 @@ def check_online(learner: Learner) -> None:
 def mix(start: State, states: Sequence[State]) -> None:
     """Turn the state ``start`` into the mixture of states that were all learned from it.
 
-    Each entry is the mean over those shards that have changed it, in its own type. Arrays of one size belong together:
-    an entry counts as changed if it is in any of them.
+    An entry is mixed over those of the S shards that have changed it, c of them: variances and counts are the mean; the
+    change of a weight is the mean change times √(c / √S). Arrays of one size belong together: an entry counts as
+    changed if it is in any of them.
 
-    >>> start = {"weights": np.float32([0.0, 1.0, 1.0])}
-    >>> states = [{"weights": np.float32([1.0, 1.0, 0.5])}, {"weights": np.float32([0.5, 1.0, 1.0])}]
-    >>> mix(start, states)
-    >>> start["weights"].tolist()
-    [0.75, 1.0, 0.5]
+    >>> start = {"weights": np.float32([0.0, 1.0, 1.0]), "spread": np.float32([1.0, 1.0, 1.0])}
+    >>> one = {"weights": np.float32([1.0, 1.0, 0.0]), "spread": np.float32([0.5, 1.0, 0.5])}
+    >>> two = {"weights": np.float32([0.5, 1.0, 1.0]), "spread": np.float32([0.25, 1.0, 1.0])}
+    >>> mix(start, [one, two])
+    >>> [round(float(weight), 3) for weight in start["weights"]]  # 0.75 · 2^¼ and 1 − 2^-¼
+    [0.892, 1.0, 0.159]
+    >>> start["spread"].tolist()
+    [0.375, 1.0, 0.5]
     """
     by_size: dict[int, list[str]] = {}
     for name, array in start.items():
@@ -103,15 +113,19 @@ def mix(start: State, states: Sequence[State]) -> None:
             if not len(places):
                 continue
             changed = changed[:, places]
+            count = changed.sum(axis=0)
             for name in names:
                 total = np.zeros(len(places), np.float64)
                 for own, here in zip(new, changed, strict=True):  # in the order of the shards: sums depend on it
                     total += np.where(here, own[name][places], 0)
-                total /= changed.sum(axis=0)
-                old[name][places] = np.rint(total) if old[name].dtype.kind == "i" else total
+                mixed = total / count
+                if name in _STEPPED:
+                    mixed += (np.sqrt(count / np.sqrt(len(states))) - 1.0) * (mixed - old[name][places])
+                old[name][places] = np.rint(mixed) if old[name].dtype.kind == "i" else mixed
 
 
 _BLOCK = 1 << 16
+_STEPPED = ("weights", "totals")  # the arrays that are sums of steps
 
 
 class ShardLearner:
@@ -151,7 +165,7 @@ class _Mixing(Iterations):
             mix(state, [learned for learned, _ in found])
             done += [each for _, each in found]
         self.policy = self.trainer.policy()
-        if iteration == 1 and len(found) > 1:
+        if iteration <= SETTLING and len(found) > 1:
             self.trainer.restart_average()
         decisions = sum(each["decisions"] for each in done)
         loss = sum(each["loss"] * each["decisions"] for each in done) / max(decisions, 1)

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treewright.corpora import Sentence
@@ -91,6 +91,18 @@ _CONTENT = frozenset(
         "dep",
     ]
 )
+_NEEDS = {
+    "UPOS": {"upos"},
+    "XPOS": {"xpos"},
+    "UFeats": {"feats"},
+    "AllTags": {"upos"},
+    "Lemmas": {"lemma"},
+    "UAS": {"deprel"},
+    "LAS": {"deprel"},
+    "CLAS": {"deprel"},
+    "MLAS": {"deprel", "upos"},
+    "BLEX": {"deprel", "lemma"},
+}
 _FUNCTION = frozenset(["aux", "cop", "mark", "det", "clf", "case", "cc"])
 _UNIVERSAL = frozenset(
     [
@@ -128,6 +140,8 @@ class F1:
     correct: int
     aligned: int | None = None
     """The number of aligned words, of which ``correct`` are correct; None for spans."""
+    annotated: bool = True
+    """Whether both sides have the layer."""
 
     @property
     def precision(self) -> float:
@@ -150,13 +164,16 @@ class F1:
         return None if self.aligned is None else self.correct / self.aligned if self.aligned else 0.0
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the counts and the scores as plain values."""
+        """Return the counts and the scores as plain values; the scores are None if a side lacks the layer."""
         counts = {"gold": self.gold, "system": self.system, "correct": self.correct, "aligned": self.aligned}
-        return {"f1": self.f1, "precision": self.precision, "recall": self.recall, "accuracy": self.accuracy, **counts}
+        scores = {"f1": self.f1, "precision": self.precision, "recall": self.recall, "accuracy": self.accuracy}
+        return (scores if self.annotated else dict.fromkeys(scores)) | counts
 
 
 def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict[str, F1]:
     """Score an analysis of raw text by the rules of CoNLL 2018; the keys are :data:`MEASURES`.
+
+    A score whose layer one of the two lacks is marked as not :attr:`~F1.annotated`; its value means nothing.
 
     Raises:
         CorpusError: if the two are not analyses of the same text (white space does not count), or if a head is missing
@@ -181,7 +198,7 @@ def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict
     def aligned_word(word: _Word | None) -> Any:
         return None if word is None else partner.get(id(word), "not aligned")
 
-    return {
+    scores = {
         "Tokens": _count_spans(treebank.tokens, analysis.tokens),
         "Sentences": _count_spans(treebank.sentences, analysis.sentences),
         "Words": F1(len(treebank.words), len(analysis.words), len(pairs), len(pairs)),
@@ -205,6 +222,8 @@ def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict
         ),
         "BLEX": count(lambda w, of: (of(w.parent), w.deprel, _lemma(w, of)), content=True),
     }
+    layers = treebank.layers() & analysis.layers()
+    return {name: replace(score, annotated=_NEEDS.get(name, set()) <= layers) for name, score in scores.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -266,6 +285,15 @@ class _Analysis:
             self._link(sentence, first)
             self.sentences.append((start, position))
         self.text = "".join(forms)
+
+    def layers(self) -> set[str]:
+        """The columns that some word has a value in."""
+        empty = ("_", "")
+        return {
+            name
+            for name in ("lemma", "upos", "xpos", "feats", "deprel")
+            if any(getattr(word, name) not in empty for word in self.words)
+        }
 
     def _link(self, sentence: Sentence, first: int) -> None:
         heads = [token.head for token in sentence.tokens]

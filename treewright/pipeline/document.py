@@ -99,6 +99,16 @@ class Analysis:
         return self.sentence.forms
 
     @property
+    def tags(self) -> tuple[str, ...]:
+        """The universal tags of the words; all columns are in ``sentence.column``, as ``column("xpos")``."""
+        return self.sentence.column("upos")
+
+    @property
+    def lemmas(self) -> tuple[str, ...]:
+        """The lemmas of the words."""
+        return self.sentence.column("lemma")
+
+    @property
     def dependencies(self) -> list[Dependency] | None:
         """The arcs of the dependency tree, one for each word; None if there is no tree."""
         forms = ("ROOT", *self.sentence.forms)

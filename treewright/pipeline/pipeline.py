@@ -26,6 +26,7 @@ from treewright.estimators import (
 )
 from treewright.models import ModelFile, library_versions, read_model, write_model
 from treewright.pipeline.document import Document
+from treewright.pipeline.filling import fill_in
 from treewright.search.compiling import at_once
 from treewright.settings import Setting, one_of, whole_number
 from treewright.text import Tokenizer
@@ -44,7 +45,7 @@ _BATCH = 20_000  # words
 
 
 class Pipeline:
-    """Components that run in sequence: each adds its layers to the sentences that lack them.
+    """Components that run in sequence: each adds its layers to the words that lack them.
 
     Args:
         components: trained estimators: a :class:`~treewright.text.Tokenizer`, taggers, a
@@ -55,7 +56,8 @@ class Pipeline:
             are built; None leaves the words as they are.
 
     ``pipeline(text)`` returns a :class:`~treewright.pipeline.Document`. Sentences keep their annotation, so the same
-    pipeline serves raw text, words, tagged words and trees.
+    pipeline serves raw text, words, tagged words and trees. Of words with some of the tags, or sentences with tags for
+    some of the words, the others are predicted.
     """
 
     task: ClassVar[str] = "pipeline"
@@ -68,7 +70,14 @@ class Pipeline:
         parser: Estimator[Any] | None = None,
         lemmas: Mapping[str, str] | None = None,
     ) -> None:
-        self.components = (*components, *(() if parser is None else (parser,)))
+        found = (*components, *(() if parser is None else (parser,)))
+        for each in found:
+            if not isinstance(each, Estimator | Pipeline):
+                raise ConfigError(f"a component is a trained estimator, such as load(…) returns, and not {each!r}")
+        #: the components of a pipeline within another one are components of the outer one
+        self.components: tuple[Estimator[Any], ...] = tuple(
+            part for each in found for part in (each.components if isinstance(each, Pipeline) else (each,))
+        )
         self.lemmas = lemmas
         self.card: dict[str, Any] = {}
         """The card of the whole pipeline: its origin and its scores."""
@@ -188,7 +197,7 @@ class Pipeline:
                     continue
                 if lemmas is not None and set(component.gives()) & _STRUCTURES:  # trees and graphs are built from them
                     columns, lemmas = _lemmatized(columns, lemmas), None
-                columns = _where(columns, component, jobs)
+                columns = fill_in(columns, component, jobs)
             return (columns if lemmas is None else _lemmatized(columns, lemmas)).sentences()
 
     # ---- as parts of other models
@@ -288,9 +297,6 @@ def _column(name: str) -> Callable[[Sentence], bool]:
     return lambda sentence: all(value == "_" for value in sentence.column(name))
 
 
-#: the columns that show whether words have a layer
-_COLUMN = {**{name: name for name in ("upos", "xpos", "feats", "lemma")}, "dependency": "head"}
-
 _LACKS: dict[str, Callable[[Sentence], bool]] = {
     **{name: _column(name) for name in ("upos", "xpos", "feats", "lemma")},
     "dependency": lambda sentence: any(token.head is None for token in sentence),
@@ -304,28 +310,5 @@ def _called(layer: str) -> str:
     return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
 
 
-def _where(columns: Columns, component: Estimator[Any], jobs: int) -> Columns:
-    """Annotate the sentences that lack all layers of a component; the others stay as they are.
-
-    A parser that predicts tags annotates sentences without trees; tags that they have are kept.
-    """
-    layers = (component.annotates,) if component.annotates in _STRUCTURES else component.gives()
-    if all(columns.lengths) and all(layer in _COLUMN and columns.lacks(_COLUMN[layer]) for layer in layers):
-        return component._filled(columns, jobs)
-    sentences = columns.sentences()
-    lacks = [_LACKS.get(layer, _always) for layer in layers]
-    chosen = [k for k, sentence in enumerate(sentences) if len(sentence) and all(each(sentence) for each in lacks)]
-    if len(chosen) == len(sentences):
-        return component._filled(columns, jobs)
-    done = component._filled(Columns([sentences[k] for k in chosen]), jobs).sentences()
-    for k, sentence in zip(chosen, done, strict=True):
-        sentences[k] = sentence
-    return Columns(sentences)
-
-
 def _lemmatized(columns: Columns, lemmas: Mapping[str, str]) -> Columns:
     return Columns([with_lemmas(sentence, lemmas) for sentence in columns.sentences()])
-
-
-def _always(sentence: Sentence) -> bool:
-    return True

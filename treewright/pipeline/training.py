@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treewright.corpora import Sentence, corpus_hash
 from treewright.dependency import DependencyParser
+from treewright.dependency.trees import check_trees
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Estimator, clone, read_corpus
 from treewright.files import atomic_write
@@ -89,13 +91,17 @@ class PipelineTrainer:
 
     def train(self, corpus: Corpus, dev: Corpus | None = None) -> Pipeline:
         """Train all components on a treebank; with ``dev``, each component keeps the pass with the best score there."""
+        for component in self._all():
+            if component is not None:
+                component._check_ready()
         sentences = read_corpus(corpus)
         if not any(map(len, sentences)):
             raise CorpusError("there is nothing to learn from: no words", path=sentences[0].path)
         dev_sentences = None if dev is None else read_corpus(dev)
-        corpora = {"train": corpus_hash(sentences)}
-        if dev_sentences is not None:
-            corpora["dev"] = corpus_hash(dev_sentences)
+        if self.parser is not None and _has_heads(sentences):  # before any component learns
+            check_trees(sentences)
+            check_trees(dev_sentences or ())
+        corpora = _corpora(sentences, dev_sentences)
         with self._checkpoint(corpora):
             components = self._components(sentences, dev_sentences)
         if not components:
@@ -103,22 +109,40 @@ class PipelineTrainer:
                 "there is nothing to learn: no SpaceAfter=No, no tags, no lemmas and no trees", path=sentences[0].path
             )
         pipeline = Pipeline(components)
-        pipeline.card = {"corpora": corpora}
+        pipeline.card = self._origin(corpora)
         if dev_sentences is not None and pipeline.tokenizer is not None:
             scores = pipeline.evaluate(dev_sentences, raw=True, jobs=self.jobs)
-            pipeline.card["scores"] = {f"dev {name}": score.f1 for name, score in scores.items()}
+            pipeline.card["scores"] = {f"dev {name}": score.f1 for name, score in scores.items() if score.annotated}
+        elif dev_sentences is not None:
+            why = "without a tokenizer there is no analysis of raw text; evaluate scores that of given words"
+            self._say("scores", f"left out: {why}")
         return pipeline
 
+    def has_made(self, card: Mapping[str, Any], corpus: Corpus, dev: Corpus | None = None) -> bool:
+        """Return whether the card of a pipeline says that it was trained with these settings on these data."""
+        mine = self._origin(_corpora(read_corpus(corpus), None if dev is None else read_corpus(dev)))
+        return all(card.get(name) == value for name, value in mine.items())
+
+    def _origin(self, corpora: dict[str, str]) -> dict[str, Any]:
+        """Return what a card says of the training: the hashes of the corpora and of the settings."""
+        return {"corpora": corpora, "settings": sha256(json.dumps(self._settings()).encode()).hexdigest()}
+
+    def _settings(self) -> dict[str, Any]:
+        components = [c and c.resolved_config() for c in self._all()]
+        return {"components": components, "folds": self.folds, "runs": self.runs}
+
     def _components(self, sentences: list[Sentence], dev: list[Sentence] | None) -> list[Estimator[Any]]:
-        filled = [name for name in _COLUMNS if any(v != "_" for s in sentences for v in s.column(name))]
+        filled = [name for name in _COLUMNS if _has(sentences, name)]
         tags = [name for name in filled if name != "lemma"]
-        has_trees = all(token.head is not None for sentence in sentences for token in sentence)
+        has_trees = _has_heads(sentences)
         components: list[Estimator[Any]] = []
-        if self._wanted("tokenizer", self.tokenizer, _has_spaces(sentences), "the treebank has no SpaceAfter=No"):
-            components.append(self._fitted("tokenizer", self.tokenizer, sentences, dev))
+        treebank, sentences = sentences, self._with_tags(sentences, tags)
+        if self._wanted("tokenizer", self.tokenizer, _has_spaces(treebank), "the treebank has no SpaceAfter=No"):
+            components.append(self._fitted("tokenizer", self.tokenizer, treebank, dev))
         if self._wanted("tagger", self.tagger, bool(tags), "the treebank has no tags"):
             self._say_empty(self.tagger, tags)
-            components.append(self._averaged("tagger", self.tagger, sentences, dev, MorphTagger._most_weights))
+            dev_tags = self._scored("tagger", dev, tags[0])
+            components.append(self._averaged("tagger", self.tagger, sentences, dev_tags, MorphTagger._most_weights))
         outputs = tuple(name for name in getattr(self.parser, "output_columns", ()) if name in tags)
         tags_and_trees = self.tagger is None and bool(outputs)
         if tags_and_trees and self._wanted("parser", self.parser, has_trees, "the treebank has words without heads"):
@@ -129,11 +153,11 @@ class PipelineTrainer:
             "parser", self.parser, has_trees, "the treebank has words without heads"
         )
         given = [name for component in components if isinstance(component, MorphTagger) for name in component.gives()]
-        tagged = self._jackknifed(sentences) if "upos" in given and (with_lemmas or with_trees) else []
+        tagged = self._jackknifed(sentences, given) if given and (with_lemmas or with_trees) else []
         if with_lemmas:
-            dev_tagged = dev
-            if dev is not None and tagged:
-                dev_tagged = _without_tokenizer(components).annotate(map(_without_tags, dev), jobs=self.jobs)
+            dev_tagged = self._scored("lemmatizer", dev, "lemma")
+            if dev_tagged is not None and (tagged or not any(_has(dev_tagged, name) for name in tags)):
+                dev_tagged = _without_tokenizer(components).annotate(map(_without_tags, dev_tagged), jobs=self.jobs)
             components.append(self._fitted("lemmatizer", self.lemmatizer, [*sentences, *tagged], dev_tagged))
         if with_trees:
             known = _without_tokenizer(components)
@@ -143,6 +167,28 @@ class PipelineTrainer:
             parser.card_["columns"] = [name for name in filled if name in known.gives]
             components.append(parser)
         return components
+
+    def _with_tags(self, sentences: list[Sentence], tags: Sequence[str]) -> list[Sentence]:
+        """Return the sentences in which all words have a tag, and say how many have not; words may have no features."""
+        column = next((name for name in tags if name != "feats"), None)
+        if column is None:
+            return sentences
+        tagged = [sentence for sentence in sentences if "_" not in sentence.column(column)]
+        if not tagged:
+            raise CorpusError(f"every sentence has words without {column}", path=sentences[0].path)
+        if len(tagged) < len(sentences):
+            left_out = f"{len(sentences) - len(tagged):,} of {len(sentences):,} sentences"
+            self._say("tags", f"{left_out} are left out: they have words without {column}")
+        return tagged
+
+    def _scored(self, name: str, dev: list[Sentence] | None, column: str) -> list[Sentence] | None:
+        """Return the development data; None if they lack the column that a component fills, which is said."""
+        if dev is None or _has(dev, column):
+            return dev
+        self._say(
+            name, f"the development data have no {column}: it learns without them, and its scores on them mean nothing"
+        )
+        return None
 
     def _wanted(self, name: str, component: Any, possible: bool, why: str) -> bool:
         if component is not None and not possible:
@@ -211,9 +257,14 @@ class PipelineTrainer:
         found: Estimator[Any] = first
         return found
 
-    def _jackknifed(self, sentences: list[Sentence]) -> list[Sentence]:
+    def _jackknifed(self, sentences: list[Sentence], tags: Sequence[str]) -> list[Sentence]:
         """Return the sentences with tags from taggers that have not seen them; they keep their lemmas and trees."""
-        if self.tagger is None or self.folds < 2 or len(sentences) < 2 * self.folds:
+        least = 2 * self.folds
+        if self.tagger is None or self.folds < 2:
+            return []
+        if "upos" not in tags or len(sentences) < least:
+            why = "the tagger gives no upos" if "upos" not in tags else f"{self.folds} parts need {least} sentences"
+            self._say("jackknife", f"left out: {why}; lemmatizer and parser learn from gold tags only")
             return []
         bounds = [len(sentences) * k // self.folds for k in range(self.folds + 1)]
         found: list[Sentence] = []
@@ -230,9 +281,7 @@ class PipelineTrainer:
             yield
             return
         about = self.checkpoint / "pipeline.json"
-        components = [c and c.resolved_config() for c in self._all()]
-        mine: dict[str, Any] = {"corpora": corpora, "components": components, "folds": self.folds, "runs": self.runs}
-        mine = json.loads(json.dumps(mine))
+        mine = json.loads(json.dumps({"corpora": corpora, **self._settings()}))
         if self.resume and about.exists() and json.loads(about.read_text()) != mine:
             raise ConfigError(
                 f"{self.checkpoint} belongs to a training with other data or settings: give the same ones, or "
@@ -256,12 +305,27 @@ def train_pipeline(corpus: Corpus, dev: Corpus | None = None, **settings: Any) -
     return PipelineTrainer(**settings).train(corpus, dev)
 
 
+def _corpora(sentences: list[Sentence], dev: list[Sentence] | None) -> dict[str, str]:
+    """Return the hashes of the training and development data."""
+    return {"train": corpus_hash(sentences), **({} if dev is None else {"dev": corpus_hash(dev)})}
+
+
 def _sized(parser: Any, sentences: Sequence[Sentence]) -> Any:
     """Return the parser with a table that is large enough for a treebank, unless its settings fix the size."""
     if not isinstance(parser, DependencyParser) or parser.mode != "fast" or parser.bits is not None:
         return parser
     bits = (_ROWS_PER_WORD * sum(map(len, sentences))).bit_length()
     return clone(parser).set_params(bits=min(max(bits, _FEWEST_BITS), _MOST_BITS))
+
+
+def _has(sentences: Sequence[Sentence], column: str) -> bool:
+    """Whether any word has a value in a column."""
+    return any(value != "_" for sentence in sentences for value in sentence.column(column))
+
+
+def _has_heads(sentences: Sequence[Sentence]) -> bool:
+    """Whether all words have heads."""
+    return all(token.head is not None for sentence in sentences for token in sentence)
 
 
 def _has_spaces(sentences: Sequence[Sentence]) -> bool:
