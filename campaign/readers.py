@@ -134,14 +134,22 @@ class RawText(Reader):
     def _run(self, case: bytes) -> None:
         from treewright.cli.streams import Input
         from treewright.corpora import format_conllu, read_conllu
+        from treewright.text.blocks import find_chunks
         from treewright.text.raw import raw_text
 
         self._path.write_bytes(case)
         try:
-            with Input(str(self._path), "text", tokenizer=self._tokenizer) as opened:
+            with (
+                warnings.catch_warnings(action="ignore"),
+                Input(str(self._path), "text", tokenizer=self._tokenizer) as opened,
+            ):
                 sentences = list(opened.sentences())
         except CorpusError as error:
-            return check_error(error, str(self._path), case.count(b"\n") + 1, anywhere="it is empty")
+            return check_error(error, str(self._path), case.count(b"\n") + 1)
+        if not sentences:
+            if len(find_chunks(case.decode()).starts):
+                raise Finding("a text with words has no sentences")
+            return
         text = "".join(map(format_conllu, sentences))
         if list(read_conllu(Bytes(text.encode()))) != sentences:
             raise Finding(f"read again, the tokens are others: {text!r}")

@@ -140,3 +140,11 @@ def test_mistakes(run, files):
 def test_standard_input(run, files):
     piped = run("compare", "-", *files[1:], "--json", input=files[0].read_text())
     assert json.loads(piped.stdout)["difference"] == compared(run, files)["difference"]
+
+
+def test_a_model_in_the_place_of_the_gold_annotation(run, files, model):
+    said = run("compare", files[2], model, model, code=2).stderr
+    assert said.startswith(f"error: {model} is a model, and the gold annotation comes last: treewright compare {model}")
+    assert said.endswith(f"{model} {files[2]}\n")
+    said = run("compare", *files[:2], model, code=2).stderr  # which of the two is the gold one cannot be known
+    assert said == f"error: {model} is a model, and the gold annotation comes last\n"

@@ -8,6 +8,8 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 
 import pytest
@@ -124,6 +126,28 @@ def test_a_failed_job_is_reported(run, file):
     quiet = run("experiment", file, "--quiet", code=2)
     assert quiet.stderr.startswith("error: 2 jobs failed")
     assert quiet.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("bits", "limit", "where"), [(8, 1 << 14, "tiny.sqlite"), (13, 1 << 17, "tiny.sqlite.checkpoints")]
+)
+def test_a_disk_that_fills_up(run, file, bits, limit, where):
+    """A file that may not grow is what a program sees of a full disk: first the store, then a checkpoint."""
+    file.write_text(ONE.replace("bits = 8", f"bits = {bits}"))
+    program = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+        "from treewright.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "experiment", str(file)]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr.count("error: ") == 1
+    assert f"{file.with_name(where)}: the disk is full" in ended.stderr
+    assert "failed" not in ended.stderr
+    again = json.loads(run("experiment", file, "--json").stdout.splitlines()[-1])
+    assert (again["ran"], again["failed"]) == (2, [])
+    assert not file.with_name("tiny.sqlite.checkpoints").exists()
 
 
 def test_quick(run, data, tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -58,7 +60,10 @@ def test_raw_text_to_conllu_and_back(run, pipeline, text):
 def test_empty_input(run, pipeline, tmp_path):
     empty = tmp_path / "empty.txt"
     empty.touch()
-    assert "empty.txt: it is empty" in run("parse", pipeline, empty, code=2).stderr
+    for content in ("", " \n\n"):
+        empty.write_text(content)
+        with pytest.warns(UserWarning, match=r"empty\.txt: there is no text in it"):
+            assert run("parse", pipeline, empty).stdout == ""
     assert run("parse", pipeline, "-", input="").stdout == ""
     page = run("parse", pipeline, "-", "--format", "html", input="").stdout
     assert page.startswith("<!DOCTYPE html>")
@@ -218,7 +223,27 @@ def test_every_layer_of_a_script_that_training_never_saw(pipeline, text):
 
 def test_a_finished_training_is_not_made_again(run, pipeline, bank):
     before = pipeline.stat().st_mtime_ns
-    assert "nothing to resume" in run("train", "pipeline", bank, "--out", pipeline, "--resume").stderr
+    again = ("train", "pipeline", bank, "--dev", bank, "--out", pipeline, *SMALL, "--resume")
+    assert "nothing to resume" in run(*again).stderr
+    assert "nothing to resume" in run(*again, "--jobs", "2").stderr
+    assert pipeline.stat().st_mtime_ns == before
+
+
+def test_a_finished_training_with_other_data_or_settings_is_an_error(run, pipeline, bank, tmp_path):
+    before = pipeline.stat().st_mtime_ns
+    write_conllu(treebank()[:40], tmp_path / "other.conllu")
+    given = ("--out", pipeline, *SMALL, "--resume")
+    for other in (
+        (tmp_path / "other.conllu", "--dev", bank),
+        (bank, "--dev", tmp_path / "other.conllu"),
+        (bank,),
+        (bank, "--dev", bank, "--seed", "1"),
+        (bank, "--dev", bank, "--folds", "3"),
+        (bank, "--dev", bank, "--without", "parser"),
+    ):
+        assert "other data or settings" in run("train", "pipeline", *given, *other, code=2).stderr
+    tagger = next(c for c in load(pipeline).components if c.task == "morphology").save(tmp_path / "tags.tw")
+    assert "morphology" in run("train", "pipeline", bank, "--out", tagger, "--resume", code=2).stderr
     assert pipeline.stat().st_mtime_ns == before
 
 
@@ -275,6 +300,15 @@ def test_text_for_a_model_without_a_tokenizer_is_warned_of(run, pipeline, tmp_pa
     assert not looks_untokenized([Sentence.from_words(["She", "came", "back"])])
 
 
+def test_a_lemmatizer_alone_warns_of_words_without_tags(run, pipeline, bank, tmp_path):
+    lemmatizer = next(c for c in load(pipeline).components if c.task == "lemmatization").save(tmp_path / "lemmas.tw")
+    with pytest.warns(UserWarning, match=r"no tags \(upos and xpos and feats\).*tag them first, or use a pipeline"):
+        run("parse", lemmatizer, "-", input="The dogs saw the cats .\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run("parse", lemmatizer, bank)
+
+
 def test_trees_of_the_input_are_kept_and_it_is_said(run, pipeline, bank, tmp_path):
     with pytest.warns(UserWarning, match=r"train\.conllu has dependency trees.*keeps.*--input tokens"):
         copied = run("parse", pipeline, bank).stdout
@@ -284,3 +318,51 @@ def test_trees_of_the_input_are_kept_and_it_is_said(run, pipeline, bank, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run("parse", pipeline, words)
+
+
+def test_a_tokenizer_alone_is_scored_from_raw_text(run, bank):
+    out = bank.with_name("tokens.tw")
+    run("train", "tokenization", bank, "--out", out, "--passes", "2")
+    scores = json.loads(run("evaluate", out, bank, "--raw", "--json").stdout)
+    assert scores["Tokens"]["f1"] > 0.9
+    tagger = bank.with_name("tags.tw")
+    run("train", "morphology", bank, "--out", tagger, "--passes", "1")
+    assert "without a tokenizer" in run("evaluate", tagger, bank, "--raw", code=2).stderr
+
+
+def test_a_file_that_is_read_is_not_overwritten(run, bank, pipeline, text, tmp_path):
+    copy = tmp_path / "copy.conllu"
+    copy.write_bytes(bank.read_bytes())
+    link = tmp_path / "link.conllu"
+    link.symlink_to(copy)
+    for command in (
+        ("train", "pipeline", copy, "--out", copy),
+        ("train", "pipeline", bank, "--dev", copy, "--out", link),
+        ("train", "dependency", copy, "--out", copy),
+        ("train", "tagging", bank, "--dev", copy, "--out", copy),
+        ("parse", pipeline, text, "--out", text),
+        ("parse", pipeline, text, "--out", pipeline, "--format", "conllu"),
+    ):
+        assert "would overwrite it" in run(*command, code=2).stderr
+    assert copy.read_bytes() == bank.read_bytes()
+    assert text.read_bytes() == TEXT.encode()
+
+
+def test_paragraphs_from_a_pipe_are_not_waited_for(pipeline):
+    command = [sys.executable, "-m", "treewright", "parse", str(pipeline), "--format", "json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        process.stdin.write("The dogs saw the cats.\n\nThe cats")
+        process.stdin.flush()
+        assert "dogs" in process.stdout.readline()  # while the second paragraph is incomplete
+        process.stdin.write(" heard the dogs.")
+        process.stdin.close()
+        assert "heard" in process.stdout.read()
+
+
+def test_layers_that_a_side_lacks_have_no_score(run, bank, tmp_path):
+    bare = tmp_path / "bare.conllu"
+    write_conllu([sentence.bare() for sentence in treebank()], bare)
+    scores = json.loads(run("evaluate", bare, bank, "--raw", "--json").stdout)
+    assert scores["Words"]["f1"] == 1.0
+    assert {scores[name]["f1"] for name in ("UPOS", "UFeats", "AllTags", "Lemmas", "UAS", "LAS", "BLEX")} == {None}
+    assert "–" in next(line for line in run("evaluate", bare, bank, "--raw").stdout.splitlines() if "LAS" in line)

@@ -226,6 +226,20 @@ class TestInterruption:
         assert "nothing to resume" in result.stderr
         assert (tmp_path / "m.tw").exists()
 
+    def test_a_model_that_was_trained_otherwise_does_not_count_as_finished(self, run, data, tmp_path):
+        out = tmp_path / "m.tw"
+        command = ("train", "tagging", data / "train.conllu", "-o", out, *SMALL)
+        run(*command)
+        assert "is finished and there is nothing to resume" in run(*command, "--resume").stderr
+        for other in (
+            (*command, "--seed", 9),
+            (*command, "--dev", data / "dev.conllu"),
+            ("train", "tagging", data / "dev.conllu", "-o", out, *SMALL),
+        ):
+            assert "other data or settings" in run(*other, "--resume", code=2).stderr
+        viterbi = ("train", "viterbi", data / "train.conllu", "-o", out)
+        assert "tagging" in run(*viterbi, "--resume", code=2).stderr
+
     def test_an_older_model_does_not_count_as_finished(self, run, data, tmp_path, monkeypatch):
         whole, out = tmp_path / "whole.tw", tmp_path / "m.tw"
         command = ("train", "tagging", data / "train.conllu", *SMALL)

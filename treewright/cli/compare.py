@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from treewright.bundled import found_model
 from treewright.cli.console import make_table, print_json, several, stdout
 from treewright.cli.evaluate import annotation_kind, is_annotation, parse_all, scoring_options
 from treewright.cli.preparing import Parser, Tagger, Trees, check_for_models, preparation
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.base import percent
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, ModelError
+from treewright.models import read_model
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
@@ -85,6 +89,7 @@ def compare(
         number = "three" if len(paths) == 3 else str(len(paths))
         raise ConfigError(f"standard input (-) can be only one of the {number}")
     *names, gold = paths
+    _check_gold(names, gold)
     sides = [_side(path) for path in names]
     task = _common_task(sides, gold)
     if all(side.task is None for side in sides):
@@ -119,6 +124,20 @@ def compare(
         print_json({"a_name": names[0], "b_name": b, "gold": gold, **values})
         return
     _show(names[0], b, values)
+
+
+def _check_gold(names: list[str], gold: str) -> None:
+    """Raise an error if the last argument is a model; the gold annotation may stand in the place of one."""
+    if is_annotation(gold):
+        return
+    with suppress(ModelError):
+        read_model(found_model(gold), arrays=False)
+        annotations = [name for name in names if is_annotation(name)]
+        advice = ""
+        if len(annotations) == 1:
+            models = [name for name in (*names, gold) if name not in annotations]
+            advice = f": treewright compare {shlex.join([*models, *annotations])}"
+        raise ConfigError(f"{gold} is a model, and the gold annotation comes last{advice}")
 
 
 class _Side(NamedTuple):

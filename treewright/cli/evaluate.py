@@ -166,8 +166,11 @@ def _evaluate_raw(system: str, test: str, jobs: int, as_json: bool) -> None:
     if is_file:
         scores = score_raw_text(gold, load(system, "conllu", shown=not as_json))
     else:
-        known, pipeline = load_model(system, "conllu")
-        if known.name != "pipeline" or pipeline.tokenizer is None:
+        from treewright.pipeline import Pipeline
+
+        known, model = load_model(system, "conllu")
+        pipeline = model if known.name == "pipeline" else Pipeline([model])
+        if pipeline.tokenizer is None:
             raise ConfigError(f"{system}: a model for {known.name} without a tokenizer cannot analyse raw text")
         scores = pipeline.evaluate(gold, raw=True, jobs=jobs)
     if as_json:

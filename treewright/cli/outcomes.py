@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -16,7 +17,7 @@ import typer
 
 from treewright.cli.values import Group
 from treewright.cli.verbs import VERBS
-from treewright.errors import TreewrightError
+from treewright.errors import ConfigError, TreewrightError
 
 __all__ = [
     "BAD_INPUT",
@@ -28,6 +29,7 @@ __all__ = [
     "Terminated",
     "exit_code",
     "finish_output",
+    "finished_otherwise",
     "hear_signals",
     "note",
     "open_closed_streams",
@@ -179,3 +181,11 @@ def _forget_stdout() -> None:
     """Redirect stdout, whose pipe is closed, so that its buffer is not written again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def finished_otherwise(out: Path) -> ConfigError:
+    """The error that a finished model cannot be resumed, because its training was another one."""
+    return ConfigError(
+        f"{out} is finished, and was trained with other data or settings: give the same ones, choose another --out, or "
+        "train without --resume"
+    )

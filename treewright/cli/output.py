@@ -11,7 +11,7 @@ from typing import Any
 
 from treewright.errors import ConfigError
 
-__all__ = ["check_out", "write_all", "write_one_a_file"]
+__all__ = ["check_out", "check_overwritten", "write_all", "write_one_a_file"]
 
 
 def check_out(out: Path) -> None:
@@ -23,6 +23,13 @@ def check_out(out: Path) -> None:
         raise ConfigError(f"{out}: the folder {folder} does not exist; make it first")
     if not os.access(folder, os.W_OK):
         raise ConfigError(f"{out}: you may not write to the folder {folder}")
+
+
+def check_overwritten(out: Path, *read: str | os.PathLike[str] | None) -> None:
+    """Raise :class:`ConfigError` if the output would replace one of the files that are read."""
+    for path in read:
+        if path is not None and out.exists() and os.path.exists(path) and os.path.samefile(out, path):
+            raise ConfigError(f"{out}: this file is read, and --out would overwrite it; choose another name")
 
 
 def write_all(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treewright.cli.console import Bar, patience_while_compiling
-from treewright.cli.output import write_all, write_one_a_file
+from treewright.cli.output import check_overwritten, write_all, write_one_a_file
 from treewright.cli.preparing import Parser, Tagger, preparation
 from treewright.cli.streams import Input
 from treewright.cli.tasks import Task, load_model
@@ -152,6 +152,11 @@ def parse(
         raise ConfigError("--search is for --grammar: a model has its own; leave it out")
     named = format or _format_of(out)
     _check_input(input_format)
+    if out is not None:
+        from treewright.corpora.reading import format_of
+
+        may_be_replaced = format_of(file) not in (None, "text")  # annotation, to which layers are added
+        check_overwritten(out, None if may_be_replaced else file, model, parser, *(tagger or ()))
     if cluster is not None or is_pattern(file):
         from treewright.cli.parse_shards import parse_shards
 

@@ -62,10 +62,12 @@ def preparation(
     A model file may include the models with which it was trained. The function warns if the sentences lack tags that
     the estimator was trained with.
     """
+    from treewright.corpora.columns import TAGS
+
     for option, given in (("tagger", taggers), ("parser", parser)):
         if given and option not in task.made_from:
             raise ConfigError(f"--{option} has no meaning for {task.name}; leave it out")
-    expected = [column for column in getattr(estimator, "card_", {}).get("columns", []) if column in estimator.needs()]
+    expected = [column for column in (() if task.name == "pipeline" else estimator.needs()) if column in TAGS]
     estimator.warns = False  # the command line has its own warning, which names options
     if hasattr(estimator, "lemmas_"):  # it does not need lemmas in the input
         expected = [column for column in expected if column != "lemma"]
@@ -76,7 +78,8 @@ def preparation(
         own = Pipeline.from_models(companions, getattr(estimator, "lemmas_", None))
         return lambda sentences, jobs: own.annotate(sentences, jobs=jobs)
     if not taggers and parser is None:
-        return lambda sentences, jobs: _warn_of_missing(expected, list(sentences), tagged=True)
+        cure = "tagger" in task.made_from
+        return lambda sentences, jobs: _warn_of_missing(expected, list(sentences), tagged=True, cure=cure)
     row = pipeline_of(taggers, parser, getattr(estimator, "lemmas_", None))
     others = [column for column in expected if column not in {model.get_params()["column"] for model in row.taggers}]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
@@ -91,10 +94,13 @@ def pipeline_of(taggers: Sequence[Path] | None, parser: Path | None, lemmas: Any
     return Pipeline(models, trees, lemmas)
 
 
-def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence], tagged: bool = False) -> list[Sentence]:
+def _warn_of_missing(
+    expected: Iterable[str], sentences: list[Sentence], tagged: bool = False, cure: bool = True
+) -> list[Sentence]:
     """The sentences, after one warning about all empty columns that the model expects.
 
-    If words are ``tagged``, missing features are not reported, because many words have none.
+    If words are ``tagged``, missing features are not reported, because many words have none. ``cure`` says whether the
+    model can be used with ``--tagger``.
     """
     from treewright.corpora.columns import filled_columns
 
@@ -105,10 +111,11 @@ def _warn_of_missing(expected: Iterable[str], sentences: list[Sentence], tagged:
         tags = []
     lemmas = "lemma" in missing
     if tags:
-        columns, models = " and ".join(tags), " ".join(f"--tagger {column}.tw" for column in tags)
+        columns = " and ".join(tags)
+        models = f", with {' '.join(f'--tagger {column}.tw' for column in tags)}" if cure else ""
         warnings.warn(
             f"the words have no tags ({columns}){' and no lemmas' if lemmas else ''}, and the model was trained with "
-            f"them: what it makes of such words is poor; tag them first, with {models}, or use a pipeline, which makes "
+            f"them: what it makes of such words is poor; tag them first{models}, or use a pipeline, which makes "
             "all of it: treewright train pipeline --help",
             stacklevel=2,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import warnings
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -95,7 +96,7 @@ class Input:
                 empty = False
                 yield sentence
             if empty and not self._may_be_empty:
-                raise CorpusError("it is empty: there is nothing to read", path=self.name)
+                warnings.warn(f"{self.name}: there is no text in it", stacklevel=2)
             return
         lines = chain(self._seen, self._lines)
         format = "text" if self.format in ("tokens", "lines") else self.format
@@ -156,6 +157,8 @@ class Input:
                 )
             try:
                 yield decoder.decode(chunk, final=not chunk)
+                if chunk and self.would_wait():
+                    yield ""  # the tokenizer gives what is complete
             except UnicodeDecodeError as error:
                 at = position - waiting + error.start
                 raise CorpusError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 import signal
 import sys
@@ -23,8 +24,8 @@ from treewright.cli.compile import make_ready
 from treewright.cli.config import Config, resolve
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
-from treewright.cli.outcomes import exit_code, note
-from treewright.cli.output import check_out
+from treewright.cli.outcomes import exit_code, finished_otherwise, note
+from treewright.cli.output import check_out, check_overwritten
 from treewright.cli.preparing import Parser, Tagger
 from treewright.cli.settings import RUNNING, Option, given_options, help_text, option_parameters, with_parameters
 from treewright.cli.tasks import TASKS, Task
@@ -164,9 +165,6 @@ def train(
         return
     train_file, out = _check_files(settings)
     checkpoint = out.with_name(out.name + ".checkpoint")
-    if resume and out.exists() and not checkpoint.exists():
-        say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
-        return
     shown = not (quiet or as_json)
     column = str(settings.params.get("column", "upos"))
     trees, dev_trees = (
@@ -177,9 +175,13 @@ def train(
     parts = [corpus] if dev is None else [corpus, dev]
     models = {"tagger": tagger, "parser": parser}
     parts, pipeline = task.completed(parts, settings.files, models, settings.jobs, say)
-    for part in parts:
+    for part in parts[1:] if cluster else parts:  # on a cluster, only workers read the corpus
         task.check_corpus(part)
     corpus, dev = parts[0], None if dev is None else parts[1]
+    if resume and out.exists() and not checkpoint.exists():
+        _check_finished(out, task, estimator, {"train": corpus, "dev": dev})
+        say(f"note: {out} is finished and there is nothing to resume; without --resume it is trained again")
+        return
     with locked(out), Bar(shown=shown) as bar:
         report = PassReport(
             task,
@@ -248,11 +250,27 @@ def _check_files(settings: Config) -> tuple[Path, Path]:
     if settings.out is None:
         raise ConfigError("where should the model go? Add --out model.tw")
     check_out(settings.out)
+    check_overwritten(settings.out, settings.train, settings.dev, *settings.files.values())
     return settings.train, settings.out
 
 
 def _say_nothing(message: str) -> None:
     """Ignore a note, for --quiet."""
+
+
+def _check_finished(out: Path, task: Task, estimator: Any, parts: dict[str, list[Sentence] | None]) -> None:
+    """Raise an error if a model was trained with other data or settings, as far as its file shows that."""
+    from treewright.corpora import corpus_hash
+    from treewright.models import read_model
+
+    model = read_model(out, arrays=False, expect_task=task.name)
+    same = model.config["params"] == json.loads(json.dumps(estimator.resolved_config()))
+    if task.learns_from_all:
+        found = model.card.get("corpora", {})
+        same = same and all(found.get(name) == corpus_hash(part) for name, part in parts.items() if part)
+        same = same and ("dev" in found) == (parts["dev"] is not None)
+    if not same:
+        raise finished_otherwise(out)
 
 
 def _finished_passes(checkpoint: Path, resume: bool, say: Callable[[str], None]) -> list[Pass]:
@@ -325,8 +343,9 @@ class PassReport:
         text = f"pass {self.finished + 1} of {self.passes}: {stage}"
         self._bar.update(text, self.finished + min(within, 1.0), self.passes)
 
-    def _rate(self, row: Pass) -> float:
-        return round(self._tokens / max(row.seconds, 1e-9), 1)
+    def _rate(self, row: Pass) -> float | None:
+        """Tokens a second; None on a cluster, where this process does not read the corpus."""
+        return round(self._tokens / max(row.seconds, 1e-9), 1) if self._tokens else None
 
     def _print_row(self, row: Pass) -> None:
         if self._quiet:
@@ -339,8 +358,9 @@ class PassReport:
         score = "–" if row.score is None else f"{100 * row.score:.2f}"
         best = "★" if row.best and row.score is not None else " "
         beta = f"{row.beta:.3f}" if self._uses_beta else "–"
-        text = f"{row.iteration:5} {beta:>6} {row.loss:8.4f} {score:>15} {best} "
-        text += f"{self._rate(row):10,.0f} {row.seconds:8.2f}"
+        rate = self._rate(row)
+        speed = "–" if rate is None else f"{rate:,.0f}"
+        text = f"{row.iteration:5} {beta:>6} {row.loss:8.4f} {score:>15} {best} {speed:>10} {row.seconds:8.2f}"
         self._console.print(text, style="bold" if best.strip() else None)
 
 

@@ -14,13 +14,14 @@ import typer
 from treewright.cli.compile import make_ready
 from treewright.cli.console import Bar, print_json, size_text, stdout
 from treewright.cli.locking import locked
-from treewright.cli.outcomes import exit_code, note
-from treewright.cli.output import check_out
+from treewright.cli.outcomes import exit_code, finished_otherwise, note
+from treewright.cli.output import check_out, check_overwritten
 from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS
 from treewright.cli.tasks.base import percent
 from treewright.cli.tasks.pipeline import score_table
 from treewright.errors import ConfigError
+from treewright.models import read_model
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
@@ -91,19 +92,22 @@ def train_pipeline(
     left_out = set(without or ())
     _check_policy(policy, linear, encoder, left_out)
     check_out(out)
+    check_overwritten(out, train, dev)
     checkpoint = out.with_name(out.name + ".checkpoint")
     shown = not (quiet or as_json)
-    if resume and out.exists() and not checkpoint.exists():
-        note(f"{out} is finished: there is nothing to resume. Without --resume it is trained again")
-        return
     corpus = load(str(train), "conllu", shown=shown)
     dev_corpus = None if dev is None else load(str(dev), "conllu", shown=shown)
+    trainer = _trainer(left_out, policy, passes, seed, linear, encoder)
+    if resume and out.exists() and not checkpoint.exists():
+        if not trainer.has_made(read_model(out, arrays=False, expect_task="pipeline").card, corpus, dev_corpus):
+            raise finished_otherwise(out)
+        note(f"{out} is finished: there is nothing to resume. Without --resume it is trained again")
+        return
     started = time.perf_counter()
     with warnings.catch_warnings(), locked(out), Bar(shown=shown) as bar:
         if quiet:
             warnings.simplefilter("ignore")
         watch = _Watch(bar, shown, as_json)
-        trainer = _trainer(left_out, policy, passes, seed, linear, encoder)
         trainer.jobs = jobs
         trainer.checkpoint, trainer.resume = checkpoint, resume
         trainer.stage, trainer.report, trainer.progress = watch.stage, watch.report, watch.progress

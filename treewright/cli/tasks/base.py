@@ -77,6 +77,8 @@ class Task(ABC):
     """The measures of ``compare``, the default first; empty if comparison is not supported."""
     made_from: ClassVar[tuple[str, ...]] = ()
     """The options of models that add missing annotation: ``tagger``, ``parser``."""
+    learns_from_all: ClassVar[bool] = True
+    """Whether it learns from all sentences of a corpus, so that a model has the hash of the whole corpus."""
     has_shards: ClassVar[bool] = False
     """Whether it can be trained on shards of a corpus, by the workers of a cluster."""
     k_best_formats: ClassVar[tuple[str, ...]] = ()

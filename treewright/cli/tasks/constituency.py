@@ -52,6 +52,7 @@ class Constituency(Task):
         "grammar": "Or a file with rules: text (.txt), or another model; see `treewright grammar`"
     }
     score_name = "F1"
+    learns_from_all = False
     formats = ("ptb", "text", "svg", "html", "json")
     keeps_format = False
     one_a_file = ("svg",)

@@ -131,11 +131,9 @@ class PipelineTask(Task):
 
 
 def score_table(scores: dict[str, Any]) -> RenderableType:
-    """The measures of CoNLL 2018 as a table."""
-    rows = [
-        (name, percent(s.f1), percent(s.precision), percent(s.recall), percent(s.accuracy), f"{s.gold:,}")
-        for name, s in scores.items()
-    ]
+    """The measures of CoNLL 2018 as a table, with dashes for layers that one side lacks."""
+    kinds = ("f1", "precision", "recall", "accuracy")
+    rows = [(name, *(percent(s.as_dict()[kind]) for kind in kinds), f"{s.gold:,}") for name, s in scores.items()]
     return make_table(None, ("measure", "F1", "precision", "recall", "aligned words", "gold"), rows)
 
 
