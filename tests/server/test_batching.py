@@ -34,7 +34,7 @@ class Work:
         return [each.upper() for each in inputs]
 
 
-def run(scene: Callable[[Batcher, Work], Awaitable[None]], **options: int) -> Work:
+def run(scene: Callable[[Batcher, Work], Awaitable[None]], **options: float) -> Work:
     async def play() -> None:
         await scene(Batcher(work, threads, **options), work)
 
@@ -97,6 +97,27 @@ def test_only_the_wrong_request_of_a_batch_fails():
             await wrong
 
     assert run(scene).batches == [["right", "wrong"], ["right"], ["wrong"]]
+
+
+def test_one_client_alone_does_not_wait():
+    async def scene(batcher: Batcher, work: Work) -> None:
+        work.may_end.set()
+        for text in "abc":
+            assert await batcher.submit(text, 1) == text.upper()
+
+    assert run(scene, pause=1_000, window=1_000).batches == [["a"], ["b"], ["c"]]
+
+
+def test_clients_that_have_just_got_their_answers_are_waited_for():
+    async def scene(batcher: Batcher, work: Work) -> None:
+        first = await begin(batcher, work, "a")
+        [second] = await queued(batcher, "b")
+        work.may_end.set()
+        assert await first == "A"
+        [third] = await queued(batcher, "c")  # from the client that sent "a"
+        assert await asyncio.gather(second, third) == ["B", "C"]
+
+    assert run(scene).batches == [["a"], ["b", "c"]]
 
 
 @pytest.mark.jit

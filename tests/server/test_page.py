@@ -296,12 +296,39 @@ def test_what_if_another_action_were_taken(page, served, layer, step):
     assert page.locator("#viewer .tw-chosen button").get_attribute("data-action") == name
     assert page.locator("#viewer .tw-difference h4").all_inner_texts() == ["The model", "What if"]
     assert page.inner_text("#viewer .tw-count")
+    assert not re.search(r"[~@^]", page.inner_text("#prefix"))  # symbols are shown plainly
     page.click("#viewer .tw-next")  # it goes on from there, and the difference stays
     assert page.locator("#viewer .tw-difference h4").count() == 2
     if layer == "dependency":
         assert page.locator("#viewer .tw-difference .only-a, #viewer .tw-difference .only-b").count() > 0
     page.click("#back-to-model")
     page.wait_for_selector("#prefix[hidden]", state="attached")
+
+
+def test_a_doubled_constituent_is_a_difference(page, served):
+    _open(page, served)
+    count, only_a, only_b = page.evaluate(
+        """async () => {
+            const { drawDifference } = await import("/static/viewer/viewer.js");
+            const trace = (tree) => ({ kind: "derivation", words: ["it"], result: { tree } });
+            const found = drawDifference(trace("(NP (PRP it))"), trace("(NP (NP (PRP it)))"));
+            const marked = (name) => found[2].querySelectorAll(name).length;
+            return [found[1].textContent, marked(".only-a"), marked(".only-b")];
+        }"""
+    )
+    assert (count, only_a) == ("1 differ", 0)
+    assert only_b > 0
+
+
+def test_plain_actions_of_a_derivation_can_be_told_apart(page, served):
+    _open(page, served)
+    assert page.evaluate(
+        """async () => {
+            const { shownAction } = await import("/static/viewer/viewer.js");
+            const actions = ["NP -> NP~", "NP -> [] NP~", "NP^S -> [QP] NP~", "S~ -> NP VP at 2"];
+            return actions.map((each) => shownAction({ kind: "derivation" }, each));
+        }"""
+    ) == ["NP, no unary rule", "NP → NP", "NP → QP NP", "S → NP VP at 2"]
 
 
 def test_why_lists_features_with_weights(page, served):
@@ -373,6 +400,10 @@ def test_compare_on_text_and_on_an_uploaded_treebank(page, served, tmp_path):
     assert "100.00 (" in page.inner_text("#comparison table")
     gaps = [int(each.get_attribute("data-gap")) for each in page.locator("#comparison li").all()]
     assert gaps == sorted(gaps, reverse=True)
+    page.select_option("#compare-layer", "lemma")
+    page.click("#compare-form .main")
+    page.wait_for_selector("#comparison h2:has-text('lemma')")
+    assert "100.00 (100.00 to 100.00)" in page.locator("#comparison table").first.inner_text()
 
 
 def test_a_link_holds_the_whole_view(page, served, browser):
@@ -390,6 +421,32 @@ def test_a_link_holds_the_whole_view(page, served, browser):
     page.wait_for_selector("body[data-ready]")
     assert _at(page) == 2
     assert page.inner_text("#viewer .tw-state") == state
+
+
+def test_a_link_to_a_comparison_shows_it(page, served):
+    _open(page, served, tab="compare", text="She saw the dog. It rains.", b="worse")
+    assert page.locator("#comparison li").count() == 2
+
+
+def test_a_link_that_is_opened_in_the_same_window(page, served):
+    _open(page, served, text="It rains.")
+    link = quote(json.dumps({"tab": "steps", "text": TEXT, "layer": "dependency", "step": 3}))
+    page.goto(f"{served.url}/#{link}")  # only the part after # differs, so the browser itself loads nothing
+    page.wait_for_selector("#viewer .tw-where")
+    assert _at(page) == 3
+    assert page.input_value("#text") == TEXT
+
+
+def test_steps_of_a_text_that_was_not_analysed_before(page, served):
+    _open(page, served, tab="steps")
+    page.fill("#text", f"It rains. {TEXT}")
+    page.click("#steps-form .main")
+    page.wait_for_selector("#viewer .tw-where")
+    assert page.locator("#sentence option").all_inner_texts() == ["1", "2"]
+    page.select_option("#sentence", index=1)
+    page.click("#steps-form .main")
+    _until(page, "document.getElementById('viewer').textContent.includes('telescope')")
+    assert page.input_value("#sentence") == "1"
 
 
 @pytest.mark.parametrize("search", ["cky", "agenda"])

@@ -64,6 +64,7 @@ def test_trace_of_every_layer(served):
         trace = treewright.tracing.Trace.from_json(answer.json()["trace"])
         assert trace.kind == kind
         assert trace.words[-1] == "!"
+        assert (answer.json()["sentence"], answer.json()["sentences"]) == (1, 2)
 
 
 def test_kinds_of_steps(served):
@@ -163,6 +164,30 @@ def test_compare_on_text_and_on_a_treebank(served, english):
     assert [len(each["las_interval"]) for each in found["scores"]] == [2, 2]
     gaps = [abs(row["a_errors"] - row["b_errors"]) for row in found["sentences"]]
     assert gaps == sorted(gaps, reverse=True)
+    found = served.post("/api/compare", {**body, "layer": "upos"}).json()
+    assert [each["accuracy_interval"] for each in found["scores"]] == [[1, 1], [1, 1]]  # both have the same tagger
+
+
+def test_the_limit_of_a_treebank_is_that_of_its_words(served, english):
+    treebank = english(TEXT).to_conllu() * 250  # 3,000 words in ten columns
+    body = {"models": ["english", "worse"], "treebank": treebank, "layer": "dependency"}
+    answer = served.post("/api/compare", body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["comparison"]["sentences"] == 500
+    again = served.post("/process", data={"data": treebank, "parser": ""})
+    assert again.status_code == 200, again.text
+    assert again.json()["result"].count("# text = ") == 500
+    answer = served.post("/api/compare", {**body, "treebank": "(S (X a) (X b))\n" * 10_001, "layer": "constituency"})
+    assert (answer.status_code, answer.json()["error"]) == (413, "too-many-words")
+    assert answer.json()["message"] == "treebank has 20,002 words; the limit is 20,000"
+
+
+def test_a_doubled_constituent_counts_as_an_error(served):
+    tree = served.post("/api/parse", {"text": "She sees it."}).json()["sentences"][0]["formats"]["brackets"].strip()
+    for treebank, errors in ((tree, 0), (f"(S {tree})", 1)):
+        body = {"models": ["english", "english"], "treebank": treebank, "layer": "constituency"}
+        [row] = served.post("/api/compare", body).json()["sentences"]
+        assert row["a_errors"] == row["b_errors"] == errors
 
 
 def test_health_and_metrics(served):

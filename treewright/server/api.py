@@ -17,7 +17,7 @@ from treewright.pipeline.document import Analysis
 from treewright.server.counting import Counts
 from treewright.server.limits import Refused, check_text
 from treewright.server.registry import Text
-from treewright.server.work import Workbench, read_annotated
+from treewright.server.work import Workbench
 
 __all__ = ["Problem", "router"]
 
@@ -177,14 +177,14 @@ async def trace(request: Request, body: TraceRequest) -> Response:
     """Return the decisions that lead to one layer of a sentence, step by step."""
     bench = _workbench(request)
     model = bench.models.find(body.model)
-    gold = None
+    gold, count = None, 1
     if body.gold.strip():
-        found = read_annotated(body.gold, body.gold_format, bench.limits)
+        found = await bench.read(body.gold, body.gold_format)
         gold = found[min(body.sentence, len(found) - 1)]
     if body.words is not None:
         sentence = _sentence(body.words, bench)
     elif body.text.strip() or gold is None or not len(gold):
-        sentence = await bench.words_of(model, body.text, body.sentence)
+        sentence, count = await bench.words_of(model, body.text, body.sentence)
         if gold is not None and len(gold) and gold.forms != sentence.forms:
             again = (
                 body.text.split()
@@ -192,7 +192,7 @@ async def trace(request: Request, body: TraceRequest) -> Response:
             if "".join(gold.forms).replace(" ", "") == "".join(again):
                 sentence = Sentence.from_words(gold.forms)
     else:
-        sentence = Sentence.from_words(gold.forms)
+        sentence, count = Sentence.from_words(gold.forms), len(found)
     options: dict[str, Any] = {"follow": body.follow}
     options |= {} if not body.prefix else {"prefix": body.prefix}
     options |= {} if body.beam is None else {"beam": body.beam}
@@ -200,7 +200,7 @@ async def trace(request: Request, body: TraceRequest) -> Response:
     options |= {} if body.kind is None else {"kind": body.kind}
     result = await bench.trace(model, body.layer, sentence, gold, options)
     shown = result if body.top is None else result.pruned(body.top)
-    about = {"model": model.name, "layer": body.layer, "sentence": body.sentence}
+    about = {"model": model.name, "layer": body.layer, "sentence": body.sentence, "sentences": count}
     return _answer({**about, "trace": shown.to_json()})
 
 
@@ -209,7 +209,7 @@ async def trees(request: Request, body: TreesRequest) -> Response:
     """Return the best constituency trees of a sentence with their scores, the best one first."""
     bench = _workbench(request)
     model = bench.models.find(body.model)
-    sentence = await bench.words_of(model, body.text, body.sentence)
+    sentence, _ = await bench.words_of(model, body.text, body.sentence)
     found = await bench.k_best(model, sentence, body.k_best)
     return _answer({"model": model.name, "sentence": body.sentence, "trees": _scored(found, body.width)})
 
@@ -234,7 +234,7 @@ async def compare(request: Request, body: CompareRequest) -> Response:
     bench = _workbench(request)
     a, b = (bench.models.find(name) for name in body.models)
     if body.treebank.strip():
-        gold = read_annotated(body.treebank, body.format, bench.limits, name="treebank")
+        gold = await bench.read(body.treebank, body.format, name="treebank")
         return _answer(await bench.compare_treebank(a, b, gold, body.layer))
     return _answer(await bench.compare_text(a, b, check_text(body.text, bench.limits), body.layer))
 

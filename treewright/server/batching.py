@@ -49,6 +49,7 @@ class Batcher:
         self.work, self.threads = work, threads
         self.window, self.pause, self.most, self.waiting = window, pause, most, waiting
         self.batches = self.jobs = 0
+        self._expected = 1  # the number of clients that were waiting or have just got their answers
         self._queue: deque[_Job] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -84,6 +85,7 @@ class Batcher:
                 answers = await loop.run_in_executor(self.threads, self._answers, batch)
             except BaseException as error:  # for example, a pool that was shut down: no client may wait for ever
                 answers = [error] * len(batch)
+            self._expected = len(batch) + len(self._queue)
             for job, answer in zip(batch, answers, strict=True):
                 if job.answer.done():
                     continue
@@ -93,10 +95,14 @@ class Batcher:
                     job.answer.set_result(answer)
 
     async def _gather(self) -> None:
-        """Wait for further jobs, at most for ``window``: one batch is cheaper than two."""
+        """Wait for further jobs, at most for ``window``: one batch is cheaper than two.
+
+        Clients often send their next request as soon as they have an answer, so no more jobs are expected than there
+        were before. One client alone therefore never waits.
+        """
         loop = asyncio.get_running_loop()
         end, seen = loop.time() + self.window, 0
-        while seen < len(self._queue) and loop.time() < end:
+        while seen < len(self._queue) < self._expected and loop.time() < end:
             seen = len(self._queue)
             await asyncio.sleep(self.pause)
 

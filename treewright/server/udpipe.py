@@ -14,7 +14,7 @@ from treewright import __version__
 from treewright.corpora import Sentence, format_conllu
 from treewright.server.limits import Refused, check_text
 from treewright.server.registry import Model, Text
-from treewright.server.work import Workbench, read_annotated
+from treewright.server.work import Workbench
 
 __all__ = ["PATHS", "router"]
 
@@ -88,7 +88,7 @@ async def process(request: Request) -> Response:
     output = values.get("output") or "conllu"
     if output.partition("=")[0] not in _OUTPUTS:
         raise Refused(400, "output", f"Unknown output format {output[:60]!r}; choose one of {', '.join(_OUTPUTS)}.")
-    wanted = _input(values, bench)
+    wanted = await _input(values, bench)
     document = await bench.annotate(model, wanted)
 
     def written() -> Response:
@@ -109,7 +109,7 @@ _LAYERS = {
 }
 
 
-def _input(values: dict[str, str], bench: Workbench) -> Text:
+async def _input(values: dict[str, str], bench: Workbench) -> Text:
     """Read the text or the sentences of a request, without the annotation that the request asks for."""
     data, format = values["data"], (values.get("input") or "conllu").partition("=")[0]
     layers = _LAYERS["tagger" in values, "parser" in values]
@@ -118,7 +118,7 @@ def _input(values: dict[str, str], bench: Workbench) -> Text:
         return Text(text, lines="presegmented" in values["tokenizer"], layers=layers)
     if format not in _INPUTS:
         raise Refused(400, "input", f"Unknown input format {format[:60]!r}; choose one of {', '.join(_INPUTS)}.")
-    check_text(data, replace(bench.limits, letters=bench.limits.body), name="data")
+    check_text(data, replace(bench.limits, words=bench.limits.body, letters=bench.limits.body), name="data")
     match format:
         case "generic_tokenizer":
             return Text(data, layers=layers)
@@ -129,7 +129,7 @@ def _input(values: dict[str, str], bench: Workbench) -> Text:
             words = [[row.partition("\t")[0] for row in part.splitlines() if row.strip()] for part in parts]
             sentences = [Sentence.from_words(each) for each in words if each]
         case _:
-            sentences = read_annotated(data, "conllu", bench.limits, name="data")
+            sentences = await bench.read(data, "conllu", name="data")
     for sentence in sentences:
         check_text(" ".join(sentence.forms), bench.limits, name="data")
     return Text(sentences=tuple(_bare(each, values) for each in sentences), layers=layers)

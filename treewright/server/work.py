@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,12 +20,13 @@ from treewright.server.limits import Limits, Refused, check_text
 from treewright.server.registry import Model, Models, Text, trace_kinds
 from treewright.tracing import Trace
 
-__all__ = ["Workbench", "read_annotated"]
+__all__ = ["Workbench"]
 
 _GOLD_FORMATS = ("conllu", "ptb", "amr")
 _THREADS = ("serve-annotate", "serve-trace", "serve-load", "serve-write")
 _SAMPLES = 1_000  # the number of bootstrap samples
 _SHORT = 500  # the number of words whose answer is written in about a millisecond
+_SHORT_TEXT = 10_000  # the number of characters that are read in a few milliseconds
 
 Answer = TypeVar("Answer")
 
@@ -200,7 +202,7 @@ class Workbench:
                 "layer": chosen,
                 "layers": layers,
                 "comparison": scores,
-                "scores": [_intervals(each) for each in single],
+                "scores": [_intervals(each, scores["measure"]) for each in single],
                 "sentences": rows,
             }
 
@@ -209,20 +211,29 @@ class Workbench:
 
     # ---- input
 
-    async def words_of(self, model: Model, text: str, number: int) -> Sentence:
-        """Return the words of one sentence of a text."""
+    async def words_of(self, model: Model, text: str, number: int) -> tuple[Sentence, int]:
+        """Return the words of one sentence of a text, and the number of its sentences."""
         check_text(text, self.limits)
         document = await self.annotate(model, Text(text, layers=frozenset({"words"})))
         if not 0 <= number < len(document):
             raise Refused(
                 404, "no-such-sentence", f"there is no sentence {number}; the text has {len(document)}, from 0"
             )
-        return document.sentences[number].sentence
+        return document.sentences[number].sentence, len(document)
+
+    async def read(self, text: str, format: str | None = None, *, name: str = "gold") -> list[Sentence]:
+        """Read annotated sentences: at once if they are few, or else in a thread, so that others do not wait."""
+        if len(text) <= _SHORT_TEXT:
+            return _read(text, format, self.limits, name)
+        found: list[Sentence] = await self._in_time(
+            asyncio.get_running_loop().run_in_executor(self.writing, _read, text, format, self.limits, name)
+        )
+        return found
 
 
-def read_annotated(text: str, format: str | None, limits: Limits, *, name: str = "gold") -> list[Sentence]:
-    """Read CoNLL-U, trees in brackets or graphs in PENMAN notation from a request."""
-    check_text(text, replace(limits, letters=limits.body))
+def _read(text: str, format: str | None, limits: Limits, name: str) -> list[Sentence]:
+    """Read CoNLL-U, trees in brackets or graphs in PENMAN notation; ``name`` is that of the field in the request."""
+    check_text(text, replace(limits, words=limits.body, letters=limits.body), name=name)
     lines = text.splitlines()
     known = format or guess_format(iter(lines), [])
     if known not in _GOLD_FORMATS:
@@ -230,9 +241,13 @@ def read_annotated(text: str, format: str | None, limits: Limits, *, name: str =
     if known not in _GOLD_FORMATS:
         raise Refused(422, "malformed", f"{name} is not CoNLL-U, nor trees in brackets, nor graphs in PENMAN notation")
     try:
-        return list(parse_sentences(lines, name, known))
+        sentences = list(parse_sentences(lines, name, known))
     except TreewrightError as error:
         raise Refused(422, "malformed", str(error)) from None
+    words = sum(map(len, sentences))
+    if words > limits.words:
+        raise Refused(413, "too-many-words", f"{name} has {words:,} words; the limit is {limits.words:,}")
+    return sentences
 
 
 def _judged(gold: Sentence, sentence: Sentence) -> Sentence:
@@ -279,19 +294,19 @@ def _differences(a: Sentence, b: Sentence, layer: str) -> list[dict[str, Any]]:
             return [
                 {"label": label, "start": start, "end": end, "in": where}
                 for where, found in (("a", one - two), ("b", two - one))
-                for label, start, end in sorted(found, key=lambda each: each[1:])
+                for label, start, end in sorted(found.elements(), key=lambda each: each[1:])
             ]
         case "amr":
-            first, second = (set(_triples(each)) for each in (a, b))
+            first, second = (Counter(_triples(each)) for each in (a, b))
             sides = (("a", first - second), ("b", second - first))
-            return [{"triple": list(triple), "in": side} for side, found in sides for triple in sorted(found)]
+            return [{"triple": list(t), "in": side} for side, found in sides for t in sorted(found.elements())]
     values = zip(a.forms, a.column(layer), b.column(layer), strict=True)
     return [{"word": k, "form": form, "a": x, "b": y} for k, (form, x, y) in enumerate(values, 1) if x != y]
 
 
-def _spans(sentence: Sentence) -> set[tuple[str, int, int]]:
-    """The constituents of a tree above its tags."""
-    found: set[tuple[str, int, int]] = set()
+def _spans(sentence: Sentence) -> Counter[tuple[str, int, int]]:
+    """The constituents of a tree above its tags, each as often as it occurs: an NP may consist of another NP."""
+    found: Counter[tuple[str, int, int]] = Counter()
     if sentence.tree is None:
         return found
     stack, at = [sentence.tree], 0
@@ -301,7 +316,7 @@ def _spans(sentence: Sentence) -> set[tuple[str, int, int]]:
             at += 1
             continue
         if node.label:
-            found.add((node.label, at, at + len(node.leaves())))
+            found[node.label, at, at + len(node.leaves())] += 1
         stack.extend(child for child in reversed(node.children) if not isinstance(child, str))
     return found
 
@@ -317,10 +332,13 @@ def _triples(sentence: Sentence) -> list[tuple[str, str, str]]:
     return [*triples, *(("", "instance", each) for each in concept.values())]
 
 
-def _intervals(scores: dict[str, Any]) -> dict[str, Any]:
-    """The values of a score and their intervals, without the tables by label or length."""
+def _intervals(scores: dict[str, Any], measure: str) -> dict[str, Any]:
+    """The values of a score and their intervals, without the tables by label or length.
+
+    An interval without a name is that of the main ``measure``.
+    """
     return {
-        name: value
+        f"{measure}_interval" if name == "interval" else name: value
         for name, value in scores.items()
         if isinstance(value, int | float)
         or (isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(x, int | float) for x in value))

@@ -53,10 +53,11 @@ export function plain(symbol) {
 const isInner = (symbol) => symbol.startsWith("@") || /^\[.*\]$/.test(symbol);
 const isWord = (symbol) => symbol.length > 2 && symbol.startsWith('"') && symbol.endsWith('"');
 
-function shownAction(trace, action, full) {
+export function shownAction(trace, action, full) {
   if (full || !["derivation", "chart", "pops"].includes(trace.kind)) return action;
   const rule = action.match(/^(\S+) -> (.*?)( at \d+)?$/);
-  if (rule) return `${plain(rule[1])} → ${rule[2].split(" ").map(plain).join(" ")}${rule[3] ?? ""}`;
+  if (rule && rule[2] === `${rule[1]}~`) return `${plain(rule[1])}, no unary rule`;
+  if (rule) return `${plain(rule[1])} → ${rule[2].split(" ").map(plain).filter(Boolean).join(" ")}${rule[3] ?? ""}`;
   const item = action.match(/^(.*)(\[\d+:\d+\])$/);
   return item ? plain(item[1]) + item[2] : action;
 }
@@ -230,13 +231,18 @@ export function readBrackets(text) {
   return root.label === "" && root.children.length === 1 ? root.children[0] : root;
 }
 
+// The keys of all constituents; an NP that consists of another NP has another key than that.
 function spans(tree, found = new Set()) {
-  if (!tree.word) found.add(`${tree.label} ${tree.start} ${tree.end}`);
+  if (!tree.word) {
+    tree.key = `${tree.label} ${tree.start} ${tree.end}`;
+    while (found.has(tree.key)) tree.key += " again";
+    found.add(tree.key);
+  }
   tree.children.forEach((child) => spans(child, found));
   return found;
 }
 
-const markTree = (tree, others, name) => ({ ...tree, marks: !tree.word && !others.has(`${tree.label} ${tree.start} ${tree.end}`) ? name : "", children: tree.children.map((child) => markTree(child, others, name)) });
+const markTree = (tree, others, name) => ({ ...tree, marks: !tree.word && !others.has(tree.key) ? name : "", children: tree.children.map((child) => markTree(child, others, name)) });
 
 function graphTree(state, mark = () => "") {
   const nodes = new Map(state.nodes.map((each) => [each.node, { ...each, id: each.node, label: each.label, children: [], box: true, dashed: !each.is_concept, focus: state.focus === each.node, marks: mark(each.label) }]));

@@ -1,5 +1,5 @@
 // The workbench's page. Everything that comes from the service is set as text; drawings are parsed as SVG and cleaned.
-import { bringIntoSight, drawDifference, h, mountViewer, number } from "/static/viewer/viewer.js";
+import { bringIntoSight, drawDifference, h, mountViewer, number, shownAction } from "/static/viewer/viewer.js";
 
 const $ = (id) => document.getElementById(id);
 const TABS = ["analyse", "steps", "compare", "grammar"];
@@ -112,7 +112,7 @@ async function analyse() {
   readForms();
   const width = Math.max(280, Math.floor($("results").clientWidth || document.documentElement.clientWidth - 40) - 4);
   shown = await ask("/api/parse", { text: view.text, model: view.model || null, drawings: true, width });
-  $("sentence").replaceChildren(...shown.sentences.map((each, k) => h("option", { value: k, selected: k === view.sentence }, `${k + 1}`)));
+  fillSentences(shown.sentences.length);
   const parts = [h("div", { class: "row" }, saveButtons("analysis", shown.conllu, "conllu", "CoNLL-U"), saveButtons("analysis", JSON.stringify(shown, null, 1), "json", "JSON"))];
   if (shown.sentences.length > 1) parts.push(h("ol", { class: "contents" }, shown.sentences.map((each, k) => h("li", {}, h("a", { href: `#s${k + 1}`, onclick: (event) => { event.preventDefault(); document.getElementById(`s${k + 1}`).scrollIntoView(); } }, each.text)))));
   parts.push(...shown.sentences.map(sentenceView));
@@ -181,6 +181,10 @@ function onLayer() {
   $("kind").replaceChildren(...kinds.map((each, k) => h("option", { value: k ? each : "", selected: each === view.kind }, KINDS[each])));
 }
 
+function fillSentences(count) {
+  $("sentence").replaceChildren(...Array.from({ length: count }, (_, k) => h("option", { value: k, selected: k === view.sentence }, `${k + 1}`)));
+}
+
 function openSteps(layer, sentence) {
   Object.assign(view, { tab: "steps", layer, sentence, step: 0, prefix: [], kind: "" });
   $("layer").value = layer;
@@ -199,7 +203,8 @@ function traceRequest(extra = {}) {
 
 async function steps() {
   readForms();
-  const { trace } = await ask("/api/trace", traceRequest());
+  const { trace, sentences } = await ask("/api/trace", traceRequest());
+  fillSentences(sentences);
   base = trace;
   let other = null;
   if (view.prefix.length) other = (await ask("/api/trace", traceRequest({ prefix: view.prefix, follow: "model" }))).trace;
@@ -216,8 +221,8 @@ function showSteps(trace, other) {
   const note = $("prefix");
   note.hidden = !other;
   if (other) {
-    const at = view.prefix.length - 1;
-    note.replaceChildren(`What if: step ${at} takes ${view.prefix[at]} instead of ${other.steps[at]?.candidates[other.steps[at].chosen]?.action ?? "nothing"}. `,
+    const at = view.prefix.length - 1, instead = other.steps[at]?.candidates[other.steps[at].chosen]?.action ?? "nothing";
+    note.replaceChildren(`What if: step ${at} takes ${shownAction(trace, view.prefix[at])} instead of ${shownAction(trace, instead)}. `,
       h("button", { type: "button", id: "back-to-model", onclick: guarded(() => { view.prefix = []; return steps(); }) }, "Back to the model's own steps"));
     keepDifference(other, trace);
   }
@@ -262,7 +267,7 @@ function treebankView(found) {
   const { comparison } = found;
   const interval = (scores, name) => (scores[`${name}_interval`] ? ` (${scores[`${name}_interval`].map(percent).join(" to ")})` : "");
   const names = Object.keys(found.scores[0]).filter((name) => found.scores[0][`${name}_interval`]);
-  return [h("h2", {}, `${found.models[0]} and ${found.models[1]} on ${comparison.sentences} sentences: ${found.layer}`),
+  return [h("h2", {}, `${found.models[0]} and ${found.models[1]} on ${comparison.sentences} ${comparison.sentences === 1 ? "sentence" : "sentences"}: ${found.layer}`),
     h("div", { class: "scroll" }, h("table", { class: "scores" }, h("tr", {}, ["score (95 % interval)", ...found.models].map((title) => h("th", {}, title))),
       names.map((name) => h("tr", {}, h("td", {}, name), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
     h("p", { id: "comparison-summary" }, `${comparison.measure}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
@@ -368,7 +373,9 @@ async function begin() {
   Object.assign(view, { step, prefix, sentence });
   if ($("sentence").options[sentence]) $("sentence").selectedIndex = sentence;
   if (view.tab === "steps" && (view.text || view.gold)) await steps();
+  if (view.tab === "compare" && view.text) await compare();
   if (view.tab === "grammar") await parseGrammar();
 }
 
+window.addEventListener("hashchange", () => location.reload()); // another link was opened in the same window
 guarded(begin)().then(() => { document.body.dataset.ready = "true"; });
