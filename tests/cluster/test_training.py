@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from treewright.cli import make_app
 from treewright.cluster import ClusterError, DaskShards, connect
 from treewright.corpora import builtin_corpus, write_conllu
+from treewright.dependency import DependencyParser
 from treewright.errors import CorpusError
 from treewright.estimators.mixing import FileShard, LocalShards, cut_file, fit_mixed
 from treewright.tagging import Tagger
@@ -42,15 +43,18 @@ def test_shards_on_workers(dask_processes, tmp_path):
         with pytest.raises(CorpusError, match="share"):
             DaskShards(client, [FileShard(str(tmp_path / "elsewhere.conllu"), 0, 9)]).survey("tagging", TAGGER)
     options = ["--dev", tmp_path / "dev.conllu", "--bits", 8, "--passes", 2]
-    command = ["train", "tagging", tmp_path / "train.conllu", *options]
-    for name, more in (("plain", []), ("one", ["--cluster", dask_processes.address])):  # one worker is left
-        result = CliRunner().invoke(
-            make_app(["train"]), [str(arg) for arg in (*command, "--out", tmp_path / f"{name}.tw", *more)]
-        )
-        assert result.exit_code == 0, result.output
-    plain, one = (Tagger.load(tmp_path / f"{name}.tw") for name in ("plain", "one"))
-    assert plain.policy_.weights.tobytes() == one.policy_.weights.tobytes()
-    assert plain.vocabulary_ == one.vocabulary_
+    for task, kind in (("tagging", Tagger), ("dependency", DependencyParser)):
+        command = ["train", task, tmp_path / "train.conllu", *options]
+        for name, more in (("plain", []), ("one", ["--cluster", dask_processes.address])):  # one worker is left
+            result = CliRunner().invoke(
+                make_app(["train"]), [str(arg) for arg in (*command, "--out", tmp_path / f"{name}.tw", *more)]
+            )
+            assert result.exit_code == 0, result.output
+        speeds = [line.split()[-2] for line in result.output.splitlines() if line.lstrip().startswith(("1 ", "2 "))]
+        assert speeds == ["–", "–"]  # this process has not read the corpus
+        plain, one = (kind.load(tmp_path / f"{name}.tw") for name in ("plain", "one"))
+        assert plain.policy_.weights.tobytes() == one.policy_.weights.tobytes()
+        assert plain.vocabulary_ == one.vocabulary_
 
     def stop(row):
         dask_processes.scheduler.kill()

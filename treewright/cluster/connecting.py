@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -67,6 +68,7 @@ def connect(cluster: str | Any) -> Iterator[Any]:
     """
     distributed = _distributed()
     with ExitStack() as stack:
+        stack.enter_context(_without_tracebacks())
         address = cluster
         if isinstance(cluster, str):
             kind, rest = cluster_name(cluster)
@@ -89,6 +91,18 @@ def connect(cluster: str | Any) -> Iterator[Any]:
         yield client
 
 
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Silence the client's log, which has tracebacks if the scheduler dies; :func:`lost_scheduler` says it in words."""
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 def _distributed() -> Any:
     try:
         return import_module("distributed")
@@ -104,7 +118,10 @@ def _object(name: str) -> Any:
         found = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ClusterError(f"the cluster {name} cannot be imported: {error}") from None
-    return found() if callable(found) and not hasattr(found, "scheduler_address") else found
+    made = found() if callable(found) and not hasattr(found, "scheduler_address") else found
+    if not hasattr(made, "scheduler_address"):
+        raise ClusterError(f"{name} is no cluster of Dask, and no function that returns one, but {made!r}")
+    return made
 
 
 def check_workers(client: Any) -> None:

@@ -11,11 +11,11 @@ __all__ = ["Page"]
 _STYLE = """
 :root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.25rem .7rem;border-bottom:1px solid #8884;text-align:right;white-space:nowrap}
 th:first-child,td:first-child{text-align:left}
 pre{overflow-x:auto;background:#8881;padding:.7rem}
-figure{margin:1rem 0;overflow-x:auto}
+.table,figure{margin:1rem 0;overflow-x:auto}
 figcaption{font-size:.9em}
 """
 
@@ -51,7 +51,8 @@ class Page:
         self.markdown.append("\n".join([lines[0], "| " + " | ".join(rule) + " |", *lines[1:]]))
         cells = "".join(f"<th>{escape(each)}</th>" for each in head)
         body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>\n" for row in rows)
-        self.html.append(f"<table><thead><tr>{cells}</tr></thead>\n<tbody>\n{body}</tbody></table>")
+        table = f"<table><thead><tr>{cells}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+        self.html.append(f'<div class="table">{table}</div>')
 
     def figure(self, svg: str, caption: str) -> None:
         """Add a drawing."""
@@ -74,6 +75,7 @@ class Page:
 
     def to_html(self) -> str:
         """Return the page as one HTML document."""
-        head = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(self.title)}</title>'
+        head = '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        head += f'<meta name="viewport" content="width=device-width">\n<title>{escape(self.title)}</title>'
         body = "\n".join([f"<h1>{escape(self.title)}</h1>", *self.html])
         return f"{head}\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +22,7 @@ from treewright.experiments.jobs import Job, code_version, described
 from treewright.experiments.plan import Experiment
 from treewright.experiments.probes import PROBES
 from treewright.experiments.schedule import Durations, known_jobs, needed
-from treewright.experiments.store import Outcome, Store
+from treewright.experiments.store import Outcome, Store, disk_full
 from treewright.models import library_versions
 
 __all__ = ["Executor", "OneProcess", "Progress", "Summary", "attempt", "run_experiment", "run_job"]
@@ -94,13 +96,22 @@ def _passed(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
 
 
-def attempt(job: Job, parts: Parts | Callable[[], Parts], **how: Any) -> Outcome:
-    """Run a job; an error becomes its outcome, so that other jobs continue."""
+def attempt(job: Job, parts: Parts | Callable[[], Parts], *, jobs: int = 1, checkpoint: Path | None = None) -> Outcome:
+    """Run a job; an error becomes its outcome, so that other jobs continue.
+
+    Raises:
+        StoreError: if the disk of the checkpoints is full, because all other jobs would fail, too.
+    """
     started = time.perf_counter()
     try:
-        return run_job(job, parts() if callable(parts) else parts, **how)
+        return run_job(job, parts() if callable(parts) else parts, jobs=jobs, checkpoint=checkpoint)
     except Exception as error:
+        if checkpoint is not None and isinstance(error, OSError) and error.errno in _NO_SPACE:
+            raise disk_full(checkpoint.parent) from None
         return Outcome(time.perf_counter() - started, error=f"{type(error).__name__}: {error}")
+
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Executor(Protocol):
@@ -118,7 +129,7 @@ class Executor(Protocol):
 class OneProcess:
     """Runs jobs one after the other in this process; ``jobs`` is the number of threads of each.
 
-    ``checkpoints`` is a folder for jobs that were interrupted.
+    ``checkpoints`` is a folder for jobs that were interrupted; it is removed when none is left.
     """
 
     corpora: Mapping[str, CorpusSource]
@@ -134,6 +145,10 @@ class OneProcess:
             if self.checkpoints is not None:
                 folder = self.checkpoints / f"{job.key}-{code_version().partition('+')[2]}"
             yield job, attempt(job, lambda job=job: self.parts(job.corpus), jobs=self.jobs, checkpoint=folder)  # type: ignore[misc]
+            for empty in (folder, self.checkpoints):
+                if empty is not None:
+                    with suppress(OSError):  # it was never made, or there is something to continue from
+                        empty.rmdir()
 
     def parts(self, name: str) -> dict[str, list[Sentence]]:
         """Return the sentences of a corpus, which is read once."""

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from treewright.errors import ConfigError, TreewrightError
 from treewright.models import library_versions
 
-__all__ = ["STORE_VERSION", "Outcome", "Store", "StoreError"]
+__all__ = ["STORE_VERSION", "Outcome", "Store", "StoreError", "disk_full"]
 
 STORE_VERSION = 1
 """The version of the tables. A store of another version is not read."""
@@ -46,6 +46,9 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 """
 
+# what SQLite says if a file of the store cannot grow: the disk, a quota, the limit of a process
+_NO_SPACE = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
+
 fcntl: Any = None
 with suppress(ImportError):  # Windows has no such module
     fcntl = import_module("fcntl")
@@ -53,6 +56,14 @@ with suppress(ImportError):  # Windows has no such module
 
 class StoreError(TreewrightError):
     """A store cannot be used: another process writes to it, another version made it, or the disk is full."""
+
+
+def disk_full(path: Path) -> StoreError:
+    """Return the error for a store, or a folder beside it, that cannot grow, with advice."""
+    return StoreError(
+        f"{path}: the disk is full; all results that were written before are kept: free some space, and run the same "
+        "command again"
+    )
 
 
 @dataclass(frozen=True)
@@ -126,11 +137,8 @@ class Store:
             yield
         except sqlite3.DatabaseError as error:
             said = str(error)
-            if "full" in said:
-                raise StoreError(
-                    f"{self.path}: the disk is full; all results that were written before are kept: free some space, "
-                    "and run the same command again"
-                ) from None
+            if error.sqlite_errorname in _NO_SPACE:
+                raise disk_full(self.path) from None
             if "not a database" in said or "malformed" in said:
                 raise StoreError(
                     f"{self.path}: this is not a store of an experiment, or it is damaged ({said})"
