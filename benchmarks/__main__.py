@@ -44,7 +44,11 @@ def main() -> None:
         if part not in (*PARTS, "models", "turns"):
             sys.exit(f"There is no benchmark {part!r}; there are: {', '.join(PARTS)}")
     for part in parts:
-        import_module(f"benchmarks.{part}").main()
+        module = import_module(f"benchmarks.{part}")
+        if {"-h", "--help"} & set(sys.argv) and not hasattr(module, "argparse"):
+            print(module.__doc__)  # its options are described there
+        else:
+            module.main()
 
 
 main()

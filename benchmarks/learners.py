@@ -231,7 +231,7 @@ def report(results: dict[str, Any]) -> list[str]:
             for name in ("lols", "lols, 2²² rows")
         }
         text += [
-            f"In parsing, LOLS gains on 400 sentences and loses here, from pass to pass (LAS with the first seed: {by_pass['lols']}). Most of the loss comes from the table of 2¹⁸ rows that all rows of this section have (one seed was tried): regression changes the weights of every feature of every",
+            f"In parsing, LOLS gains on 400 sentences and loses here, from pass to pass (LAS with the first seed: {by_pass['lols']}). Most of the loss comes from the table of 2¹⁸ rows that the rows of this section have unless they say otherwise: regression changes the weights of every feature of every",
             f"state, while margin updates change only those of errors, and on all of EWT many features share a row. With 2²² rows LOLS rises ({by_pass['lols, 2²² rows']}), and supervised learning with `regression` gains too. So `train dependency --mode fast` has 2²² rows by default where costs are regressed, and 2²⁰ otherwise. DetLOLS and AggraVaTe,",
             "whose updates are the usual ones, gain on both sizes.",
             "",

@@ -18,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -49,6 +50,22 @@ def health():
     return {}
 uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
 """
+#: a server with the same framework that does nothing but answer from a table
+PREPARED = """
+import json, sys
+from fastapi import FastAPI, Request
+import uvicorn
+answers = json.load(open(sys.argv[1]))
+app = FastAPI()
+@app.post("/process")
+async def process(request: Request, data: str):
+    return {"model": "none", "acknowledgements": [], "result": answers[data]}
+@app.get("/health")
+def health():
+    return {}
+uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
+"""
+HTTP_ALONE = "FastAPI alone, prepared answers"
 
 
 class Case(NamedTuple):
@@ -123,6 +140,7 @@ CASES = {
     "UDPipe 1, minimal server": Case(
         "udpipe", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _udpipe_library
     ),
+    HTTP_ALONE: Case("prepared", COLUMNS, _process, lambda body: _rows(json.loads(body)["result"]), _columns_library),
     "Treewright, `/api/parse`": Case(
         "treewright", f"{COLUMNS}, constituents, meaning", _parse, _all_heart, _all_library
     ),
@@ -183,6 +201,14 @@ def running(name: str) -> Iterator[Server]:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
+    elif name == "prepared":
+        import treewright
+
+        pipeline = treewright.load("english").without("constituency", "amr")
+        table = Path(tempfile.gettempdir()) / "treewright-benchmark-answers.json"
+        table.write_text(json.dumps({text: pipeline(text).to_conllu() for text in texts()}))
+        process = subprocess.Popen([sys.executable, "-c", PREPARED, str(table), "8798"], text=True)
+        url = "http://127.0.0.1:8798"
     else:
         process = subprocess.Popen([sys.executable, "-c", MINIMAL, str(udpipe_model()), "8799"], text=True)
         url = "http://127.0.0.1:8799"
@@ -398,7 +424,7 @@ def report(results: dict[str, Any]) -> list[str]:
         f"sends one of {SENTENCES} sentences of EWT's test part, waits for the answer, and sends the next one. Every answer was compared with",
         "the library's. *Library* is the same work without a server: all sentences in one call, on one thread, with the output written.",
         "*Share* is the library's CPU time for 1,000 words divided by that of the server process: the rest goes into HTTP, and into batches that",
-        "are smaller than the library's. *Cores* are those that the server and the generator kept busy.",
+        "are smaller than the library's. *FastAPI alone* is a server of one route that looks prepared answers up: what HTTP costs by itself. *Cores* are those that the server and the generator kept busy.",
         f"UDPipe 1 has its default settings and the default sizes of its networks, but was trained on {TRAINED_ON:,} sentences with fewer iterations:",
         "this is about its speed, and its accuracy is poor. Its server is FastAPI with one route. *Load* is the load average of the two cores, on",
         "which others worked too: compare figures within a row.",
@@ -410,12 +436,27 @@ def report(results: dict[str, Any]) -> list[str]:
         for clients, row in sorted(case["clients"].items(), key=lambda each: int(each[0])):
             cells = [name, clients, f"{row['requests/s']:,.0f}", f"{row['words/s']:,}", f"{row['library words/s']:,}"]
             cells += [f"{row['p50, ms']:g}", f"{row['p99, ms']:g}", str(row["errors"]), str(row["wrong"])]
+            share = f"{100 * row['library CPU s'] / row['CPU s per 1,000 words']:.0f} %"
             cells += [f"{row['CPU s per 1,000 words']:.3f}", f"{row['library CPU s']:.3f}"]
-            cells += [f"{100 * row['library CPU s'] / row['CPU s per 1,000 words']:.0f} %"]
+            cells += ["–" if name == HTTP_ALONE else share]
             cells += [f"{row['cores of the server']:g} + {row['cores of the generator']:g}"]
             cells += [f"{row['load of the machine']:g}"]
             lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {name}: {case['layers']}." for name, case in results["load"].items()), ""]
+    one, alone = (
+        results["load"]["Treewright, `/process`"]["clients"],
+        results["load"].get(HTTP_ALONE, {"clients": {}})["clients"],
+    )
+    floors = [
+        f"with {clients} clients {one[clients]['CPU s per 1,000 words']:.3f} against {one[clients]['library CPU s'] + row['CPU s per 1,000 words']:.3f}"
+        for clients, row in alone.items()
+        if int(clients) > 1
+    ]
+    if floors:
+        lines += [
+            f"CPU seconds for 1,000 words in requests of one sentence, against those of the library and of FastAPI alone together: {'; '.join(floors)}.",
+            "",
+        ]
     if "memory" in results:
         memory = [f"{row['MB']:g} MB after {count} requests" for count, row in results["memory"].items()]
         lines += [f"Memory of the server (`/process`, 32 clients): {', '.join(memory)}.", ""]
