@@ -17,7 +17,6 @@ from treewright.cli.streams import load
 from treewright.cli.tasks import TASKS, Task, load_model
 from treewright.cli.tasks.base import percent
 from treewright.errors import ConfigError, ModelError
-from treewright.models import read_model
 
 if TYPE_CHECKING:
     from treewright.corpora import Sentence
@@ -130,6 +129,8 @@ def _check_gold(names: list[str], gold: str) -> None:
     """Raise an error if the last argument is a model; the gold annotation may stand in the place of one."""
     if is_annotation(gold):
         return
+    from treewright.models import read_model
+
     with suppress(ModelError):
         read_model(found_model(gold), arrays=False)
         annotations = [name for name in names if is_annotation(name)]

@@ -21,7 +21,6 @@ from treewright.cli.tasks import TASKS
 from treewright.cli.tasks.base import percent
 from treewright.cli.tasks.pipeline import score_table
 from treewright.errors import ConfigError
-from treewright.models import read_model
 
 if TYPE_CHECKING:
     from treewright.learners import Pass
@@ -87,6 +86,8 @@ def train_pipeline(
       treewright evaluate language.tw test.conllu --raw
       treewright train pipeline train.conllu --dev dev.conllu --policy medium --out encoded.tw
     """
+    from treewright.models import read_model
+
     linear = {"mode": mode, "features": features, "folds": folds, "runs": runs}
     encoder = {"vectors": vectors, "device": device}
     left_out = set(without or ())
