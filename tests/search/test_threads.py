@@ -32,12 +32,27 @@ sys.modules["treewright.cli.app"].make_app = lambda verbs: interrupted
 main()
 """
 
+INTERRUPTED_SCRIPT = """
+import time
+from treewright.search.compiling import compilations
+from treewright.search.threads import is_compiling, thread_pool
 
-def interrupt(task, started):
-    """Leave a pool by Ctrl-C while it runs a task."""
+def compile():
+    with compilations.recorded():
+        time.sleep(60)
+
+with thread_pool(1) as pool:
+    pool.submit(compile)
+    while not is_compiling():
+        time.sleep(0.01)
+    raise KeyboardInterrupt
+"""
+
+
+def interrupt(task, started, times=1):
+    """Leave a pool by Ctrl-C while its only thread runs a task."""
     with thread_pool(1) as pool:
-        future = pool.submit(task)
-        futures.append(future)
+        futures.extend(pool.submit(task) for _ in range(times))
         started.wait(30)
         raise KeyboardInterrupt
 
@@ -71,6 +86,39 @@ def test_other_threads_are_waited_for():
     with pytest.raises(KeyboardInterrupt):
         interrupt(run, started)
     assert futures.pop().done()
+
+
+def test_threads_are_no_more_than_asked_for_and_what_they_raise_arrives():
+    def sixth(n):
+        running.append(threading.current_thread())
+        return 6 // n
+
+    running: list = []
+    with thread_pool(2) as pool:
+        assert list(pool.map(sixth, [1, 2, 3, 6])) == [6, 3, 2, 1]
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(sixth, 0).result()
+    assert len(set(running)) <= 2
+    assert not any(thread.is_alive() for thread in running)
+
+
+def test_what_has_not_begun_is_cancelled_by_an_interruption():
+    started, ended = threading.Event(), threading.Event()
+
+    def wait():
+        started.set()
+        ended.wait(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(wait, started, times=2)
+    second, first = futures.pop(), futures.pop()
+    assert first.result() is None
+    assert second.cancelled()
+
+
+def test_a_script_ends_while_a_thread_still_compiles():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_SCRIPT], capture_output=True, text=True, timeout=50)
+    assert done.stderr.endswith("KeyboardInterrupt\n")
 
 
 @pytest.mark.jit

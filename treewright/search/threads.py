@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from treewright.search.compiling import compilations
 
 __all__ = ["is_compiling", "thread_pool"]
+
+Result = TypeVar("Result")
 
 
 def is_compiling() -> bool:
@@ -17,16 +23,57 @@ def is_compiling() -> bool:
 
 
 @contextmanager
-def thread_pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+def thread_pool(workers: int) -> Iterator[Executor]:
     """Run some threads, and wait for all of them at the end.
 
     After an interruption, kernels stop within a sentence. The compiler cannot be stopped, so a compiling thread is
     abandoned.
     """
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="treewright")
+    pool = _Threads(workers)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=not is_compiling(), cancel_futures=True)
         raise
     pool.shutdown()
+
+
+class _Threads(Executor):
+    """Like ``ThreadPoolExecutor``, but a program can end while a thread runs: Python would wait for the compiler."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._threads: list[Thread] = []
+        self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+
+    def submit(self, function: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
+        """Run a function as soon as a thread is free."""
+        future: Future[Result] = Future()
+        self._work.put((future, partial(function, *arguments, **named)))
+        if len(self._threads) < self._workers:
+            thread = Thread(target=self._run, name=f"treewright_{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads when they have done their work; ``cancel_futures`` drops what they have not begun."""
+        with suppress(Empty):
+            while cancel_futures:
+                item = self._work.get_nowait()
+                if item is not None:
+                    item[0].cancel()
+        for _ in self._threads:
+            self._work.put(None)
+        for thread in self._threads if wait else ():
+            thread.join()
+
+    def _run(self) -> None:
+        while (item := self._work.get()) is not None:
+            future, work = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as error:
+                    future.set_exception(error)
+            del item, future, work  # a thread that waits keeps no result alive
