@@ -172,9 +172,10 @@ def test_the_bundled_model_is_compiled_with_its_two_best_trees():
     assert kernels([["parse", "english", text, *options]], made)
 
 
-@pytest.mark.parametrize("format", ["conllu", "ptb", "penman"])
-def test_the_bundled_model_answers_at_once_and_imports_no_learners(format, tmp_path):
-    found, about = command(tmp_path, "parse", "english", "--format", format, text="Don't stop him!\n", when="later")
+@pytest.mark.parametrize("options", ["conllu", "ptb", "penman", "ptb --k-best 2"])
+def test_the_bundled_model_answers_at_once_and_imports_no_learners(options, tmp_path):
+    words = ["parse", "english", "--format", *options.split()]
+    found, about = command(tmp_path, *words, text="Don't stop him!\n", when="later")
     assert about == "0 []"
     assert "stop" in found
 

@@ -25,13 +25,14 @@ def run(cls, *arguments: str) -> tuple[int, str]:
         out: Annotated[Path | None, typer.Option()] = None,
         there: Annotated[Path | None, typer.Option(exists=True)] = None,
         jobs: Annotated[int, typer.Option(min=1)] = 1,
+        most: Annotated[int | None, typer.Option(max=5)] = None,
         share: Annotated[float, typer.Option()] = 0.5,
         name: Annotated[str | None, typer.Option(callback=upper)] = None,
         parsed: Annotated[str | None, typer.Option(parser=lambda text: text + "!")] = None,
         several: Annotated[list[str] | None, typer.Option()] = None,
         quiet: Annotated[bool, typer.Option()] = False,
     ) -> None:
-        print(repr((model, files, out, there, jobs, share, name, parsed, several, quiet)))
+        print(repr((model, files, out, there, jobs, most, share, name, parsed, several, quiet)))
 
     done = CliRunner().invoke(app, arguments)
     return done.exit_code, done.output
@@ -48,6 +49,12 @@ def run(cls, *arguments: str) -> tuple[int, str]:
         "m --there missing",
         "m --jobs 0",
         "m --jobs many",
+        "m --jobs 007",
+        "m --jobs -3",
+        "m --jobs 12345678901234567890",
+        "m --jobs ²",
+        "m --most 4 --jobs 1_0",
+        "m --most 6",
         "m --share 1e9",
         "m --parsed text --several one --several two",
         "m --out",

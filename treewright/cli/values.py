@@ -40,11 +40,20 @@ def _process(parameter: Any, convert: Any, ctx: Any, given: Any) -> Any:
         value = () if parameter.multiple or parameter.nargs == -1 else None
     elif wanted is Path and isinstance(given, str) and _is_any_path(checks) and _is_usable(given):
         value = Path(given)
+    elif wanted is int and isinstance(given, str) and _is_number_between(given, checks.min, checks.max, checks.parser):
+        value = int(given)
     elif wanted not in (str, int, float) or type(given) is not wanted or checks.parser is not None:
         return convert(ctx, given)
     if parameter.required and parameter.value_is_missing(value):
         return convert(ctx, given)  # which says so
     return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
+
+
+def _is_number_between(text: str, least: float | None, most: float | None, parser: Any) -> bool:
+    """Whether a text has digits only, and a number that is allowed."""
+    if parser is not None or not (text.isascii() and text.isdigit() and len(text) < 10):
+        return False
+    return (least is None or least <= int(text)) and (most is None or int(text) <= most)
 
 
 def _is_any_path(checks: Any) -> bool:

@@ -59,6 +59,8 @@ class _Parse(NamedTuple):
     covered: bool
     pops: int
     pushes: int
+    nodes: Shorts | None
+    """The derivation, if it is one: None if the sentence was parsed in parts."""
 
 
 class Analysis(NamedTuple):
@@ -98,7 +100,7 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
         self._check_fitted()
         found = self._decoded(self._batches(sentences), whole_number("jobs", jobs, 1))
         return [
-            Analysis(self._with_tree(sentence, parse.tree), *parse[1:])
+            Analysis(self._with_tree(sentence, parse.tree), parse.covered, parse.pops, parse.pushes)
             for batch, parses in found
             for sentence, parse in zip(batch, parses, strict=True)
         ]
@@ -149,17 +151,19 @@ class ConstituencyEstimator(Estimator[ConstituencyScores]):
     def _decode(self, batch: Sequence[Sentence], jobs: int) -> list[_Parse]:
         pieces = self._pieces(batch)
         trees: list[list[Tree]] = [[] for _ in batch]
+        nodes: list[Shorts | None] = [None] * len(batch)
         covered, counts = [False] * len(batch), np.zeros((len(batch), 2), np.int64)
         for piece, found in enumerate(self._derivations(pieces, jobs)):
             i = pieces.of[piece]
             trees[i].extend(self.grammar_.trees(found.nodes, pieces.words[piece]))
+            nodes[i] = found.nodes
             covered[i] = covered[i] or found.covered
             counts[i] += found.pops, found.pushes
         parses = []
-        for each, is_covered, (pops, pushes) in zip(trees, covered, counts.tolist(), strict=True):
+        for each, own, is_covered, (pops, pushes) in zip(trees, nodes, covered, counts.tolist(), strict=True):
             in_parts = is_covered or len(each) > 1
             tree = Tree(self.cover_, tuple(each)) if in_parts and each else each[0] if each else None
-            parses.append(_Parse(tree, in_parts, pops, pushes))
+            parses.append(_Parse(tree, in_parts, pops, pushes, None if in_parts else own))
         return parses
 
     def _trees(self, sentences: Sequence[Sentence], jobs: int) -> list[Tree | None]:

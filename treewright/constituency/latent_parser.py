@@ -30,6 +30,7 @@ from treewright.corpora import Sentence, Tree, corpus_hash
 from treewright.errors import ConfigError, CorpusError, ModelError
 from treewright.estimators import Corpus, Running
 from treewright.estimators.settings import SEED
+from treewright.search.compiling import at_once
 from treewright.settings import Choice, Like, Real, Setting, Whole, one_of, whole_number
 from treewright.tracing import Trace
 
@@ -276,27 +277,31 @@ class LatentParser(ConstituencyEstimator):
         Trees with a constituent over another one of the same label and the same words are omitted. A sentence that
         the grammar cannot derive has the predicted tree, with the score −∞.
         """
+        self._check_fitted()
+        k = whole_number("k", k, 1)
+        found: list[list[KBest]] = []
+        for batch in self._batches(sentences):
+            with at_once(sum(len(sentence) for sentence in batch)):
+                found += self._k_best_of(batch, k, jobs)
+        return found
+
+    def _k_best_of(self, batch: Sequence[Sentence], k: int, jobs: int) -> Iterator[list[KBest]]:
         from treewright.constituency.charts.passes import k_best_of
         from treewright.constituency.parser import KBest
 
-        self._check_fitted()
-        k, whole = whole_number("k", k, 1), [each for batch in self._batches(sentences) for each in batch]
         coarse, fine = self.levels_[0], self.levels_[-1]
         lexical, fine_lexical = coarse.lexical(), fine.lexical()
         with np.errstate(divide="ignore"):
             grammar = coarse.base.with_weights(np.log(np.concatenate([coarse.binary, coarse.unary])))
-        found: list[list[KBest]] = []
-        for sentence, best in zip(whole, self._trees(whole, jobs), strict=True):
-            words = list(sentence.forms)
-            if best is None or not words:
-                found.append([])
+        for sentence, best in zip(batch, self._decode(batch, jobs), strict=True):
+            if best.tree is None:
+                yield []
                 continue
+            words = list(sentence.forms)
             rows = self._rows(words, ())
-            trees = {self._topped(best): -math.inf}
-            if len(words) <= self._longest(12):
-                [own] = self._derivations(self._pieces([sentence]), 1)
-                if not own.covered:
-                    trees = {self._topped(best): fine.tree_score(own.nodes, fine_lexical, rows)}
+            own = -math.inf if best.nodes is None else fine.tree_score(best.nodes, fine_lexical, rows)
+            trees = {self._topped(best.tree): own}
+            if len(words) <= self._longest():
                 candidates = k_best_of(grammar.weighted(lexical), rows, _CANDIDATES * k)
                 for rank in range(candidates.found[0]):
                     derivation = candidates.trees[rank]
@@ -304,8 +309,7 @@ class LatentParser(ConstituencyEstimator):
                     if not repeats(tree):
                         score = fine.tree_score(derivation, fine_lexical, rows)
                         trees[tree] = max(score, trees.get(tree, -math.inf))
-            found.append([KBest(*each) for each in sorted(trees.items(), key=lambda each: -each[1])[:k]])
-        return found
+            yield [KBest(*each) for each in sorted(trees.items(), key=lambda each: -each[1])[:k]]
 
     def _derivations(self, pieces: Pieces, jobs: int) -> Iterator[Derivation]:
         for nodes, is_whole in self._search.decode(pieces.rows, pieces.at, jobs):
