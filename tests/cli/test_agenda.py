@@ -159,7 +159,7 @@ def test_bad_values_are_found_before_anything_is_measured(run, trees, monkeypatc
 
 
 def test_sentences_that_are_too_long_for_the_model_are_left_out_before_some_are_held_out(trees, capsys):
-    """Every fifth sentence that remains is for measuring; if the long ones counted, all that are held out could be long."""
+    """Every fifth sentence of the rest is for measuring; if long ones counted, all that are held out could be long."""
     learn, measure = tune_speed._sentences(trees / "train.ptb", None, None)
     lengths = sorted(len(sentence) for sentence in (*learn, *measure))
     most = lengths[len(lengths) // 2]
