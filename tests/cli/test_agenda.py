@@ -11,7 +11,7 @@ import pytest
 from treewright.cli import tune_speed
 from treewright.constituency import ConstituencyParser
 from treewright.corpora import builtin_corpus, write_ptb
-from treewright.errors import ConfigError
+from treewright.errors import ConfigError, CorpusError
 from treewright.tracing import Trace
 
 ML = ("-l", "maximum-likelihood")
@@ -156,6 +156,21 @@ def test_bad_values_are_found_before_anything_is_measured(run, trees, monkeypatc
         assert value in said
         assert "Traceback" not in said
     assert not measured
+
+
+def test_sentences_that_are_too_long_for_the_model_are_left_out_before_some_are_held_out(trees, capsys):
+    """Every fifth sentence of the rest is for measuring; if long ones counted, all that are held out could be long."""
+    learn, measure = tune_speed._sentences(trees / "train.ptb", None, None)
+    lengths = sorted(len(sentence) for sentence in (*learn, *measure))
+    most = lengths[len(lengths) // 2]
+    assert capsys.readouterr().err == ""
+    learn, measure = tune_speed._sentences(trees / "train.ptb", None, most)
+    short = sum(length <= most for length in lengths)
+    assert (len(learn) + len(measure), len(measure)) == (short, short // 5)
+    assert max(len(sentence) for sentence in (*learn, *measure)) <= most
+    assert f"{len(lengths) - short} sentences" in capsys.readouterr().err
+    with pytest.raises(CorpusError, match=r"train\.ptb: no sentence has .* the model's --max-length: the shortest has"):
+        tune_speed._sentences(trees / "train.ptb", trees / "test.ptb", lengths[0] - 1)
 
 
 def test_little_was_measured(capsys):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
 from tests.cli.trees import SMALL
-from treewright.cli.preparing import preparation
+from treewright.cli.preparing import pipeline_of, preparation
 from treewright.cli.tasks import TASKS
 from treewright.corpora import Sentence
 from treewright.corpora.amr import read_amr
@@ -163,6 +164,18 @@ def test_trace(run, amr, files):
     assert ("any: all actions" in judged) == bool(re.search(r"  any\b", judged))
     tsv = run("trace", "--model", amr, trees, "-n", 2, "--columns", "action,graph", "-f", "tsv").stdout
     assert tsv.startswith("action\tgraph\n")
+
+
+def test_a_pipeline_makes_the_trees(run, files):
+    """``--parser`` takes a pipeline with a dependency parser, such as the bundled one; ``--tagger`` likewise."""
+    gold, chosen = files / "gold.amr", ("-n", "a.3", "-f", "json")
+    found = json.loads(run("trace", gold, "--parser", "english", *chosen).stdout)
+    assert found["steps"][-1]["measures"] == {"loss": 0.0}
+    twice = run("trace", gold, "--tagger", "english", "--parser", "english", *chosen, code=2).stderr
+    assert "both give upos; leave one out" in twice
+    made = pipeline_of([Path("english")], None, None)
+    assert {"upos", "xpos"} <= {*made.gives}
+    assert not {"words", "dependency", "constituency", "amr"} & {*made.gives}
 
 
 def test_trace_of_the_expert(run, files):

@@ -32,7 +32,7 @@ Parser = Annotated[
     Path | None,
     typer.Option(
         "--parser",
-        help="Parsers of AMR: make the dependency trees with this model where there are none.",
+        help="Parsers of AMR: make the dependency trees with this model where there are none; a parser or a pipeline.",
         metavar="MODEL",
         show_default=False,
     ),
@@ -81,16 +81,16 @@ def preparation(
         cure = "tagger" in task.made_from
         return lambda sentences, jobs: _warn_of_missing(expected, list(sentences), tagged=True, cure=cure)
     row = pipeline_of(taggers, parser, getattr(estimator, "lemmas_", None))
-    others = [column for column in expected if column not in {model.get_params()["column"] for model in row.taggers}]
+    others = [column for column in expected if column not in row.gives]
     return lambda sentences, jobs: _warn_of_missing(others, row.annotate(sentences, jobs=jobs))
 
 
 def pipeline_of(taggers: Sequence[Path] | None, parser: Path | None, lemmas: Any) -> Pipeline:
-    """The pipeline of models in files."""
+    """The pipeline of models in files; each of them may be a pipeline itself, such as ``english``."""
     from treewright.pipeline import Pipeline
 
-    models = [_load(path, "tagging", "a tagger") for path in taggers or ()]
-    trees = None if parser is None else _load(parser, "dependency", "a dependency parser")
+    models = [_load(path, ("tagging", "morphology"), "a tagger") for path in taggers or ()]
+    trees = None if parser is None else _load(parser, ("dependency",), "a dependency parser")
     return Pipeline(models, trees, lemmas)
 
 
@@ -128,10 +128,14 @@ def _warn_of_missing(
     return sentences
 
 
-def _load(path: Path, annotates: str, wanted: str) -> Any:
+def _load(path: Path, kinds: Sequence[str], wanted: str) -> Any:
+    """A model of one of the kinds of annotation; of a pipeline, all components that words need for it."""
     from treewright.loading import load
+    from treewright.pipeline import Pipeline
 
-    model = load(path)
-    if model.annotates != annotates:
-        raise ConfigError(f"{path}: this is a model for {model.task}; give {wanted}")
-    return model
+    model = load(path, without=[layer for layer in ("dependency", "constituency", "amr") if layer not in kinds])
+    is_pipeline = isinstance(model, Pipeline)
+    components = model.components if is_pipeline else [model]
+    if not any(each.annotates in kinds for each in components):
+        raise ConfigError(f"{path}: this is a model for {model.task}; give {wanted}, or a pipeline that has one")
+    return model.without("words") if is_pipeline else model

@@ -433,6 +433,6 @@ def _check_heads(sentences: Sequence[tuple[int, Sentence]]) -> None:
         if sentence.graph is not None:
             message = (
                 "this is a meaning graph, which is made from a dependency tree: add --trees with the trees in CoNLL-U, "
-                "or --tagger and --parser with models that make them"
+                "--parser english, or --tagger and --parser with models that make them"
             )
             raise CorpusError(message, path=sentence.path, line=sentence.line)

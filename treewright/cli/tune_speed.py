@@ -58,6 +58,7 @@ def tune_speed(
         list[float] | None,
         typer.Option(
             "--lambda",
+            "--tradeoff",
             help="latent: the price of an unnecessary constituent, relative to a missing one; constituency: "
             "the price of a pop, in constituents. May be repeated.",
             show_default="; ".join(f"{name}: {' '.join(map(str, values))}" for name, values in _LAMBDAS.items()),
@@ -118,8 +119,8 @@ def tune_speed(
     for tradeoff in tradeoffs or ():
         if not 0.0 < tradeoff <= 1.0:
             raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
-    learn, measure = _sentences(dev, test)
     before: Any = _parser(model)
+    learn, measure = _sentences(dev, test, before.max_length)
     trials = _trials(before.task, tradeoffs, deltas, search, learner, measure_of_time)
     for _, price, options in trials:
         before.check_tuning(price, **options)
@@ -180,11 +181,11 @@ def _warn_of_chance(seconds: float, sentences: int) -> None:
     note(f"warning: {few}: the result may be chance; give --test with {_ENOUGH} sentences or more")
 
 
-def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sentence]]:
-    """Return the sentences to learn from, and those to measure on."""
-    sentences = [sentence for sentence in load(str(dev)) if len(sentence)]
+def _sentences(dev: Path, test: Path | None, most: int | None) -> tuple[list[Sentence], list[Sentence]]:
+    """Return the sentences to learn from, and those to measure on, without longer ones than the model was made for."""
+    sentences = _short(dev, most)
     if test is not None:
-        return sentences, [sentence for sentence in load(str(test)) if len(sentence)]
+        return sentences, _short(test, most)
     if len(sentences) < _FEWEST:
         raise CorpusError(
             f"there are too few sentences to learn from and to measure with ({len(sentences)}); give {_FEWEST} or "
@@ -193,6 +194,22 @@ def _sentences(dev: Path, test: Path | None) -> tuple[list[Sentence], list[Sente
         )
     held_out = sentences[_HELD_OUT - 1 :: _HELD_OUT]
     return [sentence for k, sentence in enumerate(sentences, 1) if k % _HELD_OUT], held_out
+
+
+def _short(path: Path, most: int | None) -> list[Sentence]:
+    """The sentences of a treebank that have words, but no more than ``most``; a note says how many are left out."""
+    sentences = [sentence for sentence in load(str(path)) if len(sentence)]
+    short = [sentence for sentence in sentences if most is None or len(sentence) <= most]
+    if sentences and not short:
+        raise CorpusError(
+            f"no sentence has {most} words or fewer, the model's --max-length: the shortest has "
+            f"{min(map(len, sentences))}; give shorter sentences, or train without that limit",
+            path=str(path),
+        )
+    if len(short) < len(sentences):
+        left_out = several(len(sentences) - len(short), "sentence")
+        note(f"note: {path}: left out, with more than {most} words (the model's --max-length): {left_out}")
+    return short
 
 
 def _parser(path: Path) -> ConstituencyParser | LatentParser:

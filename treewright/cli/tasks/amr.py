@@ -88,7 +88,7 @@ class AMR(Task):
             row = Pipeline.learn(load(str(treebank), "conllu"), jobs=jobs)
         elif bare:
             say("note: the graphs have no trees: the bundled model `english` makes them, and becomes part of the model")
-            row = _bundled_pipeline()
+            row = pipeline_of(None, Path("english"), None)
         else:
             return list(parts), None
         return [row.annotate(part, jobs=jobs) for part in parts], row
@@ -156,7 +156,7 @@ class AMR(Task):
 
 NO_TREES = (
     "give trees in CoNLL-U (beside a file of graphs: --trees), or, where that is possible, models that make them: "
-    "--tagger xpos.tw --parser parser.tw"
+    "--parser english, or --tagger xpos.tw --parser parser.tw"
 )
 
 
@@ -169,14 +169,6 @@ def check_trees(sentences: Sequence[Sentence], remedy: str) -> None:
         if any(token.head is None for token in sentence):
             message = f"a graph is made from a dependency tree, and this sentence has none: {remedy}"
             raise CorpusError(message, path=sentence.path, line=sentence.line)
-
-
-def _bundled_pipeline() -> Pipeline:
-    """The components of the bundled model that annotate words with trees."""
-    from treewright.loading import load as load_model
-
-    whole: Pipeline = load_model("english", without=["constituency", "amr"])
-    return whole.without("words")
 
 
 def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
