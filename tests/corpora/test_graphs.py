@@ -88,3 +88,10 @@ def test_what_is_not_penman(text: str, message: str, caplog: pytest.LogCaptureFi
 def test_a_graph_is_printed_in_penman_notation() -> None:
     assert str(BOY) == BOY.to_penman()
     assert str(Graph("x", (("y", "boy"),))).startswith("Graph(")  # it is not well-formed
+
+
+def test_a_variable_without_a_node_is_a_warning():
+    with pytest.warns(UserWarning, match="'b2', the :ARG1 of 'w', looks like a variable") as found:
+        graph = Graph.from_penman("(w / want-01 :ARG0 (b / boy) :ARG1 b2)")
+    assert graph.attributes == (("w", ":ARG1", "b2"),)
+    assert len(found) == 1

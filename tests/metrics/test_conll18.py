@@ -26,15 +26,25 @@ def official(gold, system):
         udeval.load_conllu(io.StringIO("".join(map(format_conllu, side))), "file", options) for side in (gold, system)
     ]
     found = udeval.evaluate(*read)
-    return {name: (s.gold_total, s.system_total, s.correct, s.f1) for name, s in found.items() if name in MEASURES}
+    return {
+        name: (s.gold_total, s.system_total, s.correct, s.f1, s.precision, s.recall, s.aligned_accuracy)
+        for name, s in found.items()
+        if name in MEASURES
+    }
 
 
 def ours(gold, system):
-    return {name: (s.gold, s.system, s.correct, s.f1) for name, s in score_raw_text(gold, system).items()}
+    return {
+        name: (s.gold, s.system, s.correct, s.f1, s.precision, s.recall, s.accuracy)
+        for name, s in score_raw_text(gold, system).items()
+    }
 
 
 def analysis(text: str, random: random.Random, like: list[Sentence] | None = None) -> list[Sentence]:
-    """A random analysis of a text: sentences, tokens, multiword tokens whose words need not be parts of them."""
+    """A random analysis of a text: sentences, tokens, multiword tokens whose words need not be parts of them.
+
+    Tokens and words may have spaces in them.
+    """
     sentences, position = [], 0
     while position < len(text):
         end = min(len(text), position + random.choice((1, 3, 6, 10)))
@@ -42,6 +52,8 @@ def analysis(text: str, random: random.Random, like: list[Sentence] | None = Non
         while position < end:
             stop = min(end, position + random.choice((1, 1, 2, 3)))
             form, position = text[position:stop], stop
+            if random.random() < 0.1:
+                form = f"{form[:1]} {form[1:]}".rstrip(" ")
             words = [form]
             if random.random() < 0.35:
                 words = [
@@ -68,7 +80,7 @@ def analysis(text: str, random: random.Random, like: list[Sentence] | None = Non
     return sentences
 
 
-@given(st.text("abcA", min_size=1, max_size=25), st.integers(0, 2**32), st.integers(0, 2**32))
+@given(st.text("abcAİ日", min_size=1, max_size=25), st.integers(0, 2**32), st.integers(0, 2**32))
 def test_random_analyses_score_as_the_script_of_the_shared_task_scores_them(text, one, other):
     gold, system = analysis(text, random.Random(one)), analysis(text, random.Random(other))
     assert ours(gold, system) == official(gold, system)
@@ -121,6 +133,16 @@ def test_white_space_does_not_count():
     spaced = [Sentence((Token("1 000", head=0, deprel="root"),))]
     close = [Sentence((Token("1000", head=0, deprel="root"),))]
     assert score_raw_text(spaced, close)["LAS"].f1 == 1.0
+
+
+def test_white_space_counts_in_the_words_of_a_multiword_token():
+    def of_words(*words):
+        tokens = tuple(Token(word, head=k, deprel="dep") for k, word in enumerate(words))
+        return [Sentence(tokens, extras=((0, "1-2\taba" + "\t_" * 8),))]
+
+    gold, system = of_words("a b", "a"), of_words("ab", "a")
+    assert score_raw_text(gold, system)["Words"].correct == 1
+    assert ours(gold, system) == official(gold, system)
 
 
 def test_another_text_is_an_error_that_says_where():

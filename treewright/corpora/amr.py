@@ -48,7 +48,6 @@ __all__ = ["format_amr", "metadata", "parse_amr", "read_amr", "write_amr"]
 # Possessive quantifiers (*+) do not backtrack.
 _SPACE, _SYMBOL, _STRING = r"[ \t\r\n\v\f]*+", r'[^ \t\r\n\v\f"()/:~]++', r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 # A role and its node, up to the concept; a role and its atom; the end of a node; any other character.
-_VARIABLE = re.compile(r"[a-z]\d*", re.ASCII)
 _PIECE = re.compile(
     rf"{_SPACE}(?:"
     rf"(?:(:{_SYMBOL}){_SPACE})?\({_SPACE}({_SYMBOL}){_SPACE}/{_SPACE}({_SYMBOL})(?=[ \t\r\n\v\f()])"
@@ -120,14 +119,8 @@ def _sentence(comments: list[str], graph: list[str], path: str | None, line: int
     words = (known.get("tok") or known.get("snt") or "").split()
     text = "\n".join(graph)
     found = _ordinary(text) or _through_penman(text, path, line)
-    for source, role, constant in found.attributes:
-        if _VARIABLE.fullmatch(constant):
-            where = f"{path or '<stream>'}:{line}"
-            warnings.warn(
-                f"{where}: {constant!r}, the {role} of {source!r}, looks like a variable, but no node has it: it is "
-                "taken as a constant",
-                stacklevel=2,
-            )
+    for message in found.undefined_variables():
+        warnings.warn(f"{path or '<stream>'}:{line}: {message}", stacklevel=2)
     return Sentence(Sentence.from_words(words).tokens, tuple(comments), graph=found, path=path, line=line)
 
 
@@ -172,7 +165,7 @@ def _ordinary(text: str) -> Graph | None:
 def _through_penman(text: str, path: str | None, line: int) -> Graph:
     """The graph of a text, read by the `penman` library; errors name the line."""
     try:
-        graph = Graph.from_penman(text)
+        graph = Graph._decoded(text)
     except CorpusError as error:
         raise CorpusError(str(error), path=path, line=line + (error.line or 1) - 1) from None
     if twice := graph.named_twice():

@@ -24,6 +24,8 @@ write a graph as a tree.
 from __future__ import annotations
 
 import logging
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,6 +44,8 @@ Alignment = tuple[int, ...] | str
 
 NOT_INVERSE = frozenset([":consist-of", ":prep-on-behalf-of", ":prep-out-of"])
 """Roles that end in ``-of`` but are not inverse roles."""
+
+_VARIABLE = re.compile(r"[a-z]\d*", re.ASCII)
 
 
 @contextmanager
@@ -118,12 +122,20 @@ class Graph:
     def from_penman(cls, text: str) -> Graph:
         """Read one graph in PENMAN notation. Alignments on concepts (``boy~e.1``) are kept.
 
-        The error for a text that is not exactly one graph names the line.
+        The error for a text that is not exactly one graph names the line. A constant that looks like a variable is a
+        warning.
 
         >>> graph = Graph.from_penman('(d / dog~e.1 :ARG0-of (b / bark-01~e.3) :quant 2)')
         >>> graph.edges, graph.attributes, dict(graph.alignments)
         ((('b', ':ARG0', 'd'),), (('d', ':quant', '2'),), {'d': (1,), 'b': (3,)})
         """
+        graph = cls._decoded(text)
+        for message in graph.undefined_variables():
+            warnings.warn(message, stacklevel=2)
+        return graph
+
+    @classmethod
+    def _decoded(cls, text: str) -> Graph:
         import penman
         from penman.exceptions import DecodeError, PenmanError
         from penman.models import amr
@@ -162,6 +174,17 @@ class Graph:
                 if role == ":instance"
             },
         )
+
+    def undefined_variables(self) -> Iterator[str]:
+        """Yield a message for each constant that looks like a variable: its node was probably forgotten.
+
+        >>> list(Graph("w", (("w", "want-01"),), attributes=(("w", ":ARG0", "b2"),)).undefined_variables())
+        ["'b2', the :ARG0 of 'w', looks like a variable, but no node has it: it is taken as a constant"]
+        """
+        for source, role, constant in self.attributes:
+            if _VARIABLE.fullmatch(constant):
+                what = f"{constant!r}, the {role} of {source!r}, looks like a variable, but no node has it"
+                yield f"{what}: it is taken as a constant"
 
     def validate(self) -> None:
         """Raise :class:`~treewright.errors.CorpusError` unless the graph is well-formed.

@@ -139,7 +139,7 @@ class F1:
     system: int
     correct: int
     aligned: int | None = None
-    """The number of aligned words, of which ``correct`` are correct; None for spans."""
+    """The number of aligned words, of which ``correct`` are correct; None for spans and for the words themselves."""
     annotated: bool = True
     """Whether both sides have the layer."""
 
@@ -160,7 +160,7 @@ class F1:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of the aligned words that are correct; None for spans."""
+        """The share of the aligned words that are correct; None for spans and for the words themselves."""
         return None if self.aligned is None else self.correct / self.aligned if self.aligned else 0.0
 
     def as_dict(self) -> dict[str, float | int | None]:
@@ -201,7 +201,7 @@ def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict
     scores = {
         "Tokens": _count_spans(treebank.tokens, analysis.tokens),
         "Sentences": _count_spans(treebank.sentences, analysis.sentences),
-        "Words": F1(len(treebank.words), len(analysis.words), len(pairs), len(pairs)),
+        "Words": F1(len(treebank.words), len(analysis.words), len(pairs)),
         "UPOS": count(lambda w, _: w.upos),
         "XPOS": count(lambda w, _: w.xpos),
         "UFeats": count(lambda w, _: w.feats),
@@ -272,7 +272,7 @@ class _Analysis:
                     self.tokens.append(span)
                 self.words.append(
                     _Word(
-                        _without_spaces(token.form, sentence).lower(),
+                        (token.form if multiword else form).lower(),
                         *span,
                         multiword,
                         token.lemma,

@@ -34,7 +34,7 @@ from treewright.text.tokenization import (
     UPPER,
 )
 
-__all__ = ["character_class", "chunk_rows", "encode_chunks", "is_joined", "known_words"]
+__all__ = ["character_class", "chunk_rows", "encode_chunks", "is_joined", "is_mark", "known_words"]
 
 Shorts = npt.NDArray[np.int32]
 
@@ -42,6 +42,7 @@ _REMEMBERED = 1 << 17  # chunks
 _JOINER = 0x200D  # joins the characters on both sides of it
 _TABLED = 0x3000  # characters below have a table; the others are looked up one by one
 _QUOTES = "\"'`“”‘’«»„‚‹›"
+_STOPS = ".!?…‼⁇⁈⁉。．｡！？।॥؟۔։՜՞።፧፨။។៕།༎"
 _SIGNS = _QUOTES + "()[]{}<>.,;:!?-–—_*…"
 _IS_LETTER = np.isin(np.arange(UNCASED + 1), (LOWER, UPPER, UNCASED))  # by the class of a character
 
@@ -66,9 +67,9 @@ def character_class(character: str) -> int:
         return CLOSING
     if character in _QUOTES:
         return QUOTE
-    if character in ".!?…。！？।؟۔":
+    if character in _STOPS:
         return STOP
-    if character in ",;:،؛、，；：":
+    if character in ",;:،؛、，；：၊፣፤":
         return COMMA
     if character in "-–—_/":
         return HYPHEN
@@ -84,6 +85,15 @@ def is_joined(character: str) -> bool:
     [True, True, True, True, False]
     """
     return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf") or "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def is_mark(character: str) -> bool:
+    """Whether a character changes or joins letters: combining marks such as vowel signs, and the two joiners.
+
+    >>> [is_mark(c) for c in "\\u0301\u093f\\u200ca"]
+    [True, True, True, False]
+    """
+    return unicodedata.category(character)[0] == "M" or character in "\u200c\u200d"
 
 
 @cache
@@ -123,8 +133,10 @@ def _lower(character: str) -> int:
 def shape_of(chunk: str) -> str:
     """Replace capitals, letters and digits by their kind, keep signs, and shorten runs to two characters.
 
-    >>> shape_of("U.S.-based"), shape_of("10,000")
-    ('X.X.-xx', 'dd,dd')
+    The marks of letters are left out.
+
+    >>> shape_of("U.S.-based"), shape_of("10,000"), shape_of("हिन्दी")
+    ('X.X.-xx', 'dd,dd', 'xx')
     """
     return _LONG_RUN.sub(r"\1\1", chunk[:30].translate(_KINDS))
 
@@ -135,7 +147,7 @@ class _Kinds(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         kind = "X" if character.isupper() else "x" if character.isalpha() else "d" if character.isdigit() else character
-        self[code] = kind
+        self[code] = kind = "" if is_mark(character) else kind
         return kind
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from treewright.search import Packed, string_hash
 from treewright.search.rows import Rows, with_room
 from treewright.text.candidates import Candidates
-from treewright.text.characters import shape_of
+from treewright.text.characters import is_mark, shape_of
 from treewright.text.choosing import Choosing, Template
 
 __all__ = ["AFFIXES", "CASES", "KeyRows", "affixes", "case_of", "kind_of", "pack_choices", "suffix_classes"]
@@ -33,12 +33,17 @@ def affixes(form: str) -> list[str]:
 
 
 def kind_of(form: str) -> str:
-    """Return the kind of a word as a letter: with a capital (X), with digits (d), letters only (x), or other (o)."""
+    """Return the kind of a word as a letter: with a capital (X), with digits (d), letters only (x), or other (o).
+
+    >>> [kind_of(form) for form in ("Cats", "3rd", "cats", "हिन्दी", "'s")]
+    ['X', 'd', 'x', 'x', 'o']
+    """
     if form[:1].isupper():
         return "X"
     if any(character.isdigit() for character in form):
         return "d"
-    return "x" if form.isalpha() else "o"
+    letters = form if form.isascii() else "".join(character for character in form if not is_mark(character))
+    return "x" if letters.isalpha() else "o"
 
 
 #: lower case, a capital at the beginning, only capitals
