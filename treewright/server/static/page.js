@@ -269,7 +269,8 @@ async function compare() {
   keepLink();
 }
 
-const percent = (value) => (value === undefined || value === null ? "" : (100 * value).toFixed(2));
+const percent = (value) => (value === undefined || value === null ? "" : (100 * value).toFixed(2).replace("-", "−"));
+const titleOf = (measure) => (measure.length <= 3 ? measure.toUpperCase() : measure); // LAS, F1
 
 function treebankView(found) {
   const { comparison } = found;
@@ -277,14 +278,14 @@ function treebankView(found) {
   const names = Object.keys(found.scores[0]).filter((name) => found.scores[0][`${name}_interval`]);
   return [h("h2", {}, `${found.models[0]} and ${found.models[1]} on ${comparison.sentences} ${comparison.sentences === 1 ? "sentence" : "sentences"}: ${found.layer}`),
     h("div", { class: "scroll" }, h("table", { class: "scores" }, h("tr", {}, ["score (95 % interval)", ...found.models].map((title) => h("th", {}, title))),
-      names.map((name) => h("tr", {}, h("td", {}, name), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
-    h("p", { id: "comparison-summary" }, `${comparison.measure}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
-    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, `${row.number}. ${row.text} `, h("span", { class: "note" }, `errors ${row.a_errors} and ${row.b_errors} `), row.differences.length ? differenceTable(found.models, found.layer, row.differences, row.words, 6) : null)))];
+      names.map((name) => h("tr", {}, h("td", {}, titleOf(name)), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
+    h("p", { id: "comparison-summary" }, `${titleOf(comparison.measure)}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
+    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, row.text, h("span", { class: "note" }, ` sentence ${row.number}, errors ${row.a_errors} and ${row.b_errors}`), row.differences.length ? differenceTable(found.models, found.layer, row.differences, row.words, 6) : null)))];
 }
 
 // Where two analyses of a sentence differ in a layer, as a table: what it is about, and what each model says.
 function differenceTable(models, layer, list, words, most = 30) {
-  const arc = ([head, label]) => `${label} of ${head ? words[head - 1] : "root"}`;
+  const arc = ([head, label]) => (head ? `${label} of ${words[head - 1]}` : label);
   const span = ({ start, end }) => words.slice(start, end).join(" ");
   const side = (each, name, text) => (each.in === name ? text : "");
   const row = (each) => {
