@@ -95,6 +95,8 @@ def test_traces_of_a_pipeline(run, tmp_path):
     assert "Time flies ." in text.stdout
     run("trace", "--model", "english", "--text", "Time flies.", "--explain", "--html", tmp_path / "why.html")
     assert '"features"' in (tmp_path / "why.html").read_text(encoding="utf-8")
+    run("trace", "--model", "english", "--text", "Time flies.", "--beam", 4, "--html", tmp_path / "beam.html")
+    assert '"lineage"' in (tmp_path / "beam.html").read_text(encoding="utf-8")
     assert "nothing" in run("trace", "--model", "english", "--text", "Hi", "--layer", "nothing", code=2).stderr
     assert "--kind" in run("trace", "--model", "english", "--text", "Hi", "--kind", "chart", code=2).stderr
 
@@ -112,6 +114,7 @@ def test_traces_of_a_grammar_by_hand(run, toy, tmp_path):
 
 def test_options_for_models(run):
     assert "--model" in run("trace", LECTURES, "--explain", code=2).stderr
+    assert "--beam" in run("trace", LECTURES, "--beam", 4, code=2).stderr
 
 
 def test_serve_needs_models_that_there_are(run, tmp_path):

@@ -215,6 +215,8 @@ def test_the_api_is_described(served):
         "/process",
     } <= set(paths)
     assert set(paths["/api/parse"]["post"]["responses"]) >= {"200", "413", "422", "429"}
+    names = [route["operationId"] for methods in paths.values() for route in methods.values()]
+    assert len(set(names)) == len(names)
     assert served.get("/docs").status_code == 200
 
 
@@ -342,6 +344,15 @@ def test_invalid_utf_8(served):
         assert answer.status_code == 400, path
         assert "UTF-8" in answer.text, path
         assert "byte 10" in answer.text, path
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for answer in (
+        served.get("/process?data=no%FF&tokenizer"),
+        served.post("/process", data="data=no%FF&tokenizer", headers=form),
+        served.post("/process", files={"data": b"no\xff", "tokenizer": b""}),
+    ):
+        assert answer.status_code == 400
+        assert "UTF-8" in answer.text
+        assert "byte 2" in answer.text
     _next_is_served(served)
 
 

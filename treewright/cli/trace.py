@@ -111,6 +111,10 @@ def trace(
     explain: Annotated[
         bool, typer.Option("--explain", help="With --html or json: the features of actions with their weights.")
     ] = False,
+    beam: Annotated[
+        int | None,
+        typer.Option("--beam", help="With a model: this width of the beam; --html draws the hypotheses.", min=1),
+    ] = None,
     grammar: Annotated[
         Path | None,
         typer.Option("--grammar", help="Follow rules written by hand: --kind chart or pops.", metavar="FILE"),
@@ -157,6 +161,7 @@ def trace(
       treewright trace --model model.tw --text "Time flies ."
       treewright trace --model english --text "Time flies." --layer constituency --kind chart
       treewright trace --model english --text "Time flies." --explain --html steps.html
+      treewright trace --model english --text "Time flies." --beam 4 --html beam.html
       treewright trace --grammar toy.cfg --text "the man saw the dog" --kind pops
       treewright trace test.conllu -n 3 --columns step,stack,action -f tsv
       treewright trace --model trees.tw --text "Time flies ." --top 5
@@ -175,7 +180,7 @@ def trace(
         raise ConfigError("name a file with sentences or, with a model, give a sentence by --text")
     names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if grammar is not None:
-        if model is not None or gold or layer or explain or system or oracle or moves:
+        if model is not None or gold or layer or explain or beam or system or oracle or moves:
             raise ConfigError("--grammar goes with --text or a file, --kind, --columns, --format and --html only")
         sentences, follow = _sentences(file, text, sentence), _written(grammar, kind or "chart")
     elif model is None:
@@ -220,9 +225,9 @@ def trace(
         if task.annotates == "amr":
             check_trees(prepared, NO_TREES)
         sentences = [(number, one) for (number, _), one in zip(found, prepared, strict=True)]
-        follow = _model(task, estimator, gold, not unlabelled, kind=kind, explain=explain)
-    if model is None and grammar is None and (kind or explain or layer):
-        raise ConfigError("--kind, --explain and --layer are for models: add --model, or leave them out")
+        follow = _model(task, estimator, gold, not unlabelled, kind=kind, explain=explain, beam=beam)
+    if model is None and grammar is None and (kind or explain or layer or beam):
+        raise ConfigError("--kind, --explain, --layer and --beam are for models: add --model, or leave them out")
     if html is not None:
         _write_page(sentences, follow, html)
     else:
@@ -354,12 +359,19 @@ def _with_trees(
 
 
 def _model(
-    task: Task, estimator: Any, gold: bool, labelled: bool, *, kind: str | None = None, explain: bool = False
+    task: Task,
+    estimator: Any,
+    gold: bool,
+    labelled: bool,
+    *,
+    kind: str | None = None,
+    explain: bool = False,
+    beam: int | None = None,
 ) -> Callable[[Sentence], Trace]:
     """Trace the decisions of a model, or with ``gold`` those of the expert, which the model scores."""
     if not hasattr(estimator, "trace"):
         raise ConfigError(f"a {task.name} has no steps of its own; give the model of one of its components")
-    options: dict[str, Any] = {"follow": "gold" if gold else "model"}
+    options: dict[str, Any] = {"follow": "gold" if gold else "model", "beam": beam}
     if task.annotates == "dependency":
         options["labelled"] = labelled
     if kind is not None:

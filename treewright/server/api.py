@@ -24,6 +24,10 @@ __all__ = ["Problem", "router"]
 router = APIRouter()
 
 
+_MODEL = "A name from `/api/models`; without it, the first model."
+_FORMAT = "The format of the annotation; without it, it is guessed."
+
+
 class _Body(BaseModel):
     """A body without unknown fields."""
 
@@ -42,7 +46,7 @@ class ParseRequest(_Body):
 
     text: str = Field("", description="The text. Leave it out if `sentences` is given.")
     sentences: list[list[str]] | None = Field(None, description="Sentences as lists of words.")
-    model: str | None = Field(None, description="A name from /api/models; without it, the first model.")
+    model: str | None = Field(None, description=_MODEL)
     layers: list[str] | None = Field(None, description="The layers that are wanted; without it, all of the model's.")
     drawings: bool = Field(False, description="Whether to add SVG drawings of trees and graphs.")
     width: int | None = Field(None, ge=200, le=10_000, description="The largest width of a drawing, in pixels.")
@@ -54,11 +58,11 @@ class TraceRequest(_Body):
     text: str = Field("", description="The text. It may be left out if `gold` has words.")
     words: list[str] | None = Field(None, description="The words of the sentence, instead of a text.")
     sentence: Annotated[int, Field(ge=0)] = Field(0, description="Which sentence of the text, from 0.")
-    model: str | None = None
+    model: str | None = Field(None, description=_MODEL)
     layer: str = Field(..., description="The layer whose component is shown, such as `dependency`.")
     gold: str = Field("", description="The right annotation: CoNLL-U, brackets or PENMAN.")
-    gold_format: Literal["conllu", "ptb", "amr"] | None = None
-    follow: Literal["model", "gold"] = "model"
+    gold_format: Literal["conllu", "ptb", "amr"] | None = Field(None, description=_FORMAT)
+    follow: Literal["model", "gold"] = Field("model", description="Whose decisions are shown.")
     prefix: list[str] = Field(
         default_factory=list, description="Actions that are taken first, whatever the model says."
     )
@@ -71,30 +75,30 @@ class TraceRequest(_Body):
 class TreesRequest(_Body):
     """A sentence, and the number of its best constituency trees."""
 
-    text: str
+    text: str = Field(..., description="The text.")
     sentence: Annotated[int, Field(ge=0)] = Field(0, description="Which sentence of the text, from 0.")
-    model: str | None = None
-    k_best: Annotated[int, Field(ge=1, le=50)] = 2
+    model: str | None = Field(None, description=_MODEL)
+    k_best: Annotated[int, Field(ge=1, le=50)] = Field(2, description="The number of trees.")
     width: int | None = Field(None, ge=200, le=10_000, description="The largest width of a drawing, in pixels.")
 
 
 class CompareRequest(_Body):
     """Two models, and a text or a treebank."""
 
-    models: Annotated[list[str], Field(min_length=2, max_length=2)]
-    text: str = ""
+    models: Annotated[list[str], Field(min_length=2, max_length=2, description="Two names from `/api/models`.")]
+    text: str = Field("", description="The text. Leave it out if `treebank` is given.")
     treebank: str = Field("", description="Sentences with annotation: CoNLL-U, brackets or PENMAN.")
-    format: Literal["conllu", "ptb", "amr"] | None = None
-    layer: str | None = None
+    format: Literal["conllu", "ptb", "amr"] | None = Field(None, description=_FORMAT)
+    layer: str | None = Field(None, description="One layer; without it, all, or the last one that the treebank has.")
 
 
 class GrammarRequest(_Body):
     """A grammar that was written by hand, and a sentence for it."""
 
     grammar: str = Field(..., description="Rules such as `S -> NP VP [0.9] | VP` and `N -> 'dog'`.")
-    text: str
-    search: Literal["cky", "agenda"] = "cky"
-    k_best: Annotated[int, Field(ge=1, le=50)] = 5
+    text: str = Field(..., description="A sentence; its words are separated by spaces.")
+    search: Literal["cky", "agenda"] = Field("cky", description="How the trees are found.")
+    k_best: Annotated[int, Field(ge=1, le=50)] = Field(5, description="The largest number of trees.")
     width: int | None = Field(None, ge=200, le=10_000, description="The largest width of a drawing, in pixels.")
 
 

@@ -155,7 +155,7 @@ def _add_answers(app: FastAPI) -> None:
         return _problem(request, error.status_code, "http", str(error.detail), dict(error.headers or {}))
 
     async def unreadable(request: Request, error: Any) -> Response:
-        return _problem(request, 400, "not-utf-8", f"the body is not UTF-8: {error.reason} at byte {error.start:,}")
+        return _problem(request, 400, "not-utf-8", f"the request is not UTF-8: {error.reason} at byte {error.start:,}")
 
     app.add_exception_handler(Refused, refused)
     app.add_exception_handler(TreewrightError, mistaken)

@@ -52,8 +52,8 @@ def _pairs(encoded: bytes) -> dict[str, str]:
 
 
 def _unquoted(text: str) -> str:
-    """Decode what is between two signs; ``urllib.parse.unquote`` takes longer for the same result."""
-    return unquote_to_bytes(text).decode("utf-8", "replace") if "%" in text else text
+    """Decode what is between two signs; ``urllib.parse.unquote`` takes longer, and hides bytes that are not UTF-8."""
+    return unquote_to_bytes(text).decode("utf-8") if "%" in text else text
 
 
 def _answer(content: dict[str, Any]) -> Response:
@@ -63,7 +63,8 @@ def _answer(content: dict[str, Any]) -> Response:
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 
 
-@router.api_route("/models", methods=["GET", "POST"])
+@router.get("/models")
+@router.post("/models")
 async def models(request: Request) -> Response:
     """List the models and what each can do: tokenizer, tagger, parser."""
     bench: Workbench = request.app.state.workbench
@@ -77,7 +78,8 @@ def _abilities(model: Model) -> list[str]:
     return [name for name, has in abilities.items() if has]
 
 
-@router.api_route("/process", methods=["GET", "POST"])
+@router.get("/process")
+@router.post("/process")
 async def process(request: Request) -> Response:
     """Tokenize, tag and parse `data`, as `tokenizer`, `tagger` and `parser` are present in the request."""
     bench: Workbench = request.app.state.workbench

@@ -25,8 +25,8 @@ function filled(element, attributes, children) {
   return element;
 }
 
-// Long labels such as Mood=Ind|Number=Sing may break after each part.
-const breakable = (text) => String(text ?? "").replaceAll("|", "|\u200b");
+// Long labels such as Mood=Ind|Number=Sing and NextEdge(:location) may break after each part.
+const breakable = (text) => String(text ?? "").replace(/[|(]/g, "$&\u200b");
 
 const width = (text, size = 13) => Math.ceil([...String(text)].length * CHAR * size / 13);
 
@@ -96,7 +96,7 @@ export function drawArcs(words, arcs, mark = () => "", around = {}, room = Infin
       placed.push({ arc, from, to, level });
     }
     const roots = arcs.filter((arc) => arc.head === 0 && here(arc.dependent));
-    const top = Math.max(1, ...placed.map((each) => each.level)) + (roots.length ? 1 : 0);
+    const top = Math.max(rows.length > 1 ? 0 : 1, ...placed.map((each) => each.level)) + (roots.length ? 1 : 0);
     const base = high + 22 + 20 * top;
     const arrow = (at) => s("polygon", { class: "tip", points: `${at - 3.5},${base - 7} ${at + 3.5},${base - 7} ${at},${base}` });
     for (const { arc, level } of placed) {
@@ -272,7 +272,7 @@ function drawChart(words, cells, options) {
   const { now, back, onCell, full, used, room } = options;
   const n = words.length;
   const usual = Math.max(78, ...words.map((word) => Math.min(width(word, 12) + 10, 120)));
-  const wide = Math.max(n > 14 ? 37 : 46, Math.min(usual, Math.floor((room - 16) / n))), high = n > 14 ? 24 : 34; // as wide as there is room
+  const wide = Math.max(36, Math.min(usual, Math.floor((room - 16) / n))), high = n > 14 ? 24 : 34; // as wide as there is room
   const short = (text, size) => (width(text, size) > wide - 4 ? text.slice(0, Math.max(Math.floor((wide - 12) / (CHAR * size / 13)), 1)) + "…" : text);
   const drawn = [];
   for (let size = 1; size <= n; size++) {
@@ -384,12 +384,12 @@ export function mountViewer(root, trace, options = {}) {
           h("dt", {}, "stack"), h("dd", { class: "tw-stack" }, h("ul", { class: "tw-chips" }, hidden ? h("li", { class: "tw-chip" }, `+${hidden}`) : null, stack.map((k, at) => h("li", { class: "tw-chip" + (at === stack.length - 1 ? " tw-now" : "") }, name(k))))),
           h("dt", {}, "buffer"), h("dd", { class: "tw-buffer" }, chips(now.buffer, FEW)),
           now.pending ? [h("dt", {}, "label of"), h("dd", {}, now.pending)] : null));
-        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs, () => "", { [now.buffer[0]]: "tw-here" }));
+        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs, () => "", { [now.buffer[0]]: "tw-here" }, state.clientWidth || Infinity));
         break;
       }
       case "arcs":
         if (now.focus) out.push(h("p", {}, `Next: ${now.focus.kind}, words ${now.focus.first} to ${now.focus.last}`));
-        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs));
+        out.push(h("h3", {}, "Arcs so far"), drawArcs(words, now.arcs, () => "", {}, state.clientWidth || Infinity));
         break;
       case "tags":
         out.push(h("ul", { class: "tw-chips" }, words.map((word, k) => h("li", { class: "tw-chip" + (k === now.position ? " tw-now" : "") }, word, h("small", {}, breakable(now.labels[k]))))));
@@ -435,7 +435,7 @@ export function mountViewer(root, trace, options = {}) {
     const key = view.cell ?? now, cell = filledCells.get(key);
     const back = new Set((view.pointer?.parts ?? []).map((part) => `${part.start} ${part.end}`));
     const used = new Set([...filledCells].filter(([, each]) => each.items.some((item) => item.used)).map(([each]) => each));
-    const chart = drawChart(view.trace.words, filledCells, { now: key, back, used, full: view.full, room: root.clientWidth || 900, onCell: (each) => { view.cell = each; view.pointer = null; show(); } });
+    const chart = drawChart(view.trace.words, filledCells, { now: key, back, used, full: view.full, room: state.clientWidth || 900, onCell: (each) => { view.cell = each; view.pointer = null; show(); } });
     const out = [];
     const [start, end] = key.split(" ").map(Number);
     out.push(h("h3", {}, `Cell ${start}–${end}: ${view.trace.words.slice(start, end).join(" ")}`));
@@ -471,7 +471,8 @@ export function mountViewer(root, trace, options = {}) {
   function drawActions(step) {
     if (step.chosen === null && !step.candidates.length) return [h("h3", {}, "Actions"), h("p", { class: "tw-note" }, view.step === last() ? "The end: nothing is left to decide." : "Nothing to decide.")];
     if (view.trace.kind === "chart") return [h("h3", {}, "Constituents of the cell"), h("p", { class: "tw-note" }, "Bars compare the best tree with each of them to the best tree of all."), actionList(step)];
-    return [h("h3", {}, `Actions (${step.candidates.length})`), actionList(step)];
+    const legend = step.candidates.some((each) => each.probability !== undefined) ? h("p", { class: "tw-note tw-legend" }, h("i"), "score", h("i"), "probability") : null;
+    return [h("h3", {}, `Actions (${step.candidates.length})`, legend), actionList(step)];
   }
 
   function actionList(step) {
@@ -489,7 +490,7 @@ export function mountViewer(root, trace, options = {}) {
     const scores = step.candidates.map((each) => value(each.score)).filter(Number.isFinite);
     const high = Math.max(...scores), low = Math.min(...scores);
     const height = (candidate) => (Number.isFinite(value(candidate.score)) ? (high === low ? 1 : (value(candidate.score) - low) / (high - low)) : 0);
-    const list = h("ul", { class: "tw-actions" + (view.trace.has_gold ? " tw-judged" : "") }, shown.map(({ candidate, k }) => {
+    const list = h("ul", { class: "tw-actions" + (scores.length ? "" : " tw-unscored") + (view.trace.has_gold ? " tw-judged" : "") }, shown.map(({ candidate, k }) => {
       const chosen = k === step.chosen, wrong = chosen && (candidate.cost ?? 0) > 0;
       const bars = [h("i", { class: "tw-score-bar" }), candidate.probability === undefined ? null : h("i", { class: "tw-probability-bar" })];
       bars[0].style.width = `${Math.round(100 * height(candidate))}%`;
@@ -497,8 +498,8 @@ export function mountViewer(root, trace, options = {}) {
       return h("li", { class: "tw-action" + (chosen ? " tw-chosen" : "") },
         h("button", { type: "button", "data-action": candidate.action, "aria-pressed": chosen, title: chosen ? "the action that is taken" : options.onWhatIf ? "what if this one were taken?" : "its features", onclick: () => pick(step, k) },
           (chosen ? "▸ " : "") + breakable(shownAction(view.trace, candidate.action, view.full)), wrong ? h("span", { class: "tw-error" }, " ✗ error") : null),
-        h("span", { class: "tw-bar", title: candidate.probability !== undefined ? `above the score, below the probability: ${candidate.probability.toFixed(4)}` : "the score" }, bars),
-        h("span", { class: "tw-number" }, number(candidate.score), candidate.probability !== undefined ? ` · ${(100 * candidate.probability).toFixed(1)} %` : ""),
+        !scores.length ? null : h("span", { class: "tw-bar", title: candidate.probability !== undefined ? `above the score, below the probability: ${candidate.probability.toFixed(4)}` : "the score" }, bars),
+        !scores.length ? null : h("span", { class: "tw-number" }, number(candidate.score), candidate.probability !== undefined ? ` · ${(100 * candidate.probability).toFixed(1)} %` : ""),
         !view.trace.has_gold ? null : h("span", { class: "tw-number tw-cost" + (candidate.cost === undefined ? "" : candidate.cost === 0 ? " tw-zero" : " tw-pays") }, candidate.cost === undefined ? "" : `cost ${number(candidate.cost)}`));
     }));
     const more = rank.length > FEW ? h("button", { type: "button", class: "tw-more", onclick: () => { view.all = !view.all; show(); } }, view.all ? "show fewer" : `show all ${rank.length}`) : null;
@@ -523,7 +524,13 @@ export function mountViewer(root, trace, options = {}) {
         ? [h("p", {}, h("button", { type: "button", class: "tw-ask-why", onclick: options.onWhy }, "Why? Show features and weights"))] : [];
     }
     const shares = candidate.features.map((each) => ({ name: each.name, share: each.weight === undefined ? null : each.value * each.weight }));
-    const table = (title, list, name) => !list.length ? null : h("div", {}, h("h3", {}, title), h("table", { class: `tw-features ${name}` }, list.slice(0, 12).map((each) => h("tr", {}, h("td", {}, breakable(each.name)), h("td", {}, number(each.share))))));
+    const most = Math.max(...shares.map((each) => Math.abs(each.share)));
+    const bar = (share) => {
+      const found = h("i", {});
+      found.style.width = `${Math.round(100 * Math.abs(share) / most)}%`;
+      return h("span", { class: "tw-bar" }, found);
+    };
+    const table = (title, list, name) => !list.length ? null : h("div", {}, h("h3", {}, title), h("table", { class: `tw-features ${name}` }, list.slice(0, 12).map((each) => h("tr", {}, h("td", {}, breakable(each.name)), h("td", {}, bar(each.share)), h("td", {}, number(each.share))))));
     return [h("h3", {}, breakable(`Why ${shownAction(view.trace, candidate.action, view.full)}?`)),
       h("div", { class: "tw-tables" }, table("For it", shares.filter((each) => each.share > 0).sort((a, b) => b.share - a.share), "tw-for"), table("Against it", shares.filter((each) => each.share < 0).sort((a, b) => a.share - b.share), "tw-against"))];
   }

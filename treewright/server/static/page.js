@@ -41,6 +41,7 @@ function fillForms() {
   $("text").value = view.text;
   $("gold").value = view.gold;
   $("follow").checked = view.follow;
+  $("examples").hidden = Boolean(view.text);
   $("beam").value = view.beam;
   $("rules").value = view.rules || TOY;
   $("grammar-text").value = view.grammarText || "the man saw the dog with the telescope";
@@ -56,7 +57,7 @@ function readForms() {
 // ---- talking to the service
 
 async function ask(path, body) {
-  say("…");
+  say("Working …");
   let answer;
   try {
     answer = await fetch(path, body ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) } : {});
@@ -74,6 +75,12 @@ async function ask(path, body) {
 function say(text, isError = false) {
   $("status").textContent = text;
   $("status").classList.toggle("error", isError);
+}
+
+// Say something that need not be read.
+function tell(text) {
+  say(text);
+  setTimeout(() => { if ($("status").textContent === text) say(""); }, 3000);
 }
 
 const guarded = (work) => async (event) => {
@@ -102,8 +109,9 @@ const TYPES = { conllu: ["conllu", "text/plain"], brackets: ["ptb", "text/plain"
 
 function saveButtons(name, text, format, title) {
   const [suffix, type] = TYPES[format];
-  return [h("button", { type: "button", "data-download": format, onclick: () => download(`${name}.${suffix}`, text, type) }, `↓ ${title}`),
-    h("button", { type: "button", "data-copy": format, onclick: guarded(async () => { await navigator.clipboard.writeText(text); say(`${title} copied`); }) }, `copy ${title}`)];
+  return h("span", { class: "save" },
+    h("button", { type: "button", "data-download": format, title: `Download ${title}`, onclick: () => download(`${name}.${suffix}`, text, type) }, `↓ ${title}`),
+    h("button", { type: "button", "data-copy": format, title: `Copy ${title}`, "aria-label": `copy ${title}`, onclick: guarded(async () => { await navigator.clipboard.writeText(text); tell(`${title} copied`); }) }, "copy"));
 }
 
 // ---- analysing
@@ -261,7 +269,8 @@ async function compare() {
   keepLink();
 }
 
-const percent = (value) => (value === undefined || value === null ? "" : (100 * value).toFixed(2));
+const percent = (value) => (value === undefined || value === null ? "" : (100 * value).toFixed(2).replace("-", "−"));
+const titleOf = (measure) => (measure.length <= 3 ? measure.toUpperCase() : measure); // LAS, F1
 
 function treebankView(found) {
   const { comparison } = found;
@@ -269,14 +278,14 @@ function treebankView(found) {
   const names = Object.keys(found.scores[0]).filter((name) => found.scores[0][`${name}_interval`]);
   return [h("h2", {}, `${found.models[0]} and ${found.models[1]} on ${comparison.sentences} ${comparison.sentences === 1 ? "sentence" : "sentences"}: ${found.layer}`),
     h("div", { class: "scroll" }, h("table", { class: "scores" }, h("tr", {}, ["score (95 % interval)", ...found.models].map((title) => h("th", {}, title))),
-      names.map((name) => h("tr", {}, h("td", {}, name), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
-    h("p", { id: "comparison-summary" }, `${comparison.measure}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
-    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, `${row.number}. ${row.text} `, h("span", { class: "note" }, `errors ${row.a_errors} and ${row.b_errors} `), row.differences.length ? differenceTable(found.models, found.layer, row.differences, row.words, 6) : null)))];
+      names.map((name) => h("tr", {}, h("td", {}, titleOf(name)), found.scores.map((scores) => h("td", {}, percent(scores[name]), interval(scores, name))))))),
+    h("p", { id: "comparison-summary" }, `${titleOf(comparison.measure)}: difference ${percent(comparison.difference)} (${comparison.interval.map(percent).join(" to ")}), p = ${number(comparison.p_randomization)}; ${comparison.a_better} sentences better with the first, ${comparison.b_better} with the second.`),
+    h("ol", { class: "contents" }, found.sentences.slice(0, 200).map((row) => h("li", { "data-gap": Math.abs(row.a_errors - row.b_errors) }, row.text, h("span", { class: "note" }, ` sentence ${row.number}, errors ${row.a_errors} and ${row.b_errors}`), row.differences.length ? differenceTable(found.models, found.layer, row.differences, row.words, 6) : null)))];
 }
 
 // Where two analyses of a sentence differ in a layer, as a table: what it is about, and what each model says.
 function differenceTable(models, layer, list, words, most = 30) {
-  const arc = ([head, label]) => `${label} of ${head ? words[head - 1] : "root"}`;
+  const arc = ([head, label]) => (head ? `${label} of ${words[head - 1]}` : label);
   const span = ({ start, end }) => words.slice(start, end).join(" ");
   const side = (each, name, text) => (each.in === name ? text : "");
   const row = (each) => {
@@ -346,7 +355,7 @@ async function begin() {
   showTab(view.tab);
   for (const tab of TABS) $(`tab-${tab}`).addEventListener("click", () => { readForms(); if (view.tab !== tab) view.step = 0; showTab(tab); keepLink(); });
   $("theme").addEventListener("click", () => setTheme(THEMES[(THEMES.indexOf($("theme").textContent.slice(7)) + 1) % 3]));
-  $("copy-link").addEventListener("click", guarded(async () => { readForms(); keepLink(); await navigator.clipboard.writeText(location.href); say("Link copied"); }));
+  $("copy-link").addEventListener("click", guarded(async () => { readForms(); keepLink(); await navigator.clipboard.writeText(location.href); tell("Link copied"); }));
   $("input").addEventListener("submit", guarded(analyse));
   $("steps-form").addEventListener("submit", guarded(() => { view.prefix = []; view.step = 0; return steps(); }));
   $("compare-form").addEventListener("submit", guarded(compare));
@@ -356,6 +365,8 @@ async function begin() {
     event.preventDefault();
     $(FORMS[view.tab]).requestSubmit();
   });
+  $("text").addEventListener("input", () => { $("examples").hidden = Boolean($("text").value); });
+  for (const example of $("examples").querySelectorAll("button")) example.addEventListener("click", () => { $("text").value = example.textContent; $("examples").hidden = true; $(FORMS[view.tab]).requestSubmit(); });
   $("model").addEventListener("change", () => { readForms(); fillLayers(); });
   $("layer").addEventListener("change", onLayer);
   const found = await ask("/api/models");
