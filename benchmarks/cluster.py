@@ -1,9 +1,9 @@
 """What a cluster costs and gives: parameter mixing on 1 to 4 shards, and parsing by 1 and 2 workers.
 
 ``tagging``, ``dependency``: taggers and dependency parsers of EWT on 1, 2, 3 and 4 shards, the same number of passes; the tables have
-means over seeds. Shards run one after the other in one process, so that their times do not disturb each other: the time of a pass on a
+means over seeds. ``tagging-afrikaans``, ``dependency-afrikaans``: the same on AfriBooms, which is a tenth of the size. Shards run one after the other in one process, so that their times do not disturb each other: the time of a pass on a
 cluster is that of its slowest shard, and the time that weights travel. ``shards``: sentences a second of ``treewright parse`` over files on local workers, one and two in
-turns. ``python -m benchmarks cluster --parts shards`` names some parts; rows of the first two that are there are not measured again. The tables of ``docs/cluster.md`` are written from the results.
+turns. ``python -m benchmarks cluster --parts shards`` names some parts; rows of mixing that are there are not measured again. The tables of ``docs/cluster.md`` are written from the results.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from typing import Any
 
 from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, say
 
-#: numbers of shards, of mixtures in a pass, and of seeds
-SHARDS = {
-    "tagging": ((1, 1, 1), (2, 5, 1), (3, 5, 1), (4, 5, 1)),
-    "dependency": ((1, 1, 3), (4, 5, 3), (2, 5, 3), (3, 5, 1)),
+#: by part: the task, the corpus, and numbers of shards, of mixtures in a pass, and of seeds
+MIXING = {
+    "tagging": ("tagging", "ud-english-ewt", ((1, 1, 1), (2, 5, 1), (3, 5, 1), (4, 5, 1))),
+    "dependency": ("dependency", "ud-english-ewt", ((1, 1, 3), (4, 5, 3), (2, 5, 3), (3, 5, 1))),
+    "tagging-afrikaans": ("tagging", "ud-afrikaans-afribooms", ((1, 1, 3), (2, 5, 3), (4, 5, 3))),
+    "dependency-afrikaans": ("dependency", "ud-afrikaans-afribooms", ((1, 1, 3), (2, 5, 3), (4, 5, 3))),
 }
 LEARNERS: dict[str, dict[str, Any]] = {
     "tagging": {"name": "exploration", "passes": 10},
@@ -34,7 +36,7 @@ COPIES = 32  # of test, for the files to parse
 TURNS = 3
 
 
-def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def mixing(part: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Add a row for each number of shards and seed that has none; yield the rows after each."""
     from treewright.cluster.training import packed_state
     from treewright.estimators import estimator_class
@@ -60,12 +62,13 @@ def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any
                 self.bytes.append(sum(array.nbytes for parts in arrays.values() for array in parts))
             return found
 
-    folder = corpus_folder("ud-english-ewt")
-    wanted = [(n, rounds, seed) for n, rounds, seeds in SHARDS[task] for seed in range(seeds)]
+    task, corpus, sizes = MIXING[part]
+    folder = corpus_folder(corpus)
+    wanted = [(n, rounds, seed) for n, rounds, seeds in sizes for seed in range(seeds)]
     for n, rounds, seed in sorted(wanted, key=lambda row: row[2]):
         if any((row["shards"], row["rounds"], row["seed"]) == (n, rounds, seed) for row in rows):
             continue
-        checkpoint = ROOT / "build" / f"cluster-{task}-{n}-{rounds}-{seed}"  # a run that was cut goes on
+        checkpoint = ROOT / "build" / f"cluster-{part}-{n}-{rounds}-{seed}"  # a run that was cut goes on
         made = estimator_class(task)(learner=LEARNERS[task], seed=seed)
         runner = Timed(cut_file(folder / "train.conllu", n))
         resume = checkpoint.is_dir()
@@ -82,7 +85,7 @@ def mixing(task: str, rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any
             }
         )
         rows.sort(key=lambda row: (row["shards"], row["rounds"], row["seed"]))
-        say(task, n, seed, [row["dev"] for row in rows if row["shards"] == n])
+        say(part, n, seed, [row["dev"] for row in rows if row["shards"] == n])
         yield rows
 
 
@@ -193,7 +196,7 @@ def main() -> None:
     named = sys.argv[sys.argv.index("--parts") + 1].split(",") if "--parts" in sys.argv else ["tagging", "shards"]
     kept = RESULTS / "cluster.json"
     results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    results = {part: results[part] for part in ("tagging", "dependency", "shards") if part in results}
+    results = {part: results[part] for part in (*MIXING, "shards") if part in results}
     for part in named:
         for rows in [parsing()] if part == "shards" else mixing(part, results.get(part, [])):
             results[part] = rows

@@ -2,7 +2,9 @@
 
 * ``rows``: learners of imitation against ``supervised``, for tagging and dependency parsing (``learners``) and for meaning graphs (``amr_learners``);
 * ``planners``: learners of inverse reinforcement learning against relative frequencies (``constituency_learners``);
-* ``searches``: learners of priorities against A*₀ (``agenda``).
+* ``searches``: learners of priorities against A*₀ (``agenda``);
+* ``seconds``: the CPU seconds of a pass over a thousand sentences, by task and learner, from which ``treewright experiment --dry-run``
+  estimates times.
 """
 
 from __future__ import annotations
@@ -90,6 +92,31 @@ def of_searches(results: dict[str, Any]) -> dict[str, dict[str, dict[str, float]
     return made
 
 
+def of_times(results: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """CPU seconds of training, by thousand sentences and pass; relative frequencies have one pass."""
+    found: dict[str, dict[str, float]] = {}
+    for task, runs in results["learners"]["small"].items():
+        own = {name: each for name, each in runs.items() if name in learners.NAMED}
+        found[task] = {
+            name: min(run["seconds"] for run in each) / (learners.SENTENCES * learners.PASSES)
+            for name, each in own.items()
+        }
+    graphs = results["amr_learners"]["learners"]
+    found["amr"] = {
+        learner: min(run["CPU seconds"] / len(run["dev"]) for run in graphs[name].values()) / amr_learners.SIZE
+        for learner, name in GRAPHS.items()
+        if name in graphs
+    }
+    rows = results["constituency_learners"]["results"][f"{CORPORA['CRAFT']} v2h0"]
+    sentences = results["constituency_learners"]["evidence"]["as tuned"]["sentences"]
+    planners = {"maximum-likelihood": "maximum likelihood", **PLANNERS}
+    found["constituency"] = {
+        learner: rows[name]["CPU seconds"] / max(rows[name]["passes"], 1) / sentences
+        for learner, name in planners.items()
+    }
+    return {task: {name: float(f"{1000 * each:.2g}") for name, each in own.items()} for task, own in found.items()}
+
+
 def main() -> None:
     results = {
         name: json.loads((RESULTS / f"{name}.json").read_text())
@@ -106,6 +133,7 @@ def main() -> None:
         },
         "planners": of_planners(results["constituency_learners"]["results"]),
         "searches": of_searches(results["agenda"]["results"]),
+        "seconds": of_times(results),
     }
     path = ROOT / "treewright" / "learners" / "measured.json"
     path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -17,6 +17,16 @@ def test_graphs_with_trees(tmp_path):
     assert [[t.head for t in s] for s in found] == [[t.head for t in s] for s in train]
 
 
+def test_graphs_in_a_file_of_text(tmp_path):
+    train = builtin_corpus(train=3, dev=0, test=0).train
+    (tmp_path / "train.txt").write_text("".join(f"# ::snt {s}\n{s.graph.to_penman()}\n\n" for s in train))
+    found = CorpusSource("graphs", {"train": tmp_path / "train.txt"}).read()["train"]
+    assert [s.graph.to_penman() for s in found] == [s.graph.to_penman() for s in train]
+    (tmp_path / "text.txt").write_text("Time flies .\n")
+    [sentence] = CorpusSource("text", {"train": tmp_path / "text.txt"}).read()["train"]
+    assert sentence.forms == ("Time", "flies", ".")
+
+
 def test_digests(tmp_path):
     (tmp_path / "a.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     one = CorpusSource("one", {"train": tmp_path / "a.conllu"})

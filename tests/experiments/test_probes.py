@@ -26,11 +26,18 @@ def test_off_path():
     assert (perfect["errors on the path"] > 0) == (losses > 0)
 
 
-@pytest.mark.parametrize("name", PROBES)
+@pytest.mark.parametrize("name", PROBES.keys() - {"training-loss"})
 def test_probes_say_what_they_are_for(name):
     tagger = Tagger(bits=8, learner={"name": "supervised", "passes": 1}).fit(PARTS["train"][:2])
     with pytest.raises(ConfigError, match=name):
         PROBES[name](tagger, PARTS)
+
+
+def test_loss_in_training():
+    tagger = Tagger(bits=8, learner={"name": "dagger", "passes": 3}).fit(PARTS["train"])
+    found = PROBES["training-loss"](tagger, PARTS)
+    assert found == {"loss in training": tagger.history_[-1].loss}
+    assert found["loss in training"] < tagger.history_[0].loss
 
 
 @pytest.mark.slow
@@ -43,9 +50,11 @@ def test_probes_of_meaning_graphs():
     assert found["mean Smatch"] == pytest.approx(sum(exact) / len(exact))
     assert 0 < found["mean naive"] <= 1
     assert -1 <= found["correlation"] <= 1
+    assert -1 <= found["correlation, low"] < found["correlation, high"] <= 1
     made = PROBES["expert"](parser, PARTS)
     assert made["expert F1"] == score_smatch(PARTS["train"], parser.by_expert(PARTS["train"])).f1
     assert 0.5 < made["expert F1"] <= 1
+    assert made["expert F1, low"] < made["expert F1"] < made["expert F1, high"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from treewright.experiments.corpora import select
 from treewright.experiments.report import report_page, write_report
 from treewright.experiments.results import gather
 from treewright.experiments.schedule import Durations, needed
+from treewright.learners.measured import expected_seconds
 from treewright.metrics import holm, replicate_interval
 from treewright.tagging import Tagger
 
@@ -173,7 +176,13 @@ def test_the_report_has_what_was_measured(tiny, tmp_path):
 def test_estimates(tiny):
     experiment = read_experiment(tiny)
     jobs = needed(experiment, {"toy": "a"}, {}).jobs
-    assert Durations().left(jobs, 1) is None
+    assert Durations().left(jobs, 1) is None  # the number of sentences is unknown
     known = Durations([(jobs[0], 4.0)])
     assert known.estimate(jobs[1]) == 4.0
     assert known.left(jobs, 2) == 8.0
+    by_size = Durations([(jobs[0], 4.0)], lambda job: 100 if job == jobs[0] else 300)
+    assert [by_size.estimate(job) for job in jobs] == pytest.approx([4.0, 4.0, 12.0, 12.0])  # of one learner, of the task
+    first = Durations(count=lambda job: 1000)  # nothing has run: the package was measured elsewhere
+    task, passes = jobs[0].task, jobs[0].params["learner"]["passes"]
+    assert first.estimate(jobs[0]) == passes * expected_seconds(task, jobs[0].learner)
+    assert first.estimate(replace(jobs[0], task="lemmatization")) is None

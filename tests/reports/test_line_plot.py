@@ -35,3 +35,23 @@ def test_nothing_to_draw():
     with pytest.raises(ConfigError, match="above 0"):
         plot_svg({"a": [Point(0, 1)]}, logarithmic=True)
     assert plot_svg({"a": [Point(5, 5)]}).startswith("<svg")
+
+
+def ticks(drawing):
+    """The numbers below the horizontal axis."""
+    root = ElementTree.fromstring(drawing)
+    below = max(float(text.get("y")) for text in root.iter("{http://www.w3.org/2000/svg}text") if text.text)
+    texts = [text for text in root.iter("{http://www.w3.org/2000/svg}text") if text.get("text-anchor") == "middle"]
+    return [text.text for text in texts if text.text and text.text[0].isdigit() and float(text.get("y")) < below]
+
+
+def test_passes_have_whole_numbers():
+    assert ticks(plot_svg({"a": [Point(1, 50), Point(2, 55), Point(3, 60)]}, x_label="pass")) == ["1", "2", "3"]
+
+
+def test_a_logarithmic_axis_ends_near_its_values():
+    few = plot_svg({"a": [Point(150, 50), Point(300, 60)]}, logarithmic=True, x_label="sentences")
+    assert ticks(few) == ["100", "200", "500"]
+    many = plot_svg({"a": [Point(1e-6, 50), Point(1e-1, 60)]}, logarithmic=True, x_label="l2")
+    assert ticks(many) == ["1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1"]
+    assert ticks(plot_svg({"a": [Point(100, 5)]}, logarithmic=True, x_label="x")) == ["100", "200"]

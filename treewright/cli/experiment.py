@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +19,8 @@ from treewright.cli.outcomes import BAD_INPUT, exit_code, note
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treewright.experiments import Experiment, Progress
+    from treewright.corpora import Sentence
+    from treewright.experiments import Experiment, Job, Progress
     from treewright.experiments.results import Results
     from treewright.experiments.running import Executor
 
@@ -296,11 +300,13 @@ def _show_jobs(experiment: Experiment, path: Path, any_code: bool) -> None:
     from treewright.experiments.schedule import Durations, needed
 
     digests = {name: source.digest() for name, source in experiment.corpora.items()}
-    outcomes, durations = {}, Durations()
+    outcomes: dict[str, Any] = {}
+    ran: list[tuple[Job, float]] = []
     if path.is_file():
         with Store.open(path, write=False) as store:
             outcomes = {k: o for k, o in store.outcomes(None if any_code else _code()).items() if o.error is None}
-            durations = Durations((Job.from_dict(job), seconds) for job, seconds in store.durations())
+            ran = [(Job.from_dict(job), seconds) for job, seconds in store.durations()]
+    durations = Durations(ran, _counter(experiment))
     wanted = needed(experiment, digests, outcomes)
     rows, descriptions = [], described(wanted.jobs)
     for job in wanted.jobs:
@@ -311,9 +317,31 @@ def _show_jobs(experiment: Experiment, path: Path, any_code: bool) -> None:
         console.print(make_table(None, ("job", "key", "seconds"), rows, left=2))
     whole = durations.left(wanted.jobs, 1)
     known = "unknown: no similar job has run yet" if whole is None else f"about {_time(whole)} on one core"
+    if whole and not ran:
+        known += ", by the speed of another machine"
     later = f", and at most {wanted.later} that depend on what is chosen" if wanted.later else ""
     kept = f"{several(len(outcomes), 'result')} in the store"
     console.print(f"{several(len(wanted.jobs), 'job')} to run{later}; {kept}; time: {known}")
+
+
+def _counter(experiment: Experiment) -> Callable[[Job], int | None]:
+    """A function that counts the training sentences of a job. It reads a corpus only if the size does not say it."""
+    from treewright.experiments.corpora import select
+
+    @cache
+    def sentences(corpus: str) -> list[Sentence]:
+        source = experiment.corpora[corpus]
+        return replace(source, parts={"train": source.parts["train"]}).read()["train"]
+
+    def count(job: Job) -> int | None:
+        if job.size is not None:
+            return job.size
+        if job.corpus not in experiment.corpora:
+            return None  # of an earlier version of the file
+        parts = {"train": sentences(job.corpus)}
+        return len(select(parts, max_length=job.max_length, fold=job.fold)["train"])
+
+    return count
 
 
 def _show_results(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from treewright.corpora import Sentence, builtin_corpus, load_corpus
-from treewright.corpora.reading import corpus_hash
+from treewright.corpora.files import text_lines
+from treewright.corpora.reading import corpus_hash, format_of, guess_format
 from treewright.errors import ConfigError, CorpusError
 
 __all__ = ["PARTS", "CorpusSource", "Parts", "select"]
@@ -72,13 +73,21 @@ class CorpusSource:
             return {part: made[part] for part in self.parts}
         found = {}
         for part, path in self.parts.items():
-            sentences = load_corpus(str(path), "amr" if part in self.trees else "auto")  # graphs are often in .txt
+            sentences = load_corpus(str(path), "amr" if part in self.trees else _format(Path(path)))
             if part in self.trees:
                 from treewright.amr import join_trees
 
                 sentences = join_trees(sentences, load_corpus(str(self.trees[part])))
             found[part] = sentences
         return found
+
+
+def _format(path: Path) -> str:
+    """The format of an annotated corpus: text has no annotation, so the first lines of ``.txt`` decide."""
+    if format_of(path) != "text":
+        return "auto"
+    found = guess_format(text_lines(str(path)), [])
+    return "auto" if found == "text" else found
 
 
 def expanded(path: str, folder: Path) -> Path:

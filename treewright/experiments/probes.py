@@ -11,6 +11,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from treewright.errors import ConfigError
 from treewright.experiments.corpora import Parts
 
@@ -75,19 +78,27 @@ def agenda(parser: ConstituencyParser, parts: Parts) -> dict[str, float]:
 
 
 def expert(parser: AMRParser, parts: Parts) -> dict[str, float]:
-    """Return the Smatch of the expert on train, as Table 4.3 of Goodman (2015) has it."""
+    """Return the Smatch of the expert on train, as Table 4.3 of Goodman (2015) has it, and the 95 % interval of F1."""
     from treewright.amr import AMRParser, score_smatch
 
     if not isinstance(parser, AMRParser):
         raise ConfigError("the probe expert is for the task amr")
     scores = score_smatch(parts["train"], parser.by_expert(parts["train"]))
-    return {"expert precision": scores.precision, "expert recall": scores.recall, "expert F1": scores.f1}
+    low, high = scores.interval()
+    return {
+        "expert precision": scores.precision,
+        "expert recall": scores.recall,
+        "expert F1": scores.f1,
+        "expert F1, low": low,
+        "expert F1, high": high,
+    }
 
 
 def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
-    """Return the agreement of naive Smatch and Smatch on dev, and their times (Goodman 2015, Table 5.2, Figure 5.3)."""
-    import numpy as np
+    """Return the agreement of naive Smatch and Smatch on dev, and their times (Goodman 2015, Table 5.2, Figure 5.3).
 
+    The interval of the correlation (95 %) is a bootstrap over sentences.
+    """
     from treewright.amr import AMRParser, score_smatch
     from treewright.amr import naive_smatch as naive
 
@@ -103,8 +114,12 @@ def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
     end = time.process_time()
     exact = np.array([f for _, _, f in whole.by_sentence()])
     rough = 2 * quick.matched / np.maximum(quick.gold + quick.predicted, 1)
+    drawn = np.random.default_rng(0).integers(len(exact), size=(1000, len(exact)))
+    low, high = np.nanquantile([_correlation(rough[each], exact[each]) for each in drawn], [0.025, 0.975])
     return {
-        "correlation": float(np.corrcoef(rough, exact)[0, 1]),
+        "correlation": _correlation(rough, exact),
+        "correlation, low": float(low),
+        "correlation, high": float(high),
         "mean naive": float(rough.mean()),
         "mean Smatch": float(exact.mean()),
         "seconds naive": middle - started,
@@ -112,5 +127,23 @@ def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
     }
 
 
-PROBES: dict[str, Probe] = {"off-path": off_path, "agenda": agenda, "expert": expert, "naive-smatch": naive_smatch}
+def _correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> float:
+    """Pearson's correlation; not a number if one of them is constant."""
+    a, b = a - a.mean(), b - b.mean()
+    spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / spread if spread else float("nan")
+
+
+def training_loss(estimator: Any, parts: Parts) -> dict[str, float]:
+    """Return the mean cost of a decision in the last pass: how well the policy fits what it has learned from."""
+    return {"loss in training": float(estimator.history_[-1].loss)}
+
+
+PROBES: dict[str, Probe] = {
+    "off-path": off_path,
+    "agenda": agenda,
+    "expert": expert,
+    "naive-smatch": naive_smatch,
+    "training-loss": training_loss,
+}
 """The probes by the names that experiments have for them."""

@@ -201,7 +201,11 @@ def run_experiment(
     code = code_version()
     digests = {name: source.digest() for name, source in experiment.corpora.items()}
     outcomes = {key: each for key, each in store.outcomes(None if any_code else code).items() if each.error is None}
-    durations = Durations((Job.from_dict(job), seconds) for job, seconds in store.durations())
+    counted = dict[str, int]()  # the sentences of whole corpora, as far as they are known
+    durations = Durations(
+        ((Job.from_dict(job), seconds) for job, seconds in store.durations()),
+        lambda job: job.size or counted.get(job.corpus),
+    )
     summary, failed = Summary(known=len(outcomes)), dict[str, Outcome]()
 
     def run(jobs: Sequence[Job], later: int) -> None:
@@ -212,6 +216,8 @@ def run_experiment(
             summary.ran += 1
             if outcome.error is None:
                 outcomes[job.key] = outcome
+                if job.size is None:
+                    counted[job.corpus] = outcome.result["sentences"]["train"]
                 durations.add(job, outcome.seconds)
             else:
                 failed[job.key] = outcome

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from treewright.experiments.jobs import Job
 from treewright.experiments.plan import Cell, Experiment
 from treewright.experiments.store import Outcome
+from treewright.learners.measured import expected_seconds
 
 __all__ = ["Choice", "Durations", "Needed", "choose", "known_jobs", "needed"]
 
@@ -115,10 +117,18 @@ def _best(
 
 
 class Durations:
-    """The times of jobs, to estimate the times of others."""
+    """The times of jobs, to estimate the times of others.
 
-    def __init__(self, known: Iterable[tuple[Job, float]] = ()) -> None:
-        self._known: dict[tuple[str, ...], list[float]] = {}
+    ``count`` returns the number of training sentences of a job, or None if that is unknown. Until a job of the task has
+    run, estimates are from the measurements of the package, on another machine.
+    """
+
+    def __init__(
+        self, known: Iterable[tuple[Job, float]] = (), count: Callable[[Job], int | None] = lambda job: job.size
+    ) -> None:
+        self._count = count
+        self._seconds: dict[tuple[str, ...], list[float]] = {}
+        self._rates: dict[tuple[str, ...], list[float]] = {}  # by sentence and pass
         self._by_key: dict[str, float] = {}
         for job, seconds in known:
             self.add(job, seconds)
@@ -126,17 +136,27 @@ class Durations:
     def add(self, job: Job, seconds: float) -> None:
         """Record the time of a job."""
         self._by_key[job.key] = seconds
+        work = self._work(job)
         for kind in self._kinds(job):
-            self._known.setdefault(kind, []).append(seconds)
+            self._seconds.setdefault(kind, []).append(seconds)
+            if work:
+                self._rates.setdefault(kind, []).append(seconds / work)
 
     def estimate(self, job: Job) -> float | None:
         """Return the estimated seconds of a job, from the most similar jobs; None if there are none."""
         if job.key in self._by_key:
             return self._by_key[job.key]
-        for kind in self._kinds(job):
-            if found := self._known.get(kind):
-                return sum(found) / len(found)
-        return None
+        same, *similar = self._kinds(job)
+        if same in self._seconds:
+            return fmean(self._seconds[same])
+        if work := self._work(job):
+            for kind in similar:
+                if kind in self._rates:
+                    return work * fmean(self._rates[kind])
+            measured = expected_seconds(job.task, job.learner)
+            if measured is not None:
+                return work * measured / 1000
+        return next((fmean(self._seconds[kind]) for kind in similar if kind in self._seconds), None)
 
     def left(self, jobs: Iterable[Job], workers: int) -> float | None:
         """Return the estimated seconds of all jobs together; None if there is no estimate for one of them."""
@@ -144,13 +164,17 @@ class Durations:
         known = [each for each in found if each is not None]
         return None if len(known) < len(found) else sum(known) / max(1, workers)
 
+    def _work(self, job: Job) -> float | None:
+        """The number of sentences that training goes over."""
+        sentences, learner = self._count(job), job.params.get("learner")
+        passes = learner.get("passes", 1) if isinstance(learner, dict) else 1
+        return None if sentences is None else float(sentences * passes)
+
     @staticmethod
     def _kinds(job: Job) -> list[tuple[str, ...]]:
-        size = str(job.size)
+        """From the most to the least similar jobs; those of the first kind have the same sentences."""
         return [
-            (job.task, job.corpus, job.learner, size),
-            (job.task, job.corpus, size),
+            (job.task, job.corpus, job.learner, str(job.size)),
             (job.task, job.learner),
             (job.task,),
-            (),
         ]

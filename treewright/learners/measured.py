@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ __all__ = [
     "Measurement",
     "PlannerMeasurement",
     "SearchMeasurement",
+    "expected_seconds",
     "measured_conditions",
     "measurements",
     "planner_measurements",
@@ -128,6 +130,20 @@ def search_measurements(learner: str) -> dict[str, SearchMeasurement]:
     True
     """
     return {corpus: SearchMeasurement(**row) for corpus, row in _results()["searches"].get(learner, {}).items()}
+
+
+def expected_seconds(task: str, learner: str) -> float | None:
+    """Return the CPU seconds that a pass over a thousand sentences took, on one core of the machine of the benchmarks.
+
+    For a learner that was not measured it is the median over those that were; None for a task without measurements.
+
+    >>> expected_seconds("dependency", "lols") > expected_seconds("dependency", "exploration") > 0
+    True
+    >>> expected_seconds("a task of yours", "lols") is None
+    True
+    """
+    found = _results()["seconds"].get(task)
+    return None if found is None else float(found.get(learner, statistics.median(found.values())))
 
 
 def measured_conditions() -> str:

@@ -26,6 +26,7 @@ _COLOURS = (
     "#374151",
 )
 _TICKS = 5  # about this many on an axis
+_FEW_POWERS = 2  # of ten: a logarithmic axis then has 2 and 5 between them, and ends near its values
 
 
 class Point(NamedTuple):
@@ -138,13 +139,20 @@ def _share(value: float, ticks: Sequence[float], logarithmic: bool) -> float:
 
 
 def _axis(values: Sequence[float], logarithmic: bool) -> list[float]:
-    """Round numbers around and between some values."""
+    """Round numbers around and between some values; whole ones if all values are whole."""
     low, high = min(values), max(values)
     if logarithmic:
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-        return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+        if last - first > _FEW_POWERS:
+            return [10.0**power for power in range(first, last + 1)]
+        ticks = [10.0**power * factor for power in range(first, last + 2) for factor in (1, 2, 5)]
+        begin = max(k for k, tick in enumerate(ticks) if tick <= low)
+        end = min(k for k, tick in enumerate(ticks) if tick >= high and k > begin)
+        return ticks[begin : end + 1]
     span = (high - low) or abs(high) or 1.0
     rough = span / _TICKS
+    if all(float(value).is_integer() for value in values):
+        rough = max(rough, 1.0)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= rough)
     first, last = math.floor(low / step), math.ceil(high / step)
