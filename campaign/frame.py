@@ -215,7 +215,7 @@ def _run_worker(
         worker.start()
         theirs.close()
         recorded, written = first, begun
-        seen, since = -2, begun
+        seen, lasted, looked = -2, 0.0, begun
         late = ended = False
 
         def record(upto: int) -> None:
@@ -241,11 +241,14 @@ def _run_worker(
                         ended = True
                         record(content[0])
                     continue
+                now = time.monotonic()
+                lasted += min(now - looked, 1.0)  # if all processes were stopped for a while, that time does not count
+                looked = now
                 if current.value != seen:
-                    seen, since = current.value, time.monotonic()
-                    if since - written > 5 and seen > recorded:
+                    seen, lasted = current.value, 0.0
+                    if now - written > 5 and seen > recorded:
                         record(seen)  # so that little is lost if the campaign is interrupted
-                elif time.monotonic() - since > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
+                elif lasted > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
                     late = True
                     break
         finally:
@@ -260,7 +263,7 @@ def _run_worker(
     if not ended:  # it crashed, or was too slow: the case that was running is the finding
         number = max(current.value, first)
         what = (
-            f"no end after {time.monotonic() - since:.0f} seconds"
+            f"no end after {lasted:.0f} seconds"
             if late
             else f"the process ended with {worker.exitcode}"
         )
