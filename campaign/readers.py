@@ -162,6 +162,12 @@ class Configurations(Reader):
 
     quick = 500
 
+    def prepare(self, folder: Path) -> None:
+        import treewright.cli.config
+        import treewright.cli.tasks  # noqa: F401  # not within the time limit of a case
+
+        super().prepare(folder)
+
     def run(self, case: bytes) -> None:
         from treewright.cli.config import resolve
         from treewright.cli.tasks import TASKS
@@ -184,6 +190,8 @@ class Experiments(Reader):
     quick = 300
 
     def prepare(self, folder: Path) -> None:
+        import treewright.experiments  # noqa: F401
+
         super().prepare(folder)
         os.chdir(folder)  # its corpora are looked for here
 
