@@ -273,7 +273,7 @@ WRITERS: dict[str, type[Writer]] = {
 class KilledWriting(Check):
     """A process that writes a file repeatedly is killed: the old file exists, or the new one."""
 
-    goal = 1000
+    goal = 100
     quick = 10
     limit = 120
 
@@ -503,7 +503,7 @@ class StrangeCache(Check):
 
     name = "cache"
     what = "damaged, foreign, full and unwritable caches of compiled code: the same results"
-    goal = 300
+    goal = 100
     quick = 6
     limit = 300
 

@@ -215,7 +215,7 @@ def _run_worker(
         worker.start()
         theirs.close()
         recorded, written = first, begun
-        seen, since = -2, begun
+        seen, lasted, looked, delayed = -2, 0.0, begun, 0.0
         late = ended = False
 
         def record(upto: int) -> None:
@@ -241,11 +241,15 @@ def _run_worker(
                         ended = True
                         record(content[0])
                     continue
+                now, delay = time.monotonic(), processor_delay(worker.pid)
+                # If all processes were stopped for a while, that time does not count, nor does waiting for a processor.
+                lasted += max(min(now - looked, 1.0) - (delay - delayed), 0.0)
+                looked, delayed = now, delay
                 if current.value != seen:
-                    seen, since = current.value, time.monotonic()
-                    if since - written > 5 and seen > recorded:
+                    seen, lasted = current.value, 0.0
+                    if now - written > 5 and seen > recorded:
                         record(seen)  # so that little is lost if the campaign is interrupted
-                elif time.monotonic() - since > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
+                elif lasted > (check.limit if seen >= 0 else max(check.limit, PREPARATION)):
                     late = True
                     break
         finally:
@@ -259,16 +263,21 @@ def _run_worker(
         return False
     if not ended:  # it crashed, or was too slow: the case that was running is the finding
         number = max(current.value, first)
-        what = (
-            f"no end after {time.monotonic() - since:.0f} seconds"
-            if late
-            else f"the process ended with {worker.exitcode}"
-        )
+        what = f"no end after {lasted:.0f} seconds" if late else f"the process ended with {worker.exitcode}"
         what += " while preparing" if current.value < 0 else ""
         store.add_finding(name, seed, number, what, _shown(check, seed, number))
         outcome.findings += 1
         record(number + 1)
     return not ended and current.value >= 0
+
+
+def processor_delay(pid: int | None) -> float:
+    """The seconds that the threads of a process have waited because other processes used the processors."""
+    waits = 0
+    with suppress(OSError):  # a process or a thread that has ended, or a system without these files
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            waits += int((thread / "schedstat").read_text().split()[1])
+    return waits / 1e9
 
 
 def _shown(check: Check, seed: int, number: int) -> str:

@@ -252,11 +252,13 @@ class Walks(Check):
 
     @cached_property
     def _every(self) -> list[tuple[str, dict[str, Any]]]:
-        return [
-            (task, settings)
-            for task, settings in variations()
-            if settings.get("learner", {}).get("name") in ("exploration", "supervised") and "policy" not in settings
-        ]
+        """The settings of tasks, without those of learning and search, which do not change the states."""
+        found = {}
+        for task, settings in variations():
+            if settings.get("learner", {}).get("name") == "exploration" and "policy" not in settings:
+                states = {name: value for name, value in settings.items() if name not in ("learner", "beam")}
+                found.setdefault((task, repr(states)), (task, states))
+        return list(found.values())
 
     @property
     def goal(self) -> int:  # type: ignore[override]

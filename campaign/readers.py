@@ -117,12 +117,14 @@ class RawText(Reader):
     quick = 400
 
     def prepare(self, folder: Path) -> None:
+        os.environ["TREEWRIGHT_COMPILE"] = "now"  # not interpreted at first, which is slower
         import treewright
 
         super().prepare(folder)
         self._tokenizer = treewright.load("english", without=["dependency", "constituency", "amr"]).tokenizer
         # As in a server: the main thread would start a thread for each text, to be able to react to Ctrl-C.
         self._thread = ThreadPoolExecutor(1)
+        self.run(self.seeds[0])  # it compiles, which is not within the time limit of a case
 
     def finish(self) -> None:
         self._thread.shutdown()
@@ -162,6 +164,12 @@ class Configurations(Reader):
 
     quick = 500
 
+    def prepare(self, folder: Path) -> None:
+        import treewright.cli.config
+        import treewright.cli.tasks  # noqa: F401  # not within the time limit of a case
+
+        super().prepare(folder)
+
     def run(self, case: bytes) -> None:
         from treewright.cli.config import resolve
         from treewright.cli.tasks import TASKS
@@ -184,6 +192,8 @@ class Experiments(Reader):
     quick = 300
 
     def prepare(self, folder: Path) -> None:
+        import treewright.experiments  # noqa: F401
+
         super().prepare(folder)
         os.chdir(folder)  # its corpora are looked for here
 

@@ -1,8 +1,8 @@
 """Same results everywhere: one seed gives one model, with any number of threads, in any process, on any Python.
 
 A *variant* is a way to run a training. Its model must equal the model of the default way, except for the date and the
-versions of the libraries in its card. ``python -m campaign.sameness KIND JOBS FOLDER`` trains a model and prints its
-digest; other interpreters run this command.
+versions of the libraries in its card. ``python -m campaign.sameness FOLDER`` trains a model for each line that it reads (kind,
+threads, corpus), and prints its digest; other interpreters run this command.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Variant:
     python: Callable[[], str] | None = None
     variables: dict[str, str] = field(default_factory=dict)
     quick: int = 2
-    repeated: int = 3
+    fresh: bool = False
+    """Whether each training has its own process."""
 
 
 def interpreter(version: str, *libraries: str) -> Callable[[], str]:
@@ -82,6 +83,7 @@ VARIANTS = {
         "trainings in fresh processes with another hash seed: the same model to the bit",
         python=lambda: sys.executable,
         variables={"PYTHONHASHSEED": "77"},
+        fresh=True,
     ),
     "interpreted": Variant(
         "trainings without the compiler: the same model to the bit",
@@ -124,13 +126,14 @@ class Variants(Check):
         self.name, self.variant = name, VARIANTS[name]
         self.what, self.quick = self.variant.what, self.variant.quick
         self.kinds = [kind for kind in commands() if self.variant.python is None or not needs_torch(kind)]
-        self.goal = self.variant.repeated * len(self.kinds) * len(self.variant.jobs)
+        self.goal = len(self.kinds) * len(self.variant.jobs)
 
     def prepare(self, folder: Path) -> None:
         self.folder = folder
         self.corpora: dict[int, Corpus] = {}
         self.right: dict[tuple[str, int], str] = {}
         self.python = self.variant.python and self.variant.python()
+        self.other: subprocess.Popen[str] | None = None
 
     def case(self, random: Random, number: int) -> tuple[str, int, int]:
         kind = self.kinds[number % len(self.kinds)]
@@ -151,12 +154,32 @@ class Variants(Check):
         if self.python is None:
             found = trained(corpus, kind, jobs, self.folder / "found.tw")
         else:
-            variables = {**os.environ, "PYTHONPATH": str(ROOT), **self.variant.variables}
-            command = [self.python, "-m", "campaign.sameness", kind, str(jobs), str(corpus.folder), str(self.folder)]
-            done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, cwd=ROOT)
-            expect(done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-2000:]}")
-            found = done.stdout.split()[-1]
+            found = self._elsewhere(f"{kind}\t{jobs}\t{corpus.folder}")
         expect(found == right, f"{kind} with {jobs} threads on {sentences} sentences: another model")
+
+    def _elsewhere(self, order: str) -> str:
+        """Let the other interpreter train a model, and return its digest."""
+        assert self.python is not None
+        log = self.folder / "log"
+        if self.other is None:
+            variables = {**os.environ, "PYTHONPATH": str(ROOT), **self.variant.variables}
+            command = [self.python, "-m", "campaign.sameness", str(self.folder)]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            with log.open("w") as errors:
+                self.other = subprocess.Popen(command, env=variables, cwd=ROOT, stderr=errors, **pipes)
+        assert self.other.stdin is not None
+        assert self.other.stdout is not None
+        print(order, file=self.other.stdin, flush=True)
+        found = self.other.stdout.readline().strip()
+        if self.variant.fresh or not found:
+            self.finish()
+        expect(bool(found), f"{order}: the process ended: {log.read_text()[-2000:]}")
+        return found
+
+    def finish(self) -> None:
+        if self.other is not None:
+            self.other.communicate()
+            self.other = None
 
 
 def trained(corpus: Corpus, kind: str, jobs: int, model: Path) -> str:
@@ -167,8 +190,16 @@ def trained(corpus: Corpus, kind: str, jobs: int, model: Path) -> str:
     return content(model)
 
 
+def serve(folder: Path) -> None:
+    """Train a model for each line of standard input; messages of the trainings go to standard error."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        kind, jobs, corpus = line.rstrip("\n").split("\t")
+        made = Corpus.__new__(Corpus)
+        made.folder = Path(corpus)
+        print(trained(made, kind, int(jobs), folder / "other.tw"), file=answers, flush=True)
+
+
 if __name__ == "__main__":
-    kind, jobs, corpus, folder = sys.argv[1:]
-    made = Corpus.__new__(Corpus)
-    made.folder = Path(corpus)
-    print(trained(made, kind, int(jobs), Path(folder) / "other.tw"))
+    serve(Path(sys.argv[1]))

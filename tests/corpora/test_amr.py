@@ -191,3 +191,20 @@ def test_a_chain_that_is_too_long_to_be_written():
     graph = Graph("v0", tuple((name, "c") for name in names), edges)
     with pytest.raises(CorpusError, match="2,000 nodes"):
         graph.to_penman()
+
+
+@pytest.mark.parametrize("alignment", ["", "~e.1"])  # with it, the penman library reads the graph
+@pytest.mark.parametrize(
+    ("role", "edge"),
+    [
+        (":r-of", ("b", ":r", "a")),
+        (":r-of-of", ("a", ":r", "b")),
+        (":r-of-of-of", ("b", ":r", "a")),
+        (":consist-of-of", ("b", ":consist-of", "a")),
+    ],
+)
+def test_roles_that_are_inverted_several_times(role, edge, alignment):
+    [sentence] = read_amr(io.StringIO(f"(a / a{alignment} {role} (b / b))\n"))
+    assert sentence.graph.edges == (edge,)
+    [again] = read_amr(io.StringIO(format_amr(sentence)))
+    assert again.graph.edges == (edge,)

@@ -38,7 +38,7 @@ from collections.abc import Iterable, Iterator
 from sys import intern
 
 from treewright.corpora.files import Source, Target, source_name, text_lines, text_writer
-from treewright.corpora.graphs import NOT_INVERSE, Graph, Triple
+from treewright.corpora.graphs import Graph, Triple, normal
 from treewright.corpora.notation import DEEPEST
 from treewright.corpora.types import Sentence
 from treewright.errors import CorpusError
@@ -154,8 +154,8 @@ def _ordinary(text: str) -> Graph | None:
         source, role, target = triple
         if target not in concepts:
             attributes.append(triple)
-        elif role.endswith("-of") and role not in NOT_INVERSE:
-            edges.append((target, intern(role[:-3]), source))
+        elif role.endswith("-of"):
+            edges.append(normal(triple))
         else:
             edges.append(triple)
     instances = tuple(concepts.items())

@@ -29,12 +29,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from sys import intern
 from types import MappingProxyType
 
 from treewright.corpora.notation import DEEPEST, problem, shortened, too_deep, what_follows
 from treewright.errors import CorpusError
 
-__all__ = ["NOT_INVERSE", "Alignment", "Graph", "Triple"]
+__all__ = ["NOT_INVERSE", "Alignment", "Graph", "Triple", "normal"]
 
 Triple = tuple[str, str, str]
 """Source, role, target. Roles are written with their colon: ``":ARG0"``."""
@@ -46,6 +47,18 @@ NOT_INVERSE = frozenset([":consist-of", ":prep-on-behalf-of", ":prep-out-of"])
 """Roles that end in ``-of`` but are not inverse roles."""
 
 _VARIABLE = re.compile(r"[a-z]\d*", re.ASCII)
+
+
+def normal(edge: Triple) -> Triple:
+    """An edge in its normal direction.
+
+    >>> normal(("a", ":ARG0-of", "b")), normal(("a", ":ARG0-of-of", "b")), normal(("a", ":consist-of", "b"))
+    (('b', ':ARG0', 'a'), ('a', ':ARG0', 'b'), ('a', ':consist-of', 'b'))
+    """
+    source, role, target = edge
+    while role.endswith("-of") and role not in NOT_INVERSE:
+        source, role, target = target, role[:-3], source
+    return source, intern(role), target
 
 
 @contextmanager
@@ -166,7 +179,7 @@ class Graph:
         return cls(
             top=graph.top,
             instances=tuple([(source, target) for source, _, target in graph.instances()]),
-            edges=tuple([tuple(edge) for edge in graph.edges()]),
+            edges=tuple([normal(edge) for edge in graph.edges()]),
             attributes=tuple([tuple(attribute) for attribute in graph.attributes()]),
             alignments={
                 source: tuple(alignment.indices)
