@@ -188,6 +188,15 @@ def test_a_few_graphs_are_compared_at_once(tmp_path):
     assert about == "0 []"
 
 
+def test_the_expert_makes_a_few_graphs_at_once(data, tmp_path):
+    for suffix in ("amr", "conllu"):
+        first, *_ = (data / f"test.{suffix}").read_text().split("\n\n")
+        (tmp_path / f"one.{suffix}").write_text(first + "\n\n")
+    found, about = command(tmp_path, "expert", tmp_path / "one.amr", "--trees", tmp_path / "one.conllu", "--json")
+    assert json.loads(found)["f1"] > 0.5
+    assert about == "0 []"
+
+
 @pytest.mark.parametrize("trouble", ["no folder", "clock set back"])
 def test_compiling_ahead_is_never_in_the_way(model, tmp_path, monkeypatch, trouble):
     started = []
