@@ -197,6 +197,11 @@ def test_the_expert_makes_a_few_graphs_at_once(data, tmp_path):
     assert about == "0 []"
 
 
+def test_models_are_looked_for_before_the_first_of_them_is_compiled(run, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(compile_module, "make_ready", lambda *_: pytest.fail("a model was compiled"))
+    assert "nix.tw" in run("compile", model, tmp_path / "nix.tw", code=2).stderr
+
+
 @pytest.mark.parametrize("trouble", ["no folder", "clock set back"])
 def test_compiling_ahead_is_never_in_the_way(model, tmp_path, monkeypatch, trouble):
     started = []
