@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from pathlib import Path
 
 import pytest
+
+from treewright.cli.output import check_out, write_all, write_one_a_file
+from treewright.errors import TreewrightError
 
 FILES = {
     "empty": ("x.conllu", b"", "it is empty"),
@@ -113,3 +118,36 @@ def test_too_little_memory(run, data, tmp_path, monkeypatch):
     monkeypatch.setattr(Tagger, "fit", fit)
     args = ("train", "tagging", data / "train.conllu", "-o", tmp_path / "m.tw")
     assert "--bits" in run(*args, code=1).stderr
+
+
+@pytest.mark.parametrize("place", ["missing folder", "folder"])
+@pytest.mark.parametrize("verb", ["train", "train pipeline", "expert", "diff", "trace", "tune-speed"])
+def test_an_output_that_cannot_be_written_is_found_before_anything_is_read(run, tmp_path, verb, place):
+    nix, out = tmp_path / "nix", tmp_path if place == "folder" else tmp_path / "no" / "x"
+    commands = {
+        "train": ("train", "tagging", nix, "-o", out),
+        "train pipeline": ("train", "pipeline", nix, "-o", out),
+        "expert": ("expert", nix, "--trees", nix, "-o", out),
+        "diff": ("diff", nix, nix, "-f", "html", "-o", out),
+        "trace": ("trace", "--model", nix, "--text", "Time flies .", "--html", out),
+        "tune-speed": ("tune-speed", nix, nix, "-o", out),
+    }
+    message = run(*commands[verb], code=2).stderr
+    assert message.startswith(f"error: {out}: ")
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".html"])
+def test_an_output_that_cannot_be_written_is_found_before_sentences_are_parsed(tmp_path, suffix):
+    def parsed():
+        pytest.fail("a sentence was parsed")
+        yield
+
+    write = partial(write_one_a_file, format="svg") if suffix == ".svg" else partial(write_all, frame=("", ""))
+    with pytest.raises(TreewrightError, match="no/drawing"):
+        write(parsed(), str, out=tmp_path / "no" / f"drawing{suffix}")
+
+
+def test_an_output_may_be_a_device():
+    check_out(None)
+    check_out(Path(os.devnull))

@@ -188,6 +188,20 @@ def test_a_few_graphs_are_compared_at_once(tmp_path):
     assert about == "0 []"
 
 
+def test_the_expert_makes_a_few_graphs_at_once(data, tmp_path):
+    for suffix in ("amr", "conllu"):
+        first, *_ = (data / f"test.{suffix}").read_text().split("\n\n")
+        (tmp_path / f"one.{suffix}").write_text(first + "\n\n")
+    found, about = command(tmp_path, "expert", tmp_path / "one.amr", "--trees", tmp_path / "one.conllu", "--json")
+    assert json.loads(found)["f1"] > 0.5
+    assert about == "0 []"
+
+
+def test_models_are_looked_for_before_the_first_of_them_is_compiled(run, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(compile_module, "make_ready", lambda *_: pytest.fail("a model was compiled"))
+    assert "nix.tw" in run("compile", model, tmp_path / "nix.tw", code=2).stderr
+
+
 @pytest.mark.parametrize("trouble", ["no folder", "clock set back"])
 def test_compiling_ahead_is_never_in_the_way(model, tmp_path, monkeypatch, trouble):
     started = []

@@ -6,7 +6,7 @@ import pytest
 from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
-from treewright.search.compiling import is_disabled, kernel
+from treewright.search.compiling import at_once, compilations, is_disabled, kernel
 
 
 @compiled
@@ -90,6 +90,22 @@ def test_plain_functions_are_their_own_twins_in_effect():
 
 
 @pytest.mark.jit
+@pytest.mark.jit
+def test_python_calls_a_helper_without_the_compiler_where_nothing_is_compiled(monkeypatch):
+    @compiled
+    def quadruple(n):
+        return triple(n) + n
+
+    begun: list = []
+    monkeypatch.setattr(compilations, "listeners", [begun.append])
+    monkeypatch.delenv("TREEWRIGHT_COMPILE", raising=False)
+    with at_once(0):
+        assert quadruple(2) == 8
+    assert not begun
+    assert quadruple(2) == 8
+    assert begun == [True, False]
+
+
 def test_helpers_are_compiled_unless_the_compiler_is_off():
     assert not is_disabled()
     assert is_compiled(triple)

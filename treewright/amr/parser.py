@@ -35,6 +35,7 @@ from treewright.metrics import Comparison
 from treewright.models import ModelFile, new_model_file, pack_strings, unpack_strings
 from treewright.policies import LinearPolicy
 from treewright.search import Decoded, Packed, decode, trajectory
+from treewright.search.compiling import at_once
 from treewright.settings import Choice, File, Flag, Like, Setting, Whole
 from treewright.tracing import Trace
 
@@ -311,7 +312,8 @@ class AMRParser(EncodedSettings, Estimator[SmatchScores]):
         sentences = _graphbank(corpus)
         _, encoder, examples = self._encoded(sentences)
         packed, own = encoder.pack(examples, self._options(open_to_gold=True))
-        decoded = decode(packed, None, jobs=jobs)
+        with at_once(sum(len(sentence) for sentence in sentences)):
+            decoded = decode(packed, None, jobs=jobs)
         return [
             replace(sentence, graph=encoder.graph(decoded.state(i), examples[i].words, own[i]))
             for i, sentence in enumerate(sentences)

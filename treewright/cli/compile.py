@@ -40,6 +40,10 @@ def compile(
       treewright compile model.tw
       treewright compile tagger.tw parser.tw
     """
+    from treewright.models import read_model
+
+    for model in models:
+        read_model(found_model(model), arrays=False)  # raises an error at once if there is no such model
     os.environ["TREEWRIGHT_COMPILE"] = "now"  # also for code that runs during loading
     for model in models:
         with _compilations() as begun:

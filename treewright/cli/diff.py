@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from treewright.cli.console import patience_while_compiling, several
-from treewright.cli.output import write_all, write_one_a_file
+from treewright.cli.output import check_out, write_all, write_one_a_file
 from treewright.cli.tasks.graphs import ansi, graphs_page, load_graphs, sentence_id
 from treewright.errors import ConfigError
 
@@ -86,6 +86,8 @@ def diff(
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
     if gold == predicted == "-":
         raise ConfigError("standard input (-) can be only one of the two")
+    if format != "svg":  # drawings may go to a folder
+        check_out(out, "differences")
     right, guessed = load_graphs(gold), load_graphs(predicted)
     if len(right) != len(guessed):
         raise ConfigError(

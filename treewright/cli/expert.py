@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from treewright.cli.console import patience_while_compiling, print_json, stdout
-from treewright.cli.output import write_all
+from treewright.cli.output import check_out, write_all
 from treewright.cli.preparing import Parser, Tagger, Trees, pipeline_of
 from treewright.cli.tasks import TASKS
 from treewright.cli.tasks.amr import NO_TREES, check_trees, show_scores
@@ -65,6 +65,7 @@ def expert(
     """
     from treewright.amr import AMRParser, score_smatch
 
+    check_out(out, "graphs")
     task = TASKS["amr"]
     gold = task.read(corpus, trees=trees, shown=not as_json)
     task.check_gold(gold, "")

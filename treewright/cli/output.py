@@ -14,10 +14,12 @@ from treewright.errors import ConfigError
 __all__ = ["check_out", "check_overwritten", "write_all", "write_one_a_file"]
 
 
-def check_out(out: Path) -> None:
-    """Raise :class:`ConfigError` if a model cannot be written there, before training begins."""
+def check_out(out: Path | None, content: str = "model") -> None:
+    """Raise :class:`ConfigError` if a file cannot be written there, before anything is compiled or learned."""
+    if out is None or out.is_char_device() or out.is_fifo():
+        return
     if out.is_dir():
-        raise ConfigError(f"{out}: this is a folder; give the name of a file for the model")
+        raise ConfigError(f"{out}: this is a folder; give the name of a file for the {content}")
     folder = out.resolve().parent
     if not folder.is_dir():
         raise ConfigError(f"{out}: the folder {folder} does not exist; make it first")
@@ -81,6 +83,7 @@ def write_one_a_file(batches: Iterable[list[Any]], text: Callable[[Any], str], f
             with text_writer(out / f"{number:04}.{format}") as write:
                 write(text(sentence))
         return
+    check_out(out, "drawing")
     only: Any = None
     for batch in batches:
         if only is not None or len(batch) > 1:

@@ -10,6 +10,7 @@ import typer
 
 from treewright.cli.console import make_table, patience_while_compiling, print_json, wide_stdout
 from treewright.cli.outcomes import note
+from treewright.cli.output import check_out
 from treewright.cli.parse import warn_if_untokenized
 from treewright.cli.preparing import Parser, Tagger, Trees, pipeline_of, preparation
 from treewright.cli.streams import load
@@ -176,6 +177,7 @@ def trace(
         raise ConfigError(f"there is no style {style!r}; choose one of {', '.join(STYLES)}")
     if format not in _FORMATS:
         raise ConfigError(f"there is no format {format!r}; choose one of {', '.join(_FORMATS)}")
+    check_out(html, "page")
     if (text is None) == (file is None):
         raise ConfigError("name a file with sentences or, with a model, give a sentence by --text")
     names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]

@@ -12,6 +12,7 @@ import typer
 
 from treewright.cli.console import Bar, make_table, print_json, several, stdout
 from treewright.cli.outcomes import note
+from treewright.cli.output import check_out
 from treewright.cli.streams import load
 from treewright.cli.tasks import load_model
 from treewright.errors import ConfigError, CorpusError
@@ -119,6 +120,7 @@ def tune_speed(
     for tradeoff in tradeoffs or ():
         if not 0.0 < tradeoff <= 1.0:
             raise ConfigError(f"--lambda must be above 0 and at most 1, not {tradeoff:g}")
+    check_out(out)
     before: Any = _parser(model)
     learn, measure = _sentences(dev, test, before.max_length)
     trials = _trials(before.task, tradeoffs, deltas, search, learner, measure_of_time)

@@ -127,11 +127,17 @@ class CompiledFunction:
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Compile the function for Python, and call it."""
+        """Compile the function for Python, and call it; interpret it where nothing is compiled."""
         if "dispatcher" in self.__dict__ and self.dispatcher.overloads:
             return self.dispatcher(*arguments, **named)
+        if _interpreting.get():
+            return self._interpreted(*_plain(arguments), **named)
         with compilations.recorded():
             return self.dispatcher(*arguments, **named)
+
+    @cached_property
+    def _interpreted(self) -> Callable[..., Any]:
+        return interpreted(self.py_func)
 
 
 class Kernel(CompiledFunction):
@@ -178,10 +184,6 @@ class Kernel(CompiledFunction):
         """Return whether there is machine code for arguments like these, so that no compilation is needed."""
         packed = native.pack(arguments)
         return packed is not None and self._find(packed[0], arguments) is not None
-
-    @cached_property
-    def _interpreted(self) -> Callable[..., Any]:
-        return interpreted(self.py_func)
 
     def _find(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> native.NativeCode | None:
         """The code for arguments like these, from memory or from disk."""
