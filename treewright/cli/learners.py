@@ -69,7 +69,7 @@ def learners(
     _show_evidence(names, measurements, _TASKS)
     stdout().print(f"\nMeasured on {measured_conditions()}, against supervised.\n")
     _show_evidence(names, measurements, _ELSEWHERE)
-    stdout().print("\nThe same on 400 sentences of UD Afrikaans AfriBooms: what pays on one treebank may not on another.\n")
+    stdout().print("\nThe same on 400 sentences of UD Afrikaans AfriBooms: another treebank, other gains.\n")
     _show_evidence(names, planner_measurements, _TREEBANKS)
     stdout().print("\nF1 on test, sentences of up to 15 words, against relative frequencies.\n")
     _show_evidence(names, search_measurements, _TREEBANKS)
