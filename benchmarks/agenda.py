@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.charts import Panel, write_chart
-from benchmarks.common import RESULTS, ROOT, corpus_folder, keep, median_of, say, timed
+from benchmarks.common import RESULTS, ROOT, corpus_folder, interval, keep, median_of, say, timed
 from treewright.constituency import LatentGrammar, Markovisation, score_constituents
 from treewright.constituency.agenda.environment import TIMES, AgendaEnvironment, seconds_per_step
 from treewright.constituency.agenda.features import CHEATING, INSIDE, NAMES
@@ -510,11 +510,11 @@ def kinds(rows: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def over_seeds(runs: list[dict[str, float]]) -> list[str]:
-    """Pops, recall and F1: the means over seeds, with half the range if there are several."""
+    """Pops, recall and F1: the means over seeds, with 95 % intervals if there are several."""
 
     def shown(measure: str, scale: float, digits: int) -> str:
         values = [scale * run[measure] for run in runs]
-        spread = f" ± {(max(values) - min(values)) / 2:,.{digits}f}" if len(runs) > 1 else ""
+        spread = f" ± {interval(values):,.{digits}f}" if len(runs) > 1 else ""
         return f"{sum(values) / len(values):,.{digits}f}{spread}"
 
     return [shown("pops", 1.0, 0), shown("recall", 100.0, 2), shown("F1", 100.0, 2)]
@@ -546,7 +546,7 @@ def report(results: dict[str, Any]) -> list[str]:
             "",
             f"The paper's Figure 1: {PAPER_PASSES} passes, the weights of the last one, no threshold. Learners learn from one half of dev; the step size is the one with the highest reward on the other half, of a third and a tenth of the usual one, of three and ten times as much, and beyond where the best is",
             f"at the edge. λ = {λ:.2g}: so A*₀ pays for its pops what it did in the paper with λ = 10⁻⁶. The last column is the reward per sentence on the other half for all step sizes, from the smallest to the largest.",
-            "Figures on test with ± are means over several seeds, ± half the range, with the step size that the first seed chose.",
+            "Figures on test with ± are means over three seeds with their 95 % intervals (Student's t), with the step size that the first seed chose.",
             "",
         ]
         body = []
@@ -581,7 +581,7 @@ def report(results: dict[str, Any]) -> list[str]:
             f"### {corpus}: accuracy against pops and time",
             "",
             f"The paper's Figure 2. The grammar has {about['rules']:,} rules; {about['dev']} sentences of dev, {about['test']} of test. I+ and DAgger learn from {LEARNED_FROM} sentences of dev for a price λ of a pop, a push, or a second; for pushes and seconds, λ is multiplied such that A*₀ pays",
-            "as much as for its pops. Half of these sentences choose the pass, how far to move from A*₀ towards the learned weights (the strength), and the threshold Δ. HA*'s Δ is that of §6.1, the same at each level. CTF, learned pruning and CKY have no agenda, and no pops.",
+            "as much as for its pops. Half of these sentences choose the pass, how far to move from A*₀ towards the learned weights (the strength), and the threshold Δ. HA*'s Δ is that of §6.1, the same at each level. CTF, learned pruning and CKY have no agenda, and no pops. The columns of three seeds are means with 95 % intervals (Student's t).",
             "",
             f"![F1 and recall over pops, pushes and milliseconds](images/agenda-{corpus}.svg)",
             "",

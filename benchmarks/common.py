@@ -10,7 +10,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -56,6 +56,15 @@ def median_of(function: Callable[[], Any], repeats: int = 5) -> tuple[Any, float
         result, clock = timed(function)
         clocks.append(clock.cpu)
     return result, statistics.median(clocks)
+
+
+#: the quantile of Student's t for intervals of 95 %, by the number of values
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}
+
+
+def interval(values: Sequence[float]) -> float:
+    """Half of the 95 % interval of the mean; 0 for a single value, which has none."""
+    return STUDENT[len(values)] * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
 def peak_memory() -> float:

@@ -1,14 +1,16 @@
 """Every learner of imitation on EWT, for tagging and for dependency parsing: accuracy on dev over several seeds, and its price.
 
-Parts, of which ``python -m benchmarks learners --parts small,full,weak,afrikaans`` names some (all by default). Results are kept after
+Parts, of which ``python -m benchmarks learners --parts small,full,weak,afrikaans,usual`` names some (all by default). Results are kept after
 each run, so that an interrupted run goes on where it was; delete a part from the file of results to measure it from the beginning:
 
 * ``small``: every learner of the table, and some with other settings, on 400 sentences; learners with a beam, and by rewards;
 * ``full``: the learners on all of train, a seed for all learners before the next one;
 * ``weak``: learners whose expert is right 70 % of the time, beside the expert itself;
-* ``afrikaans``: the named learners on 400 sentences of Afrikaans AfriBooms, three seeds.
+* ``afrikaans``: the named learners on 400 sentences of Afrikaans AfriBooms, three seeds;
+* ``usual``: ``supervised`` and ``exploration`` as the commands train them, with all of their defaults, on 400 sentences and on all of
+  both treebanks, three seeds.
 
-Scores are those after the last pass: no pass is chosen. Roll-outs of dependency parsing are cut (``focus``), except where a row says
+Scores are those after the last pass, except in ``usual``, where the commands' choice counts, the pass best on dev. Roll-outs of dependency parsing are cut (``focus``), except where a row says
 otherwise. ``python -m benchmarks report`` writes what ``treewright learners`` shows of ``small``, ``treewright/learners/measured.json``.
 """
 
@@ -17,10 +19,10 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.common import RESULTS, corpus_folder, keep, say, timed
+from benchmarks.common import RESULTS, corpus_folder, interval, keep, say, timed
 from treewright.corpora import Sentence, load_corpus
 from treewright.dependency import DependencyParser
 from treewright.dependency.parser import REINFORCED
@@ -31,12 +33,11 @@ from treewright.tagging import Tagger
 
 SENTENCES, PASSES = 400, 3
 SEEDS = {"tagging": 5, "dependency": 3}
-WEAK_SEEDS = AFRIKAANS_SEEDS = 3
-PARTS = ("small", "full", "weak", "afrikaans")
+WEAK_SEEDS = AFRIKAANS_SEEDS = USUAL_SEEDS = 3
+PARTS = ("small", "full", "weak", "afrikaans", "usual")
 FOCUS = 10
 ACCURACY = 0.7  # of the weak expert
 BITS = 18
-T = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # the quantile of Student's t for intervals of 95 %, by the number of values
 
 LONG = "supervised, 10 passes"  # the baseline of learners that make ten passes
 REGRESSION = {"update": "regression"}
@@ -72,6 +73,9 @@ WEAK: dict[str, dict[str, Any]] = {
     "lols, drawn per state": {"name": "lols", **PER_STATE},
     "lols, learned roll-outs": {"name": "lols", "roll_out": "learned"},
 }
+#: the learners of ``usual``, and its treebanks
+USUAL = ("supervised", "exploration")
+TREEBANKS = {"EWT": "ud-english-ewt", "AfriBooms": "ud-afrikaans-afribooms"}
 USUAL_UPDATES = {"tagging": "arow", "dependency": {"name": "perceptron", "margin": 50.0}}
 
 
@@ -112,9 +116,17 @@ def measure(task: str, learner: dict[str, Any], seed: int, train: Sequence[Sente
     return {"scores": scores, "seconds": clock.cpu}
 
 
-def interval(values: Sequence[float]) -> float:
-    """Half of the 95 % interval of the mean."""
-    return T[len(values)] * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+def measure_usual(
+    task: str, learner: str, seed: int, train: Sequence[Sentence], dev: Sequence[Sentence]
+) -> dict[str, Any]:
+    """The score of the pass that is best on dev with the defaults of a command, that pass, and the CPU seconds."""
+    made = Tagger if task == "tagging" else DependencyParser
+    made(learner={"name": learner, "passes": 2}, seed=seed).fit(train[:10], dev=dev[:10])
+    found, clock = timed(lambda: made(learner=learner, seed=seed).fit(train, dev=dev))
+    scores = [p.score for p in found.history_]
+    say(task, learner, seed, len(train), [f"{100 * score:.2f}" for score in scores], f"{clock.cpu:.1f} s")
+    best = max(scores)
+    return {"score": best, "pass": 1 + scores.index(best), "passes": len(scores), "seconds": clock.cpu}
 
 
 def summary(runs: dict[str, list[Any]]) -> dict[str, dict[str, float]]:
@@ -189,7 +201,7 @@ def plain_table(runs: dict[str, list[Any]], measure: str) -> list[str]:
 
 def report(results: dict[str, Any]) -> list[str]:
     """The section of ``docs/benchmarks.md``."""
-    small, full, weak, afrikaans = (results.get(part) or {} for part in PARTS)
+    small, full, weak, afrikaans, as_usual = (results.get(part) or {} for part in PARTS)
     text = [
         "## Learners",
         "",
@@ -217,6 +229,8 @@ def report(results: dict[str, Any]) -> list[str]:
         ]
         for task, measure in (("tagging", "accuracy"), ("dependency", "LAS")):
             text += [f"{task.capitalize()}:", "", *small_table(afrikaans[task], measure)]
+    if as_usual:
+        text += usual_report(as_usual)
     if full:
         text += [
             "### All of EWT's train",
@@ -251,6 +265,40 @@ def report(results: dict[str, Any]) -> list[str]:
             *([results["weak note"], ""] if "weak note" in results else []),
         ]
     return text + findings(results)
+
+
+def usual_report(results: dict[str, Any]) -> list[str]:
+    """What the commands' default learner gains over supervised learning."""
+    lines, lost, gained = [], [], []
+    for task, measure in (("tagging", "accuracy"), ("dependency", "LAS")):
+        for title, runs in results.get(task, {}).items():
+            base, found = ([100 * run["score"] for run in runs.get(learner, [])] for learner in USUAL)
+            gains = [value - other for value, other in zip(found, base, strict=False)]
+            if not gains:
+                continue
+            gain, half = statistics.mean(gains), interval(gains)
+            if len(gains) > 1 and abs(gain) > half:
+                (gained if gain > 0 else lost).append(f"{task}, {title}")
+            seconds = [statistics.median(run["seconds"] for run in runs[learner]) for learner in USUAL]
+            lines.append(
+                [
+                    f"{task} ({measure}), {title}",
+                    *(with_interval(statistics.mean(values), interval(values)) for values in (base, found)),
+                    with_interval(gain, half, "+"),
+                    f"{seconds[1] / seconds[0]:.1f}",
+                    str(len(gains)),
+                ]
+            )
+    return [
+        "### With the commands' defaults",
+        "",
+        "`supervised` and `exploration`, the default, as `treewright train` has them: all settings and passes are the defaults (parsing in mode `accurate`), and the pass that is best on dev counts.",
+        f"The first {SENTENCES} sentences, or all of train; scored on dev.",
+        "",
+        *table(["", "`supervised`", "`exploration`", "difference", "× its time", "seeds"], lines),
+        f"The default learner is better than its interval for: {'; '.join(gained) or 'none of them'}. It is worse for: {'; '.join(lost) or 'none of them'}.",
+        "",
+    ]
 
 
 def findings(results: dict[str, Any]) -> list[str]:
@@ -347,6 +395,25 @@ def main() -> None:
             for task in ("tagging", "dependency"):
                 for name in NAMED:
                     record("afrikaans", task, name, {"name": name}, seed, train[:SENTENCES], dev)
+    if "usual" in named:
+        usual(results["usual"], lambda: keep("learners", {**about, **results}))
+
+
+def usual(results: dict[str, Any], save: Callable[[], None]) -> None:
+    """The default learner against supervised learning, as a user gets them."""
+    parts = {name: read(folder) for name, folder in TREEBANKS.items()}
+    sizes = {f"{name}, {SENTENCES}": (name, SENTENCES) for name in parts} | {name: (name, None) for name in parts}
+    for title, (name, size) in dict(
+        sorted(sizes.items(), key=lambda row: row[0] == "EWT")
+    ).items():  # the longest at the end
+        train, dev = parts[name]
+        for task in ("tagging", "dependency"):
+            for seed in range(USUAL_SEEDS):
+                for learner in USUAL:
+                    done = results.setdefault(task, {}).setdefault(title, {}).setdefault(learner, [])
+                    if len(done) == seed:
+                        done.append(measure_usual(task, learner, seed, train[:size], dev))
+                        save()
 
 
 def read(corpus: str) -> tuple[Sequence[Sentence], Sequence[Sentence]]:

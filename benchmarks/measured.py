@@ -1,6 +1,6 @@
 """Write what ``treewright learners`` shows, ``treewright/learners/measured.json``, from the results of several benchmarks.
 
-* ``rows``: learners of imitation against ``supervised``, for tagging and dependency parsing (``learners``) and for meaning graphs (``amr_learners``);
+* ``rows``: learners of imitation against ``supervised``, for tagging and dependency parsing (``learners``, on two treebanks) and for meaning graphs (``amr_learners``);
 * ``planners``: learners of inverse reinforcement learning against relative frequencies (``constituency_learners``);
 * ``searches``: learners of priorities against A*₀ (``agenda``);
 * ``seconds``: the CPU seconds of a pass over a thousand sentences, by task and learner, from which ``treewright experiment --dry-run``
@@ -14,7 +14,7 @@ import statistics
 from typing import Any
 
 from benchmarks import amr_learners, learners
-from benchmarks.common import RESULTS, ROOT
+from benchmarks.common import RESULTS, ROOT, interval
 
 #: the rows of ``amr_learners`` that learners are shown with
 GRAPHS = {
@@ -55,7 +55,7 @@ def of_graphs(runs: dict[str, Any]) -> dict[str, dict[str, float]]:
         gains = [100 * (max(one["dev"]) - max(base[seed]["dev"])) for seed, one in runs[name].items()]
         made[learner] = {
             "gain": round(statistics.mean(gains), 2),
-            "gain interval": round(learners.interval(gains), 2) if len(gains) > 1 else None,
+            "gain interval": round(interval(gains), 2) if len(gains) > 1 else None,
             "times": round(min(one["CPU seconds"] for one in runs[name].values()) / quickest, 1),
         }
     return made
@@ -123,6 +123,7 @@ def main() -> None:
         for name in ("learners", "amr_learners", "constituency_learners", "agenda")
     }
     tables: dict[str, Any] = {task: learners.summary(runs) for task, runs in results["learners"]["small"].items()}
+    tables |= {f"{task}, Afrikaans": learners.summary(runs) for task, runs in results["learners"]["afrikaans"].items()}
     tables["graphs"] = of_graphs(results["amr_learners"]["learners"])
     named = (*learners.NAMED, *learners.WITH_BEAM, *learners.BY_REWARDS)
     measured = {

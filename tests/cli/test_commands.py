@@ -89,11 +89,12 @@ def test_learners(run):
         "counting": [{"learner": "maximum-likelihood", "source": "relative frequencies"}],
     }
     assert all({"tagging", "dependency"} <= set(measured) for name, (_, measured) in evidence.items() if name in NAMED)
-    assert set(evidence["lols"][1]) == {"tagging", "dependency", "graphs"}
+    tasks = ("tagging", "dependency", "graphs", "tagging, Afrikaans", "dependency, Afrikaans")
+    assert set(evidence["lols"][1]) == set(tasks)
     assert set(evidence["max-margin"][1]) == {"CRAFT", "WSJ sample"}
     assert set(evidence["I+"][1]) == {"dependency", "CRAFT", "WSJ sample"}
     assert "--focus" in evidence["lols"][0]
-    assert evidence["supervised"] == ("", dict.fromkeys(("tagging", "dependency", "graphs"), ZERO))
+    assert evidence["supervised"] == ("", dict.fromkeys(tasks, ZERO))
     assert "--beam" in evidence["max-violation"][0]
     assert set(evidence["policy-gradient"][1]) == {"dependency"}
     assert evidence["maximum-likelihood"][1] == {}
@@ -102,6 +103,7 @@ def test_learners(run):
     lines = text.partition("When it pays")[2].splitlines()
     for name, found in (
         ("lols", measurements("lols")["dependency"]),
+        ("exploration", measurements("exploration")["dependency, Afrikaans"]),
         ("I+", measurements("I+")["dependency"]),
         ("max-margin", planner_measurements("max-margin")["CRAFT"]),
         ("I+", search_measurements("I+")["CRAFT"]),

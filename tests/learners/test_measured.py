@@ -17,12 +17,13 @@ from treewright.learners.measured import (
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "imitation"])
-def test_every_named_learner_is_measured_on_both_tasks(name):
+def test_every_named_learner_is_measured_on_both_tasks_and_two_treebanks(name):
     """A new learner needs a run of ``python -m benchmarks learners``; graphs are measured for most."""
     found = measurements(name)
-    assert set(found) - {"graphs"} == {"tagging", "dependency"}
+    both = {f"{task}{where}" for task in ("tagging", "dependency") for where in ("", ", Afrikaans")}
+    assert set(found) - {"graphs"} == both
     assert all(row.times > 0.0 for row in found.values())
-    assert all(found[task].interval >= 0.0 for task in ("tagging", "dependency"))
+    assert all(found[task].interval >= 0.0 for task in both)
 
 
 @pytest.mark.parametrize("name", ["early-update", "max-violation", *(row["learner"] for row in rl_table())])

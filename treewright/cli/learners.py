@@ -34,9 +34,10 @@ def learners(
     Then come the learners that were measured. Those of imitation: what each gains over
     supervised, in points with a 95 % interval over seeds, and its training time as a
     multiple; the tasks on which it pays, that is, gains more than the interval; and what
-    it needs besides its name. Those of inverse reinforcement learning, on two treebanks:
-    the gain over relative frequencies, with the p-value of a paired test. Those of
-    priorities for an agenda: pops and accuracy, compared with A*.
+    it needs besides its name; then the same on a treebank of another language. Those of
+    inverse reinforcement learning, on two treebanks: the gain over relative frequencies,
+    with the p-value of a paired test. Those of priorities for an agenda: pops and
+    accuracy, compared with A*.
 
     Examples:
       treewright learners
@@ -67,6 +68,8 @@ def learners(
     stdout().print("[bold]When it pays\n")
     _show_evidence(names, measurements, _TASKS)
     stdout().print(f"\nMeasured on {measured_conditions()}, against supervised.\n")
+    _show_evidence(names, measurements, _ELSEWHERE)
+    stdout().print("\nThe same on 400 sentences of UD Afrikaans AfriBooms: another treebank, other gains.\n")
     _show_evidence(names, planner_measurements, _TREEBANKS)
     stdout().print("\nF1 on test, sentences of up to 15 words, against relative frequencies.\n")
     _show_evidence(names, search_measurements, _TREEBANKS)
@@ -77,6 +80,7 @@ def learners(
 
 
 _TASKS = ("tagging", "dependency", "graphs")
+_ELSEWHERE = ("tagging, Afrikaans", "dependency, Afrikaans")
 _TREEBANKS = ("CRAFT", "WSJ sample")
 
 
@@ -86,7 +90,8 @@ def _show_evidence(names: list[str], measured: Callable[[str], Mapping[str, Any]
 
     shown = []
     for name in names:
-        found, needs = measured(name), learner_rows()[name].advice if columns is _TASKS else ""
+        found = {column: row for column, row in measured(name).items() if column in columns}
+        needs = learner_rows()[name].advice if columns is _TASKS else ""
         if found or needs:
             pays = ", ".join(column for column in columns if column in found and found[column].pays)
             where = "the baseline" if name == "supervised" else pays or ("none of them" if found else "")
