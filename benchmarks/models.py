@@ -1,5 +1,7 @@
 """The bundled models: ``make models`` trains them again from the corpora, to the same bytes with the same libraries.
 
+NumPy computes logarithms in another way on processors without AVX-512, which changes the last digits of the grammar.
+
 ``english``: tokens, tags, lemmas and dependency trees from UD English EWT; constituents from MASC and from the shorter
 sentences of CRAFT; meaning graphs from *The Little Prince*, with the trees and tags of the pipeline itself. Components
 that are finished are kept in ``build/models``, so that an interrupted run goes on.

@@ -55,6 +55,18 @@ def learn(*sentences):
     return MultiwordTokens.learn(pair for own in token_rules(sentences) for pair in own)
 
 
+@given(st.lists(st.text("abAΣİß*'", min_size=1, max_size=4), min_size=2, max_size=4))
+def test_the_rules_of_a_treebank_give_its_words_back(words):
+    token = "".join(words)
+    [[(_, rule)]] = token_rules([sentence((token, *words))])
+    assert divide(token, rule) == words
+
+
+def test_a_capital_sigma_at_the_end_of_a_word_is_not_one_of_the_token():
+    assert ("ΑΣ".lower() + "ΤΟ".lower()) != "ΑΣΤΟ".lower()
+    assert token_rules([sentence(("ΑΣΤΟ", "ΑΣ", "ΤΟ"))]) == [[("ΑΣΤΟ", "-2")]]
+
+
 def test_rules_are_offered_to_tokens_that_had_them_and_to_new_ones_with_their_ending():
     learned = learn(sentence("I", ("don't", "do", "n't"), "see", ("du", "de", "le")), sentence("cat"))
     rules = lambda token: {learned.rules[k] for k in learned.offered(token)}  # noqa: E731

@@ -15,7 +15,7 @@ __all__ = ["models"]
 def models(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as one JSON object.")] = False,
 ) -> None:
-    """List the bundled models: what they give, how large they are, their licence and their scores.
+    """List the bundled models: what they give, how large they are, their licence, command and scores.
 
     Examples:
       treewright models
@@ -36,6 +36,7 @@ def models(
             ("  what", str(model.card.get("description", model.task))),
             ("  size", size_text(path.stat().st_size)),
             ("  licence", str(model.card.get("licence", "unknown"))),
+            ("  made by", str(model.card.get("command", "unknown"))),
             *((f"  trained on {corpus}", licence) for corpus, licence in model.card.get("data", {}).items()),
             *((f"  {measure}", percent(score)) for measure, score in model.card.get("scores", {}).items()),
         ]

@@ -133,10 +133,8 @@ def _lower(character: str) -> int:
 def shape_of(chunk: str) -> str:
     """Replace capitals, letters and digits by their kind, keep signs, and shorten runs to two characters.
 
-    The marks of letters are left out.
-
-    >>> shape_of("U.S.-based"), shape_of("10,000"), shape_of("हिन्दी")
-    ('X.X.-xx', 'dd,dd', 'xx')
+    >>> shape_of("U.S.-based"), shape_of("10,000")
+    ('X.X.-xx', 'dd,dd')
     """
     return _LONG_RUN.sub(r"\1\1", chunk[:30].translate(_KINDS))
 
@@ -147,7 +145,7 @@ class _Kinds(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         kind = "X" if character.isupper() else "x" if character.isalpha() else "d" if character.isdigit() else character
-        self[code] = kind = "" if is_mark(character) else kind
+        self[code] = kind
         return kind
 
 

@@ -62,6 +62,8 @@ def patterns(token: str, words: Sequence[str]) -> list[str]:
     low, spelt = token.lower(), [word.lower() for word in words]
     if "*" in low + "".join(spelt) or len(low) != len(token):
         return []
+    if "".join(words) == token:  # the lower case of a Greek sigma depends on the letters after it
+        spelt = [low[end - len(word) : end] for word, end in zip(words, accumulate(map(len, words)), strict=True)]
     found = []
     for stem, word in enumerate(spelt):
         if "".join(spelt) == low:

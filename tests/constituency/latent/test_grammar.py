@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from treewright.constituency.grammar.binarisation import Markovisation
-from treewright.constituency.latent.grammar import LatentGrammar
+from treewright.constituency.latent.grammar import LatentGrammar, joined
 from treewright.constituency.latent.lexicon import LatentLexicon
 from treewright.corpora import Tree
 from treewright.errors import ModelError
@@ -99,6 +99,17 @@ def test_halves_that_are_equal_can_be_joined_again(treebank: list[Tree], seed: i
     assert joined.unary == pytest.approx(grammar.unary)
     assert joined.emission == pytest.approx(grammar.emission)
     assert joined.coarser.tolist() == list(range(grammar.first[-1]))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("k", [2, 4, 8, 16])
+def test_joining_substates_rounds_in_the_same_way_on_every_processor(k: int, axis: int) -> None:
+    rng = np.random.default_rng(k)
+    block, shares = rng.uniform(size=(k, k, k)), rng.uniform(size=k)
+    matrix = np.repeat(np.eye(k // 2), 2, axis=0) * shares[:, None]  # pairs are joined
+    parts = np.moveaxis(block, axis, -1) * shares
+    expected = np.moveaxis(parts[..., ::2] + parts[..., 1::2], -1, axis)
+    assert np.array_equal(joined(block, axis, matrix), expected)
 
 
 @examples(25)

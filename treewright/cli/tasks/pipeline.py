@@ -101,7 +101,7 @@ class PipelineTask(Task):
         needed = {"ptb": "constituency", "penman": "amr"}.get(format)
         if needed is not None and needed not in estimator.gives:
             raise ConfigError(
-                f"this model gives no {needed} layer and cannot write {format}; it gives: {', '.join(estimator.gives)}"
+                f"this model gives no {needed} layer and cannot write {format}; treewright info shows what it gives"
             )
         match format:
             case "conllu":
