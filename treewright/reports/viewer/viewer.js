@@ -71,10 +71,10 @@ function svgOf(wide, high, ...children) {
 
 // Words with arcs over them, in rows that are no wider than the room; an arc between two rows goes on at their edges.
 export function drawArcs(words, arcs, mark = () => "", around = {}, room = Infinity) {
-  const edge = Number.isFinite(room) ? 32 : 14; // room for the label of an arc that comes from another row
+  const wides = words.map((word) => Math.max(width(word, 14), 44) + 14);
+  const edge = wides.reduce((sum, each) => sum + each, 28) > room ? 32 : 14; // room for the label of an arc that comes from another row
   const rows = [], centres = [0];
-  words.forEach((word, k) => {
-    const wide = Math.max(width(word, 14), 44) + 14;
+  wides.forEach((wide, k) => {
     if (!k || rows.at(-1).wide + wide + edge > room) rows.push({ first: k + 1, wide: edge });
     const row = rows.at(-1);
     centres.push(row.wide + (wide - 14) / 2);
@@ -321,7 +321,7 @@ export function mountViewer(root, trace, options = {}) {
       button("|◀", "First step (Home)", () => go(0), "tw-first"), button("◀", "Step back (left arrow)", () => go(view.step - 1), "tw-back"), play,
       button("▶", "Step on (right arrow)", () => go(view.step + 1), "tw-next"), button("▶|", "Last step (End)", () => go(last()), "tw-last"), speed, slider, where,
       view.trace.has_gold ? button(firstError < 0 ? "no error" : "first error", "First error (e)", () => { if (firstError >= 0) go(firstError); }, "tw-first-error") : null, symbols),
-    h("div", { class: "tw-panels" + (["chart", "pops"].includes(view.trace.kind) ? " tw-one" : "") }, state, actions), why, lineage, difference);
+    h("div", { class: "tw-panels" + ({ chart: " tw-one", pops: " tw-one", transitions: "", arcs: "" }[view.trace.kind] ?? " tw-even") }, state, actions), why, lineage, difference);
   root.tabIndex = -1;
 
   function go(step) {
