@@ -320,6 +320,22 @@ def test_a_doubled_constituent_is_a_difference(page, served):
     assert only_b > 0
 
 
+def test_a_trace_that_replaces_another_has_the_keys_alone(page, served):
+    _open(page, served)
+    assert page.evaluate(
+        """async () => {
+            const { mountViewer } = await import("/static/viewer/viewer.js");
+            const step = { state: { position: 0, labels: [] }, candidates: [], chosen: null };
+            const trace = { kind: "tags", words: ["it"], steps: [step, step], metadata: {} };
+            const told = [], place = document.createElement("div");
+            document.body.append(place);
+            for (const name of ["old", "new"]) mountViewer(place, trace, { onStep: () => told.push(name) });
+            document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+            return told;
+        }"""
+    ) == ["new"]
+
+
 def test_plain_actions_of_a_derivation_can_be_told_apart(page, served):
     _open(page, served)
     assert page.evaluate(
@@ -591,7 +607,10 @@ def test_files_of_a_trace_open_without_a_server(page, served, tmp_path):
     other.goto(file.as_uri())
     other.wait_for_selector(".tw-where")
     other.keyboard.press("End")
-    assert "step 24 of 24" in other.locator(".tw-where").first.inner_text()
+    assert other.locator(".tw-where").all_inner_texts() == ["step 24 of 24", "step 0 of 24"]
+    other.locator(".tw-next").last.click()
+    other.keyboard.press("ArrowRight")  # keys are for the viewer that was used last
+    assert other.locator(".tw-where").all_inner_texts() == ["step 24 of 24", "step 2 of 24"]
     assert other.evaluate("window.hacked") is None
     assert requests == [file.as_uri()]
     other.close()

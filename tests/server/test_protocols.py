@@ -182,7 +182,7 @@ def test_stanza_client(served):
 
 
 @pytest.mark.parametrize(
-    "query", ["", "&", "a", "a=", "=b", "a=1&a=2", "a=b=c", "a%3Db=%26", "x=%zz", "%41=%C3%A9+%2B", "a=%ff&b=é%"]
+    "query", ["", "&", "a", "a=", "=b", "a=1&a=2", "a=b=c", "a%3Db=%26", "x=%zz", "%41=%C3%A9+%2B", "a=1&b=é%"]
 )
 def test_arguments_are_decoded_as_in_forms(query):
     from treewright.server.udpipe import _pairs

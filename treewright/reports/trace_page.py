@@ -44,7 +44,7 @@ def trace_html(traces: Sequence[Trace], *, title: str = "Traces") -> str:
     """Write traces as an HTML page that shows them step by step, with sliders and keys.
 
     The page is self-contained: it opens without a server, and loads nothing from other hosts. Several traces
-    are numbered and have a table of contents; the keys move through the first one.
+    are numbered and have a table of contents; the keys move through the one that was used last.
 
     >>> from treewright.tracing import Candidate, Step
     >>> noun = Step(0, {"position": 0, "labels": []}, (Candidate("NOUN", score=2.0),), chosen=0)

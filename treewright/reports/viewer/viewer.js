@@ -71,10 +71,10 @@ function svgOf(wide, high, ...children) {
 
 // Words with arcs over them, in rows that are no wider than the room; an arc between two rows goes on at their edges.
 export function drawArcs(words, arcs, mark = () => "", around = {}, room = Infinity) {
-  const edge = Number.isFinite(room) ? 32 : 14; // room for the label of an arc that comes from another row
+  const wides = words.map((word) => Math.max(width(word, 14), 44) + 14);
+  const edge = wides.reduce((sum, each) => sum + each, 28) > room ? 32 : 14; // room for the label of an arc that comes from another row
   const rows = [], centres = [0];
-  words.forEach((word, k) => {
-    const wide = Math.max(width(word, 14), 44) + 14;
+  wides.forEach((wide, k) => {
     if (!k || rows.at(-1).wide + wide + edge > room) rows.push({ first: k + 1, wide: edge });
     const row = rows.at(-1);
     centres.push(row.wide + (wide - 14) / 2);
@@ -273,6 +273,7 @@ function drawChart(words, cells, options) {
   const n = words.length;
   const usual = Math.max(78, ...words.map((word) => Math.min(width(word, 12) + 10, 120)));
   const wide = Math.max(36, Math.min(usual, Math.floor((room - 16) / n))), high = n > 14 ? 24 : 34; // as wide as there is room
+  const letters = wide < 46 ? 10.5 : 12;
   const short = (text, size) => (width(text, size) > wide - 4 ? text.slice(0, Math.max(Math.floor((wide - 12) / (CHAR * size / 13)), 1)) + "…" : text);
   const drawn = [];
   for (let size = 1; size <= n; size++) {
@@ -290,11 +291,13 @@ function drawChart(words, cells, options) {
         s("text", { x: x + wide / 2, y: y + high / 2 + 4, "font-size": 11, "text-anchor": "middle" }, text.length > fits ? text.slice(0, Math.max(fits - 1, 1)) + "…" : text)));
     }
   }
-  words.forEach((word, k) => drawn.push(s("text", { x: 8 + k * wide + wide / 2, y: 8 + n * high + 16, "font-size": 12, "text-anchor": "middle" }, s("title", {}, word), short(word, 12))));
+  words.forEach((word, k) => drawn.push(s("text", { x: 8 + k * wide + wide / 2, y: 8 + n * high + 16, "font-size": letters, "text-anchor": "middle" }, s("title", {}, word), short(word, letters))));
   return svgOf(16 + n * wide, 8 + n * high + 26, ...drawn);
 }
 
 // ---- the viewer
+
+let lastUsed = null; // keys are for the viewer that was used last, or at first for the one that is mounted with `keys`
 
 export function mountViewer(root, trace, options = {}) {
   const view = { trace, step: 0, full: false, all: false, selected: null, cell: null, pointer: null, playing: null, speed: 1, other: null, ...options.view };
@@ -318,7 +321,7 @@ export function mountViewer(root, trace, options = {}) {
       button("|◀", "First step (Home)", () => go(0), "tw-first"), button("◀", "Step back (left arrow)", () => go(view.step - 1), "tw-back"), play,
       button("▶", "Step on (right arrow)", () => go(view.step + 1), "tw-next"), button("▶|", "Last step (End)", () => go(last()), "tw-last"), speed, slider, where,
       view.trace.has_gold ? button(firstError < 0 ? "no error" : "first error", "First error (e)", () => { if (firstError >= 0) go(firstError); }, "tw-first-error") : null, symbols),
-    h("div", { class: "tw-panels" + (["chart", "pops"].includes(view.trace.kind) ? " tw-one" : "") }, state, actions), why, lineage, difference);
+    h("div", { class: "tw-panels" + ({ chart: " tw-one", pops: " tw-one", transitions: "", arcs: "" }[view.trace.kind] ?? " tw-even") }, state, actions), why, lineage, difference);
   root.tabIndex = -1;
 
   function go(step) {
@@ -336,14 +339,15 @@ export function mountViewer(root, trace, options = {}) {
       view.playing = null;
     } else {
       if (view.step === last()) go(0);
-      view.playing = setInterval(() => { if (view.step >= last() || !root.isConnected) toggle(); else go(view.step + 1); }, 900 / view.speed);
+      view.playing = setInterval(() => { if (view.step >= last() || !state.isConnected) toggle(); else go(view.step + 1); }, 900 / view.speed);
     }
     play.textContent = view.playing ? "Pause" : "Play";
   }
 
   function onKey(event) {
-    if (!root.isConnected) { document.removeEventListener("keydown", onKey); return; }
-    if (root.offsetParent === null || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (!state.isConnected) { document.removeEventListener("keydown", onKey); return; } // another trace is in its place
+    const isMeant = lastUsed?.offsetParent ? lastUsed === root : options.keys !== false;
+    if (!isMeant || root.offsetParent === null || event.ctrlKey || event.altKey || event.metaKey) return;
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && event.target !== slider) return;
     const keys = { ArrowLeft: () => go(view.step - 1), ArrowRight: () => go(view.step + 1), Home: () => go(0), End: () => go(last()), e: () => { if (firstError >= 0) go(firstError); } };
     if (event.key === " " && event.target.tagName !== "BUTTON" && event.target.tagName !== "g") keys[" "] = toggle;
@@ -351,7 +355,8 @@ export function mountViewer(root, trace, options = {}) {
     event.preventDefault();
     keys[event.key]();
   }
-  if (options.keys !== false) document.addEventListener("keydown", onKey);
+  document.addEventListener("keydown", onKey);
+  for (const kind of ["pointerdown", "focusin"]) root.addEventListener(kind, () => { lastUsed = root; });
 
   function show() {
     const step = view.trace.steps[view.step];
