@@ -181,7 +181,7 @@ def test_estimates(tiny):
     assert known.estimate(jobs[1]) == 4.0
     assert known.left(jobs, 2) == 8.0
     by_size = Durations([(jobs[0], 4.0)], lambda job: 100 if job == jobs[0] else 300)
-    assert [by_size.estimate(job) for job in jobs] == pytest.approx([4.0, 4.0, 12.0, 12.0])  # of one learner, of the task
+    assert [by_size.estimate(job) for job in jobs] == pytest.approx([4.0, 4.0, 12.0, 12.0])
     first = Durations(count=lambda job: 1000)  # nothing has run: the package was measured elsewhere
     task, passes = jobs[0].task, jobs[0].params["learner"]["passes"]
     assert first.estimate(jobs[0]) == passes * expected_seconds(task, jobs[0].learner)
