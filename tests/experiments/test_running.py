@@ -180,8 +180,9 @@ def test_folds(tmp_path):
     [first, _] = results.cells.values()
     [counts] = first.replicates("test")
     assert len(counts) == 6  # each sentence once
-    page = report_page(results, "command").to_markdown()
-    assert "Kolmogorov" in page
+    page = report_page(results, "command")
+    assert "Kolmogorov" in page.to_markdown()
+    assert page.to_html().count("<svg") == page.to_html().count("viewBox=")  # they shrink on narrow screens
 
 
 def test_the_report_has_what_was_measured(tiny, tmp_path):
@@ -205,7 +206,7 @@ def test_the_report_has_what_was_measured(tiny, tmp_path):
     assert text.count("97.3") == 2  # beside its row, and in the table by size
     assert (tmp_path / "out-figures" / "1.svg").read_text().startswith("<svg")
     page = html.read_text()
-    assert page.count("<svg") == len(list((tmp_path / "out-figures").iterdir()))
+    assert page.count("<svg") == page.count("viewBox=") == len(list((tmp_path / "out-figures").iterdir()))
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page.count('<div class="table"><table>') == page.count("<table>") > 0  # wide ones scroll, not the page
 
