@@ -41,9 +41,14 @@ def tables_of(report: str, heading: str) -> list[Table]:
 def joined(report: str, wanted: list[tuple[str, list[str]]]) -> list[str]:
     """One table with the columns that are wanted of each heading."""
     head, rows = [""], dict[str, list[str]]()
+    corpora = [heading.partition(":")[0] for heading, _ in wanted]
     for heading, columns in wanted:
         for column in columns:
-            name = heading.partition(":")[0]
+            name, _, what = heading.partition(":")
+            if heading.endswith(", in the paper"):
+                name = "paper"
+            elif corpora.count(name) > 1:  # several parts of one corpus
+                name = f"{name}, {what.rpartition(' on ')[2]}"
             head.append(column if column == "paper" else name if column == "score" else f"{name}, {column}")
             table = next((t for t in tables_of(report, heading) if column in next(iter(t.values()))), None)
             if table is None:

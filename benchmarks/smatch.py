@@ -51,6 +51,25 @@ def write(graphs: list[Graph], path: Path) -> Path:
     return path
 
 
+#: F and minutes in the thesis, for the 3,988 training sentences and what the expert makes of them, by iterations
+THESIS = {
+    4: {
+        "vanilla": (0.965, 16.7),
+        "+ satisficing": (0.965, 6.5),
+        "+ improved initialisation": (0.963, 11.4),
+        "+ N = 1000": (0.965, 11.5),
+        "+ all three": (0.963, 8.8),
+    },
+    1: {
+        "vanilla": (0.960, 4.1),
+        "+ satisficing": (0.959, 1.7),
+        "+ improved initialisation": (0.963, 2.8),
+        "+ N = 1000": (0.958, 2.9),
+        "+ all three": (0.962, 2.2),
+    },
+}
+
+
 def f_score(matched: Any, gold: Any, predicted: Any) -> float:
     return float(2 * np.sum(matched) / (np.sum(gold) + np.sum(predicted)))
 
@@ -220,12 +239,16 @@ def report(results: dict[str, Any]) -> list[str]:
         for rate, row in results["agreement"].items()
     ]
     text += table(["perturbed", "F", "proved", "default", "as the package", "Algorithm 7"], rows)
-    text += ["Table 5.2 of Goodman (2015) again, with a quarter perturbed:", ""]
-    rows = [
-        [row["algorithm"], str(row.get("iterations", "")), f"{row['F']:.4f}", f"{row['seconds']:.4f}"]
-        for row in results["table 5.2"]
+    text += [
+        "Table 5.2 of Goodman (2015) again, with a quarter perturbed; the thesis compares 3,988 graphs with what the expert makes:",
+        "",
     ]
-    text += table(["algorithm", "iterations", "F", "seconds"], rows)
+    rows = []
+    for row in results["table 5.2"]:
+        f, minutes = THESIS.get(row.get("iterations"), {}).get(row["algorithm"], ("", ""))
+        own = [row["algorithm"], str(row.get("iterations", "")), f"{row['F']:.4f}", f"{row['seconds']:.4f}"]
+        rows.append([*own, f"{f:.3f}" if f else "", str(minutes)])
+    text += table(["algorithm", "iterations", "F", "seconds", "thesis, F", "thesis, minutes"], rows)
     return [
         *text,
         f"Naive Smatch takes {results['naive seconds']:.4f} s. By sentence it correlates with Smatch at {results['figure 5.3']['correlation']:.3f} "

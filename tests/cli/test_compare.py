@@ -101,10 +101,38 @@ def test_models(run, tmp_path):
     assert (against_gold["a"], against_gold["b"]) == (scores["las"], 1.0)
 
 
-def test_only_parsers(run, model, data):
+def test_taggers(run, model, data, tmp_path):
     test = data / "test.conllu"
-    message = run("compare", model, test, test, code=2).stderr
-    assert "a model for tagging; only parsers can be compared" in message
+    scores = json.loads(run("evaluate", model, test, "--json").stdout)
+    found = compared(run, (model, test, test))
+    assert (found["measure"], found["a"], found["b"]) == ("accuracy", scores["accuracy"], 1.0)
+    assert (found["tokens"], found["sentences"]) == (scores["tokens"], scores["sentences"])
+    parsed = tmp_path / "parsed.conllu"
+    run("parse", model, test, "--out", parsed)
+    assert compared(run, (parsed, test, test), "--column", "upos") == {**found, "a_name": str(parsed)}
+    table = tmp_path / "gold.tsv"
+    table.write_text("a\tX\nb\tY\n")
+    assert compared(run, (table, table, table))["b"] == 1.0
+
+
+def test_labels_and_parsers_do_not_mix(run, model, data, tmp_path):
+    test = data / "test.conllu"
+    run("train", "dependency", data / "train.conllu", "-o", tmp_path / "parser.tw", *SMALL, "-n", 1)
+    message = run("compare", model, tmp_path / "parser.tw", test, code=2).stderr
+    assert "is about tagging, and" in message
+    assert "about dependency: give two of the same kind" in message
+    message = run("compare", model, test, test, "--column", "xpos", code=2).stderr
+    assert "is about the column upos, and --column about xpos" in message
+    assert "column" in run("compare", test, test, test, "--column", "head", code=2).stderr
+    message = run("compare", model, test, test, "--measure", "las", code=2).stderr
+    assert "there is no measure 'las' for tagging; choose accuracy" in message
+
+
+def test_only_taggers_and_parsers(run, data, tmp_path):
+    test = data / "test.conllu"
+    run("train", "lemmatization", data / "train.conllu", "-o", tmp_path / "lemmas.tw", "-n", 1)
+    message = run("compare", tmp_path / "lemmas.tw", test, test, code=2).stderr
+    assert "a model for lemmatization; only taggers and parsers can be compared" in message
 
 
 @pytest.mark.parametrize(

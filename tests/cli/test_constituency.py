@@ -565,9 +565,6 @@ class TestCompare:
         message = run("compare", *files, "--measure", "las", code=2).stderr
         assert "there is no measure 'las' for constituency; choose f1" in message
         assert "--no-punctuation has no meaning" in run("compare", *files, "--no-punctuation", code=2).stderr
-        table = data / "x.tsv"
-        table.write_text("a\tX\n")
-        assert "only those of parsers can be compared" in run("compare", table, table, table, code=2).stderr
 
 
 class TestGrammar:

@@ -73,6 +73,7 @@ def test_results_of_other_code(run, file):
         store._connection.execute("DELETE FROM jobs WHERE code != '0.0.1+old'")
     assert "--any-code" in run("experiment", "report", file, code=2).stderr
     run("experiment", "report", file, "--any-code")
+    assert "by Treewright 0.0.1+old from" in file.with_suffix(".md").read_text()
     assert json.loads(run("experiment", file, "--any-code", "--json").stdout.splitlines()[-1])["ran"] == 0
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.conftest import ROOT
 from tests.experiments.conftest import TINY
 from treewright.cluster import ClusterError, DaskExecutor, connect
+from treewright.cluster.executor import run_on_worker
 from treewright.experiments import OneProcess, Store, read_experiment, run_experiment
 
 pytestmark = pytest.mark.slow
@@ -89,6 +90,12 @@ def test_a_worker_with_another_version_is_refused(dask_processes, tmp_path):
         pass
     assert "127.0.0.1" in str(error.value)
     assert "install the same version" in str(error.value)
+
+
+def test_a_worker_that_joins_later_with_another_version_runs_nothing():
+    outcome = run_on_worker({}, "corpus", "0.0.1+another", 1)
+    assert "this worker has Treewright" in outcome.error
+    assert "0.0.1+another" in outcome.error
 
 
 def test_no_scheduler(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,24 @@ def test_which_learner_has_the_figures_that_were_measured():
         for name, gain, interval, times in rows:
             row = measured[name][task]
             assert (float(gain), float(interval), float(times)) == (row["gain"], row["gain interval"], row["times"])
+
+
+def test_which_learner_has_scores_and_seconds():
+    """They are means of scores and medians of CPU seconds over the seeds of the benchmark."""
+    results = json.loads((ROOT / "benchmarks" / "results" / "learners.json").read_text())
+    page = (ROOT / "docs" / "which-learner.md").read_text()
+    for task, heading, rows in (("tagging", "## Tagging", 6), ("dependency", "## Dependency parsing", 9)):
+        section = page.partition(f"{heading}\n")[2].partition("\n## ")[0]
+        found = re.findall(r"\| `([a-z-]+)` \| [^|]*\| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|", section)
+        assert len(found) == rows
+        whole = re.findall(r"\| `([a-z-]+)`(, [^|]*)? \| (\d\d\.\d\d) \| ([\d.]+) \|\n", section)
+        assert len(whole) == (7 if task == "dependency" else 0)
+        small = [("small", name, float(score), seconds) for name, score, seconds in found]
+        for part, name, score, seconds in (*small, *(("full", a + b, float(c), d) for a, b, c, d in whole)):
+            runs = results[part][task][name.strip()]
+            digits = len(seconds.partition(".")[2])
+            assert score == round(100 * statistics.mean(run["scores"][-1] for run in runs), 2), name
+            assert float(seconds) == round(statistics.median(run["seconds"] for run in runs), digits), name
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda path: path.stem)

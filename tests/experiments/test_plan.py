@@ -119,3 +119,6 @@ def test_missing_corpora(tmp_path, monkeypatch):
     path.write_text(TINY.replace("train = 6", 'train = "${NO_SUCH_FOLDER}/train.conllu"'))
     with pytest.raises(TreewrightError, match=r"missing\.toml:8: .*NO_SUCH_FOLDER"):
         read_experiment(path)
+    path.write_text(path.read_text().replace("dev = 3", 'note = "It needs a licence."\ndev = "d"'))
+    with pytest.raises(TreewrightError, match=r"NO_SUCH_FOLDER is not set.*; It needs a licence\."):
+        read_experiment(path)

@@ -1,4 +1,4 @@
-"""``treewright compare``: whether one parser is significantly better than another."""
+"""``treewright compare``: whether one tagger or parser is significantly better than another."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def compare(
     paths: Annotated[
         list[str],
         typer.Argument(
-            help="Models, or annotations (.conllu, .conll; .ptb, .mrg; .amr, .penman; or -), two or more; the gold "
-            "annotation comes last.",
+            help="Models, or annotations (.conllu, .conll; .tsv, .tab; .ptb, .mrg; .amr, .penman; or -), two or more; "
+            "the gold annotation comes last.",
             metavar="A B… GOLD",
         ),
     ],
@@ -38,8 +38,16 @@ def compare(
         typer.Option(
             "--measure",
             "-m",
-            help="Dependencies: las or uas; constituents: f1; meaning graphs: smatch.",
-            show_default="las, f1, smatch",
+            help="Labels: accuracy; dependencies: las or uas; constituents: f1; meaning graphs: smatch.",
+            show_default="accuracy, las, f1, smatch",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            help="Compare this column of CoNLL-U instead of dependencies.",
+            show_default="that of taggers; upos for tables",
         ),
     ] = None,
     no_subtypes: Annotated[
@@ -65,7 +73,7 @@ def compare(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as one JSON object.")] = False,
 ) -> None:
-    """Compare parsers, of dependencies, constituents or AMR, on the same sentences.
+    """Compare taggers or parsers, of dependencies, constituents or AMR, on the same sentences.
 
     The difference is B minus A: if it is positive, B is better. The interval and both
     p-values come from sampling sentences: paired bootstrap (one-sided: B is not better)
@@ -75,6 +83,7 @@ def compare(
     Examples:
       treewright compare old.tw new.tw test.conllu
       treewright compare supervised.tw dagger.tw lols.tw test.conllu
+      treewright compare tagger.tw theirs.conllu gold.conllu --column upos
       treewright compare ours.conllu theirs.conllu gold.conllu --measure uas
       treewright compare ours.conllu theirs.conllu gold.conllu --json | jq .p_bootstrap
       treewright compare frequencies.tw max-margin.tw test.ptb
@@ -90,13 +99,15 @@ def compare(
     *names, gold = paths
     _check_gold(names, gold)
     sides = [_side(path) for path in names]
-    task = _common_task(sides, gold)
+    column = _common_column(sides, column)
+    task = _common_task(sides, gold, of_labels=column is not None)
     if all(side.task is None for side in sides):
         check_for_models(trees, tagger, parser)
     measure = measure or task.measures[0]
     if measure not in task.measures:
         raise ConfigError(f"there is no measure {measure!r} for {task.name}; choose {' or '.join(task.measures)}")
     given = {
+        "column": column,
         "subtypes": False if no_subtypes else None,
         "punctuation": False if no_punctuation else None,
         "rules": rules,
@@ -104,11 +115,12 @@ def compare(
     }
     options = scoring_options(task, given)
     shown = not as_json
-    right = task.read(gold, trees=trees, shown=shown)
-    task.check_gold(right, "deprel")
+    labels = options.get("column", "upos")
+    right = task.read(gold, column=labels, trees=trees, shown=shown)
+    task.check_gold(right, labels)
     if all(side.task is not None for side in sides):  # a file has the other sentences too
         right = task.chosen(right, options)
-    first, *others = (_annotation(side, right, tagger, parser, jobs, shown=shown) for side in sides)
+    first, *others = (_annotation(side, labels, right, tagger, parser, jobs, shown=shown) for side in sides)
     found = {
         name: task.compare(right, first, other, measure, **options, samples=samples, seed=seed)
         for name, other in zip(names[1:], others, strict=True)
@@ -155,25 +167,44 @@ def _side(path: str) -> _Side:
         return _Side(path, annotation_kind(path))
     task, estimator = load_model(path)
     if not task.measures:
-        raise ConfigError(f"{path}: this is a model for {task.name}; only parsers can be compared")
+        raise ConfigError(f"{path}: this is a model for {task.name}; only taggers and parsers can be compared")
     return _Side(path, task.annotates, task, estimator)
 
 
-def _common_task(sides: list[_Side], gold: str) -> Task:
-    """The common task of the two; if they do not determine it, the name of the gold file does."""
-    kinds = {side.kind: side.path for side in sides if side.kind is not None}
+def _common_column(sides: list[_Side], named: str | None) -> str | None:
+    """The column of the taggers, or the one that is named; None if parsers are compared."""
+    found = {side.estimator.column: side.path for side in sides if side.task is not None and side.kind == "tagging"}
+    if named is not None:
+        from treewright.tagging.base import COLUMN
+
+        COLUMN.check(named)
+        found = {**found, named: "--column"}
+    if len(found) > 1:
+        (one, first), (other, second) = found.items()
+        raise ConfigError(f"{first} is about the column {one}, and {second} about {other}: give two of the same kind")
+    return next(iter(found), None)
+
+
+def _common_task(sides: list[_Side], gold: str, *, of_labels: bool) -> Task:
+    """The common task of all; if they do not determine it, the name of the gold file does.
+
+    A file in CoNLL-U is about dependencies, or about labels if those are compared.
+    """
+    kinds = {_kind(side, of_labels): side.path for side in sides if side.kind is not None}
     if len(kinds) > 1:
         (one, first), (other, second) = kinds.items()
         raise ConfigError(f"{first} is about {one}, and {second} about {other}: give two of the same kind")
-    kind = next(iter(kinds), None) or annotation_kind(gold) or "dependency"
-    if not TASKS[kind].measures:
-        path = next(iter(kinds.values()), gold)
-        raise ConfigError(f"{path}: this is an annotation for {kind}; only those of parsers can be compared")
+    kind = next(iter(kinds), None) or ("tagging" if of_labels else annotation_kind(gold)) or "dependency"
     return TASKS[kind]
+
+
+def _kind(side: _Side, of_labels: bool) -> str | None:
+    return "tagging" if of_labels and side.task is None and side.kind == "dependency" else side.kind
 
 
 def _annotation(
     side: _Side,
+    column: str,
     gold: list[Sentence],
     taggers: list[Path] | None,
     parser: Path | None,
@@ -183,7 +214,7 @@ def _annotation(
 ) -> list[Sentence]:
     """The annotation in a file, or a model's annotation of the gold sentences."""
     if side.task is None:
-        return load(side.path, shown=shown)
+        return load(side.path, column=column, shown=shown)
     prepare = preparation(side.task, side.estimator, taggers, parser)
     return parse_all(side.task, side.estimator, prepare(gold, jobs), jobs, shown=shown)
 

@@ -375,6 +375,8 @@ def _show_results(
         )
         for row in _rows(results)
     ]
+    if not rows:
+        return
     heads = ("", "corpus", "size", "part", "score [95 %]", f"− {experiment.baseline}", "p (Holm)", "CPU s")
     stdout().print(make_table(experiment.title, heads, rows, left=4))
     note(f"The results are in {path}.")

@@ -73,7 +73,7 @@ class CorpusSource:
             return {part: made[part] for part in self.parts}
         found = {}
         for part, path in self.parts.items():
-            sentences = load_corpus(str(path), "amr" if part in self.trees else _format(Path(path)))
+            sentences = load_corpus(str(path), "amr" if part in self.trees else _format(str(path)))
             if part in self.trees:
                 from treewright.amr import join_trees
 
@@ -82,11 +82,11 @@ class CorpusSource:
         return found
 
 
-def _format(path: Path) -> str:
+def _format(path: str) -> str:
     """The format of an annotated corpus: text has no annotation, so the first lines of ``.txt`` decide."""
     if format_of(path) != "text":
         return "auto"
-    found = guess_format(text_lines(str(path)), [])
+    found = guess_format(text_lines(path), [])
     return "auto" if found == "text" else found
 
 

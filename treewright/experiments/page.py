@@ -16,6 +16,10 @@ th,td{padding:.25rem .7rem;border-bottom:1px solid #8884;text-align:right;white-
 th:first-child,td:first-child{text-align:left}
 pre{overflow-x:auto;background:#8881;padding:.7rem}
 .table,figure{margin:1rem 0;overflow-x:auto}
+thead th{border-bottom:2px solid #8888}
+tbody tr:hover{background:#8882}
+h2{margin-top:2.5rem;padding-top:1rem;border-top:1px solid #8884}
+svg{max-width:100%;height:auto}
 figcaption{font-size:.9em}
 """
 

@@ -400,7 +400,8 @@ class _Reader:
                 else:
                     raise ConfigError(f"{key} must be a path or a number of sentences, not {found!r}")
             except ConfigError as error:
-                raise self._error(str(error), *where, key) from None
+                note = f"; {value['note']}" if isinstance(found, str) and value.get("note") else ""
+                raise self._error(f"{error}{note}", *where, key) from None
         if len({type(part) is int for part in parts.values()}) > 1:
             raise self._error(f"the corpus {name!r} has files and numbers: take one or the other", *where)
         source = CorpusSource(name, parts, trees, int(value.get("seed", 0)), str(value.get("note", "")))

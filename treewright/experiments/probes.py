@@ -84,13 +84,13 @@ def expert(parser: AMRParser, parts: Parts) -> dict[str, float]:
     if not isinstance(parser, AMRParser):
         raise ConfigError("the probe expert is for the task amr")
     scores = score_smatch(parts["train"], parser.by_expert(parts["train"]))
-    low, high = scores.interval()
+    low, high = scores.interval
     return {
         "expert precision": scores.precision,
         "expert recall": scores.recall,
         "expert F1": scores.f1,
-        "expert F1, low": low,
-        "expert F1, high": high,
+        "expert F1 from": low,
+        "expert F1 to": high,
     }
 
 
@@ -118,8 +118,8 @@ def naive_smatch(parser: AMRParser, parts: Parts) -> dict[str, float]:
     low, high = np.nanquantile([_correlation(rough[each], exact[each]) for each in drawn], [0.025, 0.975])
     return {
         "correlation": _correlation(rough, exact),
-        "correlation, low": float(low),
-        "correlation, high": float(high),
+        "correlation from": float(low),
+        "correlation to": float(high),
         "mean naive": float(rough.mean()),
         "mean Smatch": float(exact.mean()),
         "seconds naive": middle - started,

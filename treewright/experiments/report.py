@@ -85,6 +85,7 @@ def _corpus_section(page: Page, results: Results, task: str, corpus: str) -> Non
         page.heading(f"{name}: {score} on {part}")
         if len(experiment.sizes) > 1:
             _by_size(page, results, everything, part)
+            _paper_by_size(page, results, everything, part, f"{name}: {score} on {part}, in the paper")
         for size in experiment.sizes:
             found = results.of(task, corpus, size)
             if found:
@@ -116,6 +117,18 @@ def _by_size(page: Page, results: Results, found: Sequence[CellResult], part: st
         cells = [at.get((label, size)) for size in results.experiment.sizes]
         rows.append([label, *("" if each is None else _with_interval(each, part) for each in cells)])
     page.table(["", *(_size(size) for size in results.experiment.sizes)], rows)
+
+
+def _paper_by_size(page: Page, results: Results, found: Sequence[CellResult], part: str, heading: str) -> None:
+    """The same table with the numbers of the paper, if it has any."""
+    sizes, paper = results.experiment.sizes, results.experiment.paper
+    rows = dict[str, dict[int | None, str]]()
+    for result in found:
+        rows.setdefault(result.cell.label, {})[result.cell.size] = _paper(paper, result, part)
+    if any(number for row in rows.values() for number in row.values()):
+        page.heading(heading, 3)
+        head = ["", *(_size(size) for size in sizes)]
+        page.table(head, [[label, *(row.get(size, "") for size in sizes)] for label, row in rows.items()])
 
 
 def _details(page: Page, results: Results, found: Sequence[CellResult], part: str) -> None:

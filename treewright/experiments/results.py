@@ -142,4 +142,5 @@ def gather(experiment: Experiment, store: Store, *, any_code: bool = False) -> R
         done = tuple((job, good[job.key]) for job in jobs if job.key in good)
         missing += expected - len(done)
         cells[cell] = CellResult(cell, choice.chosen, choice.tried, done, expected)
-    return Results(experiment, cells, tuple(failed.values()), code, missing)
+    made_by = " and ".join(store.codes()) if any_code else code
+    return Results(experiment, cells, tuple(failed.values()), made_by, missing)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from treewright.corpora import Sentence
-from treewright.errors import ConfigError, CorpusError
+from treewright.errors import ConfigError, CorpusError, TreewrightError
 from treewright.experiments.corpora import CorpusSource, Parts, select
 from treewright.experiments.jobs import Job, code_version, described
 from treewright.experiments.plan import Experiment
@@ -70,16 +70,18 @@ def run_job(job: Job, parts: Parts, *, jobs: int = 1, checkpoint: Path | None = 
 
 def _compile(job: Job, own: Parts, jobs: int) -> None:
     """Train on a few sentences before the first such job of a process, so that CPU times exclude compilation."""
-    learner = job.params.get("learner")
     kind = job.task, json.dumps(job.params, sort_keys=True)
     interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-    if interpreted or kind in _COMPILED or not isinstance(learner, dict) or "passes" not in learner:
+    if interpreted or kind in _COMPILED:
         return
     few = {part: sentences[:_FEW] for part, sentences in own.items()}
-    small = {**job.params, "learner": {**learner, "passes": min(2, learner["passes"])}}
-    estimator = replace(job, params=small).estimator()
-    estimator.fit(few["train"], few.get("dev") if job.best_pass else None, jobs=jobs)
-    estimator.evaluate_by_sentence(few[job.parts[0]], jobs=jobs, **job.scoring)
+    small, learner = job, job.params.get("learner")
+    if isinstance(learner, dict) and "passes" in learner:
+        small = replace(job, params={**job.params, "learner": {**learner, "passes": min(2, learner["passes"])}})
+    with suppress(TreewrightError):  # what is wrong with these few sentences may be right with all of them
+        estimator = small.estimator()
+        estimator.fit(few["train"], few.get("dev") if job.best_pass else None, jobs=jobs)
+        estimator.evaluate_by_sentence(few[job.parts[0]], jobs=jobs, **job.scoring)
     _COMPILED.add(kind)
 
 

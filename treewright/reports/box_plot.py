@@ -43,8 +43,8 @@ def box_plot_svg(samples: Mapping[str, Sequence[float]], *, label: str = "", per
         return round(left + (_WIDTH - _MARGIN - 12 - left) * (value - low) / ((high - low) or 1.0), 1)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
-        f'font-size="{_LETTER}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="{_LETTER}" role="img">',
         f"<title>{escape(label or 'box plot')}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
     ]

@@ -37,6 +37,7 @@ class Tagging(Task):
     score_name = "accuracy"
     formats = ("conllu", "tabular", "text", "json")
     scoring = ("column",)
+    measures = ("accuracy",)
 
     def writer(self, estimator: Any, format: str, *, width: int | None = None) -> Callable[[Sentence], str]:
         """CoNLL-U, two columns, ``word/LABEL`` on a line, or a JSON object on a line."""
@@ -59,6 +60,17 @@ class Tagging(Task):
                 f"the column {column} is empty (_) everywhere: there is nothing to compare with",
                 path=gold[0].path,
             )
+
+    def compare(
+        self, gold: Sequence[Sentence], a: Sequence[Sentence], b: Sequence[Sentence], measure: str, **options: Any
+    ) -> dict[str, Any]:
+        """The accuracy of two annotations."""
+        from treewright.tagging import compare_taggings
+
+        for parsed in (a, b):
+            _check_same_words(gold, parsed)
+        found = compare_taggings(gold, a, b, **options).as_dict()
+        return {**found, "tokens": sum(map(len, gold))}
 
     def score(
         self, estimator: Any | None, gold: Sequence[Sentence], parsed: Sequence[Sentence], **options: Any
