@@ -119,7 +119,32 @@ def variations() -> list[tuple[str, dict[str, Any]]]:
     from treewright.estimators.registry import estimator_names
 
     turns = zip_longest(*([(task, settings) for settings in _of_task(task)] for task in estimator_names()))
-    return [pair for turn in turns for pair in turn if pair is not None]
+    further = [(task, next(_of_task(task)) | settings) for task, each in FURTHER.items() for settings in each]
+    return [*(pair for turn in turns for pair in turn if pair is not None), *further]
+
+
+#: values of numbers, switches and structures that change the work of kernels
+FURTHER: dict[str, list[dict[str, Any]]] = {
+    "dependency": [{"features": "rich"}],
+    "viterbi": [{"order": 0}],
+    "constituency": [
+        {"grammar": "v2h1"},
+        {"shrink": False},
+        {"decoder": "max-rule", "prune": 0.001},
+        {"max_gap": 5.0, "search": "agenda"},
+        {"tradeoff": 0.5, "search": "agenda"},
+    ],
+    "latent": [{"products": 2}, {"prune": 0.0}, {"tradeoff": 0.5}],
+    "amr": [
+        {"reentrance": False},
+        {"joint": True},
+        {"punctuation": True},
+        {"shenanigans": True},
+        {"reach": 0},
+        {"without": "actions,words,paths"},
+    ],
+    "morphology": [{"sharing": False}, {"columns": "upos"}],
+}
 
 
 def _of_task(task: str) -> Iterator[dict[str, Any]]:

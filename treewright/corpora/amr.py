@@ -151,7 +151,7 @@ def _ordinary(text: str) -> Graph | None:
         return None
     edges, attributes = [], []
     for triple in triples:
-        source, role, target = triple
+        _, role, target = triple
         if target not in concepts:
             attributes.append(triple)
         elif role.endswith("-of"):

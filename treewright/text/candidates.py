@@ -155,9 +155,8 @@ class Candidates:
             for name in classes:
                 if len(found) >= enough:
                     break
-                found.update(
-                    dict.fromkeys(label for label in self.classes.get(name) if allowed is None or allowed(label))
-                )
+                if labels := self.classes.get(name):  # most classes of an odd key are unknown
+                    found.update(dict.fromkeys(label for label in labels if allowed is None or allowed(label)))
         if not found:
             found = dict.fromkeys(label for label in self.always if allowed is None or allowed(label))
         return list(found)[:MOST_CANDIDATES] or self.always[:1]

@@ -136,7 +136,12 @@ def shape_of(chunk: str) -> str:
     >>> shape_of("U.S.-based"), shape_of("10,000")
     ('X.X.-xx', 'dd,dd')
     """
-    return _LONG_RUN.sub(r"\1\1", chunk[:30].translate(_KINDS))
+    return _shortened(chunk[:30].translate(_KINDS))
+
+
+@lru_cache(maxsize=10_000)
+def _shortened(kinds: str) -> str:
+    return _LONG_RUN.sub(r"\1\1", kinds)
 
 
 class _Kinds(dict[int, str]):

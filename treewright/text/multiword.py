@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ import numpy.typing as npt
 from treewright.corpora import Sentence
 from treewright.models import pack_strings, unpack_strings
 from treewright.search import Packed
+from treewright.search.rows import MOST_REMEMBERED
 from treewright.text.candidates import Candidates
 from treewright.text.choosing import Template, part_array
 from treewright.text.raw import surface_tokens
@@ -125,6 +127,8 @@ class MultiwordTokens:
         self.numbers = {rule: number for number, rule in enumerate(rules)}
         self._parts = part_array([[rule or "whole"] for rule in rules], 1)
         self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
+        self.may_divide = lru_cache(MOST_REMEMBERED)(lambda token: len(self.offered(token)) > 1)
+        """Whether some rule may divide a token."""
 
     @classmethod
     def learn(cls, tokens: Iterable[tuple[str, str]]) -> MultiwordTokens:

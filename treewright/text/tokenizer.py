@@ -295,15 +295,17 @@ class Tokenizer(Estimator[TokenScores]):
 
     def _divided(self, sentences: Sequence[Sequence[str]], jobs: int) -> list[dict[int, list[str]]]:
         """Return the words of the multiword tokens of each sentence, by the position of the token."""
-        if self.multiword_policy_ is None:
-            return [{} for _ in sentences]
-        packed = self.multiword_.pack(sentences)
-        labels, at = self.multiword_policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")
         found: list[dict[int, list[str]]] = [{} for _ in sentences]
+        # the other sentences need no decision
+        chosen = [number for number, own in enumerate(sentences) if any(map(self.multiword_.may_divide, own))]
+        if self.multiword_policy_ is None or not chosen:
+            return found
+        packed = self.multiword_.pack([sentences[number] for number in chosen])
+        labels, at = self.multiword_policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")
         several = np.flatnonzero(labels != self.multiword_.numbers[WHOLE])
         of = np.searchsorted(at, several, "right") - 1
-        for token, sentence in zip(several.tolist(), of.tolist(), strict=True):
-            place = token - int(at[sentence])
+        for token, k in zip(several.tolist(), of.tolist(), strict=True):
+            sentence, place = chosen[k], token - int(at[k])
             words = divide(sentences[sentence][place], self.multiword_.rules[labels[token]])
             if words is not None:
                 found[sentence][place] = words

@@ -29,7 +29,7 @@ def affixes(form: str) -> list[str]:
     ['s', 'ks', 'lks', 'alks', 'walks', 'w', 'wa', 'wal', 'Xxx']
     """
     low = form.lower()
-    return [*(low[-n:] for n in range(1, 6)), *(low[:n] for n in range(1, 4)), shape_of(form)]
+    return [low[-1:], low[-2:], low[-3:], low[-4:], low[-5:], low[:1], low[:2], low[:3], shape_of(form)]
 
 
 def kind_of(form: str) -> str:
