@@ -152,11 +152,12 @@ def report(kept: dict[str, Any]) -> list[str]:
     text = [
         "## The first use",
         "",
-        "CPU seconds of fresh processes (`python -m benchmarks latency`; medians), from a cache of compiled code that is",
+        "CPU seconds of fresh processes (`python -m benchmarks latency`), from a cache of compiled code that is",
         "empty and from a full one: 40 sentences parsed by the command line, a training on 200 sentences of the built-in",
         "corpus, and Smatch of 40 graphs. *A few words*: one sentence of some 20 words; with an empty cache it is interpreted,",
         "while another process compiles for the next time, and the column has wall-clock seconds. *Own task*: the program",
         "`examples/segmentation.py` as a whole; *edited*: the same after a change of one line of the task's features.",
+        "Each figure is a median of three runs; *before*, of the version before compilation was changed, of a single run.",
         "",
     ]
     for python in sorted(key for key in kept if key.startswith("Python")):

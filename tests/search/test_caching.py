@@ -108,25 +108,17 @@ print(json.dumps({**found, "compilations": sum(begun), "numba": "numba" in sys.m
 ALL = ("policy", "mine", "built-in", "expert")
 
 
-PROOF = """
+ROWS = """
 import json
 import numpy as np
-from treewright.amr.exact_smatch import make_relaxation, proving_pass
-from treewright.amr.hill_climbing import make_space
-from treewright.amr.packed import Packer
-from treewright import builtin_corpus
-
 from treewright.search.compiling import compilations
+from treewright.tagging.viterbi import rows_pass
 
-begun = []
+begun, rows = [], np.zeros((1, 1), np.int64)
 compilations.listeners.append(begun.append)
-graphs = [sentence.graph for sentence in builtin_corpus(train=1, dev=1, test=1).train]
-packed = Packer().pack(graphs)
-space = make_space(packed, packed)
-nodes = int(packed.node_at[-1])
-proving_pass(packed, packed, 0, 1, 10, space, make_relaxation(packed, packed, len(space.link)), packed.sizes(),
-             np.arange(nodes, dtype=np.int32), np.zeros(1, np.bool_), np.zeros(2, np.int64), 1)
-print(json.dumps({"most": int(space.shape[2]), "compilations": sum(begun)}))
+none, zeros = np.zeros((0, 4), np.int32), np.zeros((1, 1), np.int32)
+rows_pass(none, zeros[0], np.array([0, 1]), zeros, 2**40 - 1, rows)
+print(json.dumps({"row": int(rows[0, 0]), "compilations": sum(begun)}))
 """
 
 
@@ -145,7 +137,7 @@ class Workshop:
         self.write("mypolicy.py", POLICY)
         self.write("helper.py", HELPER)
         self.write("program.py", PROGRAM)
-        self.write("proof.py", PROOF)
+        self.write("rows.py", ROWS)
 
     def write(self, name: str, text: str) -> None:
         (self.folder / "user" / name).write_text(text)
@@ -212,16 +204,16 @@ def test_second_process_compiles_nothing_and_every_edit_takes_effect(tmp_path):
 
 def test_a_kernel_without_a_task_notices_an_edit_in_another_module(tmp_path):
     workshop = Workshop(tmp_path)
-    cold, _ = workshop.run(program="proof.py")
+    cold, _ = workshop.run(program="rows.py")
     assert cold["compilations"] == 1
-    warm, _ = workshop.run(program="proof.py")
-    assert warm == {"most": cold["most"], "compilations": 0}
-    climbing = workshop.package / "amr" / "hill_climbing.py"
-    text = climbing.read_text()
-    assert text.count("    return equal\n") == 2
-    climbing.write_text(text.replace("    return equal\n", "    return equal + np.int64(1)\n"))
-    edited, _ = workshop.run(program="proof.py")
-    assert edited == {"most": cold["most"] + 2, "compilations": 1}
+    warm, _ = workshop.run(program="rows.py")
+    assert warm == {"row": cold["row"], "compilations": 0}
+    hashing = workshop.package / "search" / "hashing.py"
+    text = hashing.read_text()
+    assert text.count("    return total ^ (total >> _FOLD)\n") == 1
+    hashing.write_text(text.replace("return total ^ (total >> _FOLD)", "return (total ^ (total >> _FOLD)) + 1"))
+    edited, _ = workshop.run(program="rows.py")
+    assert edited == {"row": cold["row"] + 1, "compilations": 1}
 
 
 def test_without_any_writable_folder_it_runs_uncached_and_says_so_once(tmp_path):

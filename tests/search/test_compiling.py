@@ -90,7 +90,6 @@ def test_plain_functions_are_their_own_twins_in_effect():
 
 
 @pytest.mark.jit
-@pytest.mark.jit
 def test_python_calls_a_helper_without_the_compiler_where_nothing_is_compiled(monkeypatch):
     @compiled
     def quadruple(n):
@@ -106,6 +105,7 @@ def test_python_calls_a_helper_without_the_compiler_where_nothing_is_compiled(mo
     assert begun == [True, False]
 
 
+@pytest.mark.jit
 def test_helpers_are_compiled_unless_the_compiler_is_off():
     assert not is_disabled()
     assert is_compiled(triple)
