@@ -160,7 +160,10 @@ def test_after_a_training_nothing_is_left_to_compile(kind, data, tmp_path):
     if kind not in ("tagging", "pipeline"):
         commands.append(["compare", model, model, test, *trees])
     if kind in ("constituency", "latent"):
-        commands.append(["parse", model, data / "test.conllu", "--k-best", "2", "--out", tmp_path / "best", "--quiet"])
+        odd = tmp_path / "odd.txt"
+        odd.write_text(". . .\n" * 100)  # no grammar has a tree
+        for options in ([data / "test.conllu", "--k-best", "2"], [odd, "--input", "tokens"]):
+            commands.append(["parse", model, *options, "--out", tmp_path / "parsed.ptb", "--quiet"])
     assert kernels(commands, made)
 
 

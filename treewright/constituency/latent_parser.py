@@ -14,7 +14,7 @@ from treewright.constituency.base import ConstituencyEstimator, Derivation, Piec
 from treewright.constituency.grammar.binarisation import Markovisation
 from treewright.constituency.grammar.pcfg import NotInGrammar
 from treewright.constituency.latent.grammar import LatentGrammar, hierarchy_from_arrays, hierarchy_to_arrays, named_so
-from treewright.constituency.latent.parsing import CoarseToFine, Product
+from treewright.constituency.latent.parsing import CoarseToFine, Product, treebank_trees
 from treewright.constituency.scores import score_constituents
 from treewright.constituency.settings import (
     DECODER,
@@ -286,28 +286,25 @@ class LatentParser(ConstituencyEstimator):
         return found
 
     def _k_best_of(self, batch: Sequence[Sentence], k: int, jobs: int) -> Iterator[list[KBest]]:
-        from treewright.constituency.charts.passes import k_best_of
         from treewright.constituency.parser import KBest
 
-        coarse, fine = self.levels_[0], self.levels_[-1]
-        lexical, fine_lexical = coarse.lexical(), fine.lexical()
-        with np.errstate(divide="ignore"):
-            grammar = coarse.base.with_weights(np.log(np.concatenate([coarse.binary, coarse.unary])))
+        base, fine = self.levels_[0].base, self.levels_[-1]
+        lexical = fine.lexical()
         for sentence, best in zip(batch, self._decode(batch, jobs), strict=True):
             if best.tree is None:
                 yield []
                 continue
             words = list(sentence.forms)
             rows = self._rows(words, ())
-            own = -math.inf if best.nodes is None else fine.tree_score(best.nodes, fine_lexical, rows)
+            own = -math.inf if best.nodes is None else fine.tree_score(best.nodes, lexical, rows)
             trees = {self._topped(best.tree): own}
             if len(words) <= self._longest():
-                candidates = k_best_of(grammar.weighted(lexical), rows, _CANDIDATES * k)
+                candidates = treebank_trees(self._search.treebank, rows, _CANDIDATES * k)
                 for rank in range(candidates.found[0]):
                     derivation = candidates.trees[rank]
-                    tree = self._topped(coarse.base.tree(derivation, words))
+                    tree = self._topped(base.tree(derivation, words))
                     if not repeats(tree):
-                        score = fine.tree_score(derivation, fine_lexical, rows)
+                        score = fine.tree_score(derivation, lexical, rows)
                         trees[tree] = max(score, trees.get(tree, -math.inf))
             yield [KBest(*each) for each in sorted(trees.items(), key=lambda each: -each[1])[:k]]
 

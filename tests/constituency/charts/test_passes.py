@@ -225,16 +225,21 @@ def test_the_best_tree_or_the_best_cover(corpus, seed):
         else:
             assert status == COVERED
             assert value == pytest.approx(problem.score(nodes), rel=1e-5, abs=1e-5)
-            at = 0
-            while nodes:  # each piece is a derivation of an eligible symbol, and begins where the last one ended
-                symbol, one, _, start, end = nodes[0]
-                piece, nodes = nodes[: 2 * (end - start) - 1], nodes[2 * (end - start) - 1 :]
-                top = problem.unary[one][0] if one >= 0 else symbol
-                assert start == at
-                assert eligible[top]
-                assert piece in problem.derivations(top, start, end)
-                at = end
-            assert at == problem.n
+            check_cover(problem, nodes, eligible)
+
+
+def check_cover(problem, nodes, eligible):
+    """Each piece is a derivation of an eligible symbol, and begins where the last one ended."""
+    at = 0
+    while nodes:
+        symbol, one, _, start, end = nodes[0]
+        piece, nodes = nodes[: 2 * (end - start) - 1], nodes[2 * (end - start) - 1 :]
+        top = problem.unary[one][0] if one >= 0 else symbol
+        assert start == at
+        assert eligible[top]
+        assert piece in problem.derivations(top, start, end)
+        at = end
+    assert at == problem.n
 
 
 def posterior_of_rules(problem, trees):
@@ -354,11 +359,15 @@ def test_the_k_best_trees_of_each_sentence(corpus, k):
     scores, trees = np.zeros((n, k)), np.zeros((k, 2 * corpus.at[-1] - n, 5), np.int32)
     found, control = np.full(n, -7, np.int64), np.zeros(4, np.int64)
     which = corpus.everything[::-1].copy()
-    best = KBestTrees(scores, trees, found)
-    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, None, best)
+    covering, eligible = np.zeros(n, np.int64), np.ones(len(corpus.grammar.symbols), np.bool_)
+    best = KBestTrees(scores, trees, found, covering)
+    k_best_pass(*corpus.given(np.float64), Shard(which, control, SLOT), k, None, eligible, best)
     assert control[SLOT] == n
     for i, problem in enumerate(corpus.problems):
         assert found[i] == min(k, len(problem.trees))
+        if not problem.trees:
+            first = 2 * corpus.at[i] - i
+            check_cover(problem, as_tuples(trees[0, first : first + covering[i]]), eligible)
         assert scores[i, : found[i]] == pytest.approx(problem.best_first[:k], rel=1e-9, abs=1e-9)
         mine = [as_tuples(tree) for tree in trees[: found[i], 2 * corpus.at[i] - i : 2 * corpus.at[i + 1] - i - 1]]
         assert len(set(mine)) == len(mine)
@@ -386,8 +395,8 @@ def test_a_forest_with_too_little_room_is_made_larger():
     corpus, made = Corpus([problem, problem], 0), []
     scores, trees, found = np.zeros((2, k)), np.zeros((k, 30, 5), np.int32), np.zeros(2, np.int64)
     run, control = with_small_forests(k_best_pass, made), np.zeros(4, np.int64)
-    best = KBestTrees(scores, trees, found)
-    run(*corpus.given(np.float64), Shard(corpus.everything, control, SLOT), k, INF, best)
+    best = KBestTrees(scores, trees, found, np.zeros(2, np.int64))
+    run(*corpus.given(np.float64), Shard(corpus.everything, control, SLOT), k, INF, None, best)
     assert made[:2] == [1000, 2000]  # and what was enough for one sentence is kept for the next
     assert made[-1] == made[-2]
     assert found.tolist() == [429, 429]

@@ -77,11 +77,12 @@ class Coarse(NamedTuple):
 
 
 class KBestTrees(NamedTuple):
-    """The k best trees of each sentence."""
+    """The k best trees of each sentence; one without a tree may have pieces that cover it instead of the first tree."""
 
     scores: npt.NDArray[np.float64]  # sentences × k
     trees: npt.NDArray[np.int32]  # k × the nodes of all sentences × numbers
     found: npt.NDArray[np.int64]  # the number of trees of each sentence
+    covering: npt.NDArray[np.int64]  # the number of nodes of the pieces; 0 if there is a tree
 
 
 # ---- parsing
@@ -241,20 +242,29 @@ def _log_posteriors(chart: Chart, above: Any, anchored: Any) -> None:
                         anchored[here] = np.float32(math.log(posterior))
 
 
-def k_best_of(grammar: Weighted, words: npt.NDArray[np.int32], k: int, beam: float | None = None) -> KBestTrees:
-    """The k best trees of one sentence, of those that a beam keeps if there is one; weights have 64 bits."""
-    n = len(words)
-    best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, NODE), np.int32), np.zeros(1, np.int64))
+def k_best_of(
+    grammar: Weighted,
+    words: npt.NDArray[np.int32],
+    k: int,
+    beam: float | None = None,
+    eligible: npt.NDArray[np.bool_] | None = None,
+) -> KBestTrees:
+    """The k best trees of one sentence (see :func:`k_best_pass`); weights have 64 bits."""
+    n, counts = len(words), np.zeros((2, 1), np.int64)
+    best = KBestTrees(np.zeros((1, k)), np.zeros((k, 2 * n - 1, NODE), np.int32), *counts)
     shard = Shard(np.zeros(1, np.int64), np.zeros(2, np.int64), 1)
-    k_best_pass(grammar, Sentences(words, np.array([0, n])), shard, k, beam, best)
+    k_best_pass(grammar, Sentences(words, np.array([0, n])), shard, k, beam, eligible, best)
     return best
 
 
 @kernel
 def k_best_pass(
-    grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float | None, best: KBestTrees
+    grammar: Weighted, sentences: Sentences, shard: Shard, k: int, beam: float | None, eligible: Any, best: KBestTrees
 ) -> None:
-    """The k best trees of each sentence, of those that a beam keeps if there is one."""
+    """The k best trees of each sentence, of those that a beam keeps if there is one.
+
+    If there is no tree: pieces that cover the sentence, of the symbols that are ``eligible``; none if it is None.
+    """
     rules = grammar.rules
     space = new_space(VITERBI_64, rules.is_top.shape[0], longest(sentences, shard.which))
     nodes = 1000
@@ -272,6 +282,8 @@ def k_best_pass(
             trees = best.trees[:, 2 * at[i] - i : 2 * at[i + 1] - (i + 1)]
             best.found[i] = k_best_trees(chart, forest, best.scores[i], trees)
             nodes = nodes * 2 if best.found[i] < 0 else nodes
+        if eligible is not None and best.found[i] == 0:
+            best.covering[i], _ = covering_trees(chart, eligible, trees[0])
         shard.control[shard.slot] += 1
 
 

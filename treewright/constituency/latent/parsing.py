@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treewright.constituency.charts.corpus import NODE, Sentences, Shard
+from treewright.constituency.charts.passes import KBestTrees, k_best_of
 from treewright.constituency.latent.blocks import Blocks, blocks_of
 from treewright.constituency.latent.decoding import BEST_DERIVATION, MAX_RULE_PRODUCT, MAX_RULE_SUM
 from treewright.constituency.latent.grammar import LatentGrammar
@@ -34,13 +35,12 @@ from treewright.constituency.latent.passes import (
     latent_pass,
     new_memory,
     product_pass,
-    treebank_parse,
 )
 from treewright.corpora import Tree
 from treewright.errors import ConfigError
 from treewright.search.running import run_shards
 
-__all__ = ["DECODERS", "CoarseToFine", "Derivation", "Product"]
+__all__ = ["DECODERS", "CoarseToFine", "Derivation", "Product", "treebank_trees"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -68,17 +68,25 @@ def _derivations(found: Found, base: Base, sentences: Sentences) -> list[Derivat
     begins = 2 * at - np.arange(len(at))
     derivations = []
     for i, size in enumerate(found.filled.tolist()):
-        nodes, is_whole = found.nodes[begins[i] : begins[i + 1]], True
-        if not size:
-            size, is_whole = treebank_parse(base, rows[at[i] : at[i + 1]], nodes)
-        derivations.append(Derivation(nodes[:size], is_whole))
+        if size:
+            derivations.append(Derivation(found.nodes[begins[i] : begins[i] + size], is_whole=True))
+        else:
+            best = treebank_trees(base, rows[at[i] : at[i + 1]], 1)
+            nodes = best.trees[0] if best.found[0] else best.trees[0, : best.covering[0]]
+            derivations.append(Derivation(nodes, is_whole=bool(best.found[0])))
     return derivations
+
+
+def treebank_trees(base: Base, words: Ints, k: int) -> KBestTrees:
+    """Return the k best trees of the treebank grammar, or the pieces that cover the words."""
+    return k_best_of(base.scores, words, k, eligible=base.eligible)
 
 
 class _Search(ABC):
     """The interface of parsers for a base grammar."""
 
     grammars: list[LatentGrammar]
+    treebank: Base
 
     def parse(self, sentences: Sequence[Sequence[str]], *, jobs: int = 1) -> list[list[Tree]]:
         """Return the tree of each sentence, or the trees of the pieces that cover it."""
@@ -145,7 +153,8 @@ class CoarseToFine(_Search):
             raise ConfigError(f"a threshold is a probability, from 0 to less than 1, not {threshold!r}")
         self.thresholds = np.ascontiguousarray(thresholds)
         self.base = self.grammars[0].base
-        self.hierarchy = Hierarchy(base_of(self.grammars[0]), *hierarchy_of(self.grammars, self.levels))
+        self.treebank = base_of(self.grammars[0])
+        self.hierarchy = Hierarchy(self.treebank, *hierarchy_of(self.grammars, self.levels))
 
     def decode(self, rows: Ints, at: Longs, jobs: int = 1) -> list[Derivation]:
         """Return the derivations of sentences given as rows of the lexicon; sentence i begins at ``at[i]``."""
@@ -163,7 +172,7 @@ class CoarseToFine(_Search):
 
         if len(at) > 1:
             run_shards(work, len(at) - 1, jobs=jobs)
-        return _derivations(found, self.hierarchy.base, sentences)
+        return _derivations(found, self.treebank, sentences)
 
     def decode_product(
         self, found: Found, sentences: Sentences, jobs: int, others: Posteriors, keeping: bool
@@ -202,7 +211,7 @@ class Product(_Search):
     """
 
     def __init__(self, searches: Sequence[CoarseToFine]) -> None:
-        self.searches, self.grammars = list(searches), searches[0].grammars
+        self.searches, self.grammars, self.treebank = list(searches), searches[0].grammars, searches[0].treebank
         if any(search.decoder != "max-rule-product" for search in searches):
             raise ConfigError("products of grammars need the decoder 'max-rule-product'")
         first = searches[0].base
@@ -223,7 +232,7 @@ class Product(_Search):
             found, product = _new_found(sentences.at), NO_POSTERIORS
             for k, search in enumerate(self.searches, 1):
                 product = search.decode_product(found, sentences, jobs, product, k < len(self.searches))
-            derivations += _derivations(found, self.searches[0].hierarchy.base, sentences)
+            derivations += _derivations(found, self.treebank, sentences)
         return derivations
 
 
@@ -250,5 +259,5 @@ def hierarchy_of(grammars: Sequence[LatentGrammar], levels: Sequence[int]) -> tu
 def base_of(grammar: LatentGrammar) -> Base:
     """Convert a latent grammar with one substate for each symbol, for ordinary charts."""
     base, lexical, factors = grammar.base, grammar.lexical(), np.concatenate([grammar.binary, grammar.unary])
-    scores = base.weighted(lexical, np.log(factors).astype(np.float32))
-    return Base(base.weighted(lexical, factors), scores, base.is_whole)
+    with np.errstate(divide="ignore"):
+        return Base(base.weighted(lexical, factors), base.weighted(lexical, np.log(factors)), base.is_whole)

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treewright.constituency.charts.chart import Space, has_tree, new_space
+from treewright.constituency.charts.chart import Space, new_space
 from treewright.constituency.charts.corpus import Sentences, Shard, nodes_of, words_of
-from treewright.constituency.charts.derivations import best_tree, covering_trees
 from treewright.constituency.charts.outside import outside
 from treewright.constituency.charts.recurrence import fill
-from treewright.constituency.charts.semirings import INSIDE, VITERBI
+from treewright.constituency.charts.semirings import INSIDE
 from treewright.constituency.grammar.rules import Weighted
 from treewright.constituency.latent.blocks import Blocks, Cells, new_cells
 from treewright.constituency.latent.decoding import max_rule_tree, viterbi_tree
@@ -39,7 +38,6 @@ __all__ = [
     "latent_pass",
     "new_memory",
     "product_pass",
-    "treebank_parse",
 ]
 
 Longs = npt.NDArray[np.int64]
@@ -53,7 +51,7 @@ class Base(NamedTuple):
     """The treebank grammar, for ordinary charts."""
 
     factors: Weighted  # with plain factors
-    scores: Weighted  # with logarithms
+    scores: Weighted  # with logarithms of 64 bits
     eligible: npt.NDArray[np.bool_]  # the symbols that cover a sentence without a tree
 
 
@@ -265,18 +263,3 @@ def _grown(values: Any, used: int, more: int) -> Any:
     larger = np.empty(2 * (used + more), values.dtype)
     copy_cells(values, 0, larger, 0, used)
     return larger
-
-
-@kernel
-def treebank_parse(base: Base, words: Any, nodes: Any) -> tuple[int, bool]:
-    """Parse with the treebank grammar if the latent grammar has no tree: its best tree, or pieces that cover the words.
-
-    Returns the number of nodes, and whether they form a tree.
-    """
-    rules = base.scores.rules
-    space = new_space(VITERBI, rules.is_top.shape[0], words.shape[0])
-    chart = fill(VITERBI, base.scores, words, None, np.inf, space)
-    if has_tree(chart):
-        return best_tree(chart, rules.root, 0, chart.n, nodes, 0), True
-    filled, _ = covering_trees(chart, base.eligible, nodes)
-    return filled, False
