@@ -1,6 +1,7 @@
 """Write what ``treewright learners`` shows, ``treewright/learners/measured.json``, from the results of several benchmarks.
 
 * ``rows``: learners of imitation against ``supervised``, for tagging and dependency parsing (``learners``, on two treebanks) and for meaning graphs (``amr_learners``);
+* ``usual``: the default learner against ``supervised``, with all defaults of the commands (``learners``);
 * ``planners``: learners of inverse reinforcement learning against relative frequencies (``constituency_learners``);
 * ``searches``: learners of priorities against A*₀ (``agenda``);
 * ``seconds``: the CPU seconds of a pass over a thousand sentences, by task and learner, from which ``treewright experiment --dry-run``
@@ -131,6 +132,10 @@ def main() -> None:
         "measures": {"tagging": "accuracy of UPOS", "dependency": "LAS", "graphs": "Smatch, best pass"},
         "rows": {
             name: found for name in named if (found := {task: t[name] for task, t in tables.items() if name in t})
+        },
+        "usual": {
+            title: {name: row[name] for name in ("gain", "gain interval", "times")}
+            for title, row in learners.usual_rows(results["learners"]["usual"]).items()
         },
         "planners": of_planners(results["constituency_learners"]["results"]),
         "searches": of_searches(results["agenda"]["results"]),

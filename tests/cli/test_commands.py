@@ -16,7 +16,7 @@ from treewright.bundled import bundled_models
 from treewright.cli.demo import _free_name, _next_commands
 from treewright.corpora import load_corpus
 from treewright.learners import LEARNERS, irl_table, rl_table, table
-from treewright.learners.measured import measurements, planner_measurements, search_measurements
+from treewright.learners.measured import default_measurements, measurements, planner_measurements, search_measurements
 
 VERBS = ["demo", "train", "train tagging", "train pipeline", "train dependency", "train constituency",
          "train latent", "tune-speed",
@@ -100,6 +100,7 @@ def test_learners(run):
     assert evidence["maximum-likelihood"][1] == {}
     text = run("learners").stdout
     assert all(row["learner"] in text and row["source"] in text for row in table())
+    assert str(default_measurements()["dependency, EWT"]) in " ".join(text.split())
     lines = text.partition("When it pays")[2].splitlines()
     for name, found in (
         ("lols", measurements("lols")["dependency"]),

@@ -46,6 +46,7 @@ def learners(
     """
     from treewright.learners import FAMILIES
     from treewright.learners.measured import (
+        default_measurements,
         measured_conditions,
         measurements,
         planner_measurements,
@@ -70,6 +71,8 @@ def learners(
     stdout().print(f"\nMeasured on {measured_conditions()}, against supervised.\n")
     _show_evidence(names, measurements, _ELSEWHERE)
     stdout().print("\nThe same on 400 sentences of UD Afrikaans AfriBooms: another treebank, other gains.\n")
+    usual = "; ".join(f"{where}: {row}" for where, row in default_measurements().items())
+    stdout().print(f"exploration, the default, with all defaults of the commands: {usual}.\n")
     _show_evidence(names, planner_measurements, _TREEBANKS)
     stdout().print("\nF1 on test, sentences of up to 15 words, against relative frequencies.\n")
     _show_evidence(names, search_measurements, _TREEBANKS)

@@ -12,6 +12,7 @@ __all__ = [
     "Measurement",
     "PlannerMeasurement",
     "SearchMeasurement",
+    "default_measurements",
     "expected_seconds",
     "measured_conditions",
     "measurements",
@@ -112,6 +113,16 @@ def measurements(learner: str) -> dict[str, Measurement]:
     """
     found = _results()["rows"].get(learner, {})
     return {task: Measurement(row["gain"], row["gain interval"], row["times"]) for task, row in found.items()}
+
+
+def default_measurements() -> dict[str, Measurement]:
+    """Return the measurements of ``exploration``, the default learner, with all defaults of the commands.
+
+    >>> default_measurements()["dependency, EWT"].pays
+    True
+    """
+    found = _results()["usual"]
+    return {where: Measurement(row["gain"], row["gain interval"], row["times"]) for where, row in found.items()}
 
 
 def planner_measurements(learner: str) -> dict[str, PlannerMeasurement]:
