@@ -30,7 +30,7 @@ def file(tmp_path):
 def test_run_report_and_run_again(run, file):
     listed = run("experiment", file, "--dry-run").stdout
     assert "2 jobs to run" in listed
-    assert "unknown" in listed
+    assert "on one core, by the speed of another machine" in listed
     lines = [json.loads(line) for line in run("experiment", file, "--json").stdout.splitlines()]
     assert [line["event"] for line in lines] == ["job", "job", "done"]
     assert [row["system"] for row in lines[-1]["rows"]] == ["supervised", "exploration"]

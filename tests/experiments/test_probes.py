@@ -26,7 +26,7 @@ def test_off_path():
     assert (perfect["errors on the path"] > 0) == (losses > 0)
 
 
-@pytest.mark.parametrize("name", PROBES.keys() - {"training-loss"})
+@pytest.mark.parametrize("name", [name for name in PROBES if name != "training-loss"])
 def test_probes_say_what_they_are_for(name):
     tagger = Tagger(bits=8, learner={"name": "supervised", "passes": 1}).fit(PARTS["train"][:2])
     with pytest.raises(ConfigError, match=name):
@@ -50,11 +50,11 @@ def test_probes_of_meaning_graphs():
     assert found["mean Smatch"] == pytest.approx(sum(exact) / len(exact))
     assert 0 < found["mean naive"] <= 1
     assert -1 <= found["correlation"] <= 1
-    assert -1 <= found["correlation from"] < found["correlation to"] <= 1
+    assert -1 <= found["correlation from"] <= found["correlation to"] <= 1
     made = PROBES["expert"](parser, PARTS)
-    assert made["expert F1"] == score_smatch(PARTS["train"], parser.by_expert(PARTS["train"])).f1
+    scores = score_smatch(PARTS["train"], parser.by_expert(PARTS["train"]))
+    assert (made["expert F1"], made["expert F1 from"], made["expert F1 to"]) == (scores.f1, *scores.interval)
     assert 0.5 < made["expert F1"] <= 1
-    assert made["expert F1 from"] < made["expert F1"] < made["expert F1 to"]
 
 
 @pytest.mark.slow

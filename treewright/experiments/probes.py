@@ -131,7 +131,7 @@ def _correlation(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> floa
     """Pearson's correlation; not a number if one of them is constant."""
     a, b = a - a.mean(), b - b.mean()
     spread = float(np.sqrt((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / spread if spread else float("nan")
+    return min(1.0, max(-1.0, float((a * b).sum()) / spread)) if spread else float("nan")
 
 
 def training_loss(estimator: Any, parts: Parts) -> dict[str, float]:
