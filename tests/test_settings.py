@@ -46,7 +46,7 @@ OWNERS = [*ESTIMATORS.values(), *ROWS.values()]
     ("values", "taken", "refused"),
     [
         (Whole(1, 9), [(1, 1), (np.int16(9), 9)], [0, 10, 1.0, "1", None, True, math.nan]),
-        (Real(), [(-1, -1.0), (np.float32(0.5), 0.5)], ["1", None, math.nan, math.inf, True]),
+        (Real(), [(-1, -1.0), (np.float32(0.5), 0.5)], ["1", None, math.nan, math.inf, True, 10**400]),
         (Real(0), [(0, 0.0)], [-0.1]),
         (Real(above=0, high=1), [(1e-9, 1e-9), (1, 1.0)], [0, 1.1]),
         (Real(0, below=1), [(0, 0.0)], [1, -0.1]),

@@ -149,7 +149,10 @@ class Real(Values):
 
     def normal(self, value: Any) -> float:
         """Return the number as a ``float``."""
-        number = float(value) if _is_number(value) else math.nan
+        try:
+            number = float(value) if _is_number(value) else math.nan
+        except OverflowError:  # a whole number of more than 308 digits
+            raise ValueError from None
         if not (math.isfinite(number) and self.low <= number <= self.high and self.above < number < self.below):
             raise ValueError
         return number

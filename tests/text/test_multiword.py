@@ -98,3 +98,9 @@ def test_prefixes_that_stand_for_other_words_have_a_pattern():
     learned = learn(sentence(("bbayt", "b", "ha", "bayt"), ("bgan", "b", "ha", "gan")))
     assert set(learned.rules) == {WHOLE, "b*\tb\tha\t*"}
     assert divide("Bmalon", learned.rules[learned.offered("Bmalon")[-1]]) == ["B", "ha", "malon"]
+
+
+@given(st.text("dont'ugkefa", max_size=6))
+def test_what_may_be_divided_is_known_without_the_rules(token):
+    learned = learn(sentence(("don't", "do", "n't"), ("can't", "ca", "n't"), ("du", "de", "le"), ("dog", "dog")))
+    assert learned.may_divide(token) == (len(learned.offered(token)) > 1)

@@ -135,6 +135,10 @@ class Candidates:
             else None,
         )
 
+    def knows(self, key: str, classes: Iterable[str]) -> bool:
+        """Return whether the training data had a key, or another one of its classes."""
+        return key in self.own.number or not self.classes.number.keys().isdisjoint(classes)
+
     def times(self, key: str) -> int:
         """Return the number of occurrences of a key in training."""
         return sum(self.counts.get(key))

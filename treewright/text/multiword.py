@@ -127,7 +127,7 @@ class MultiwordTokens:
         self.numbers = {rule: number for number, rule in enumerate(rules)}
         self._parts = part_array([[rule or "whole"] for rule in rules], 1)
         self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
-        self.may_divide = lru_cache(MOST_REMEMBERED)(lambda token: len(self.offered(token)) > 1)
+        self.may_divide = lru_cache(MOST_REMEMBERED)(self._may_divide)
         """Whether some rule may divide a token."""
 
     @classmethod
@@ -144,6 +144,10 @@ class MultiwordTokens:
     def any(self) -> bool:
         """Whether the training data have a multiword token."""
         return len(self.rules) > 1
+
+    def _may_divide(self, token: str) -> bool:
+        classes = [*_endings(token), *_beginnings(token)]
+        return self.candidates.knows(token.lower(), classes) and len(self.offered(token)) > 1
 
     def offered(self, token: str) -> list[int]:
         """Return the rules that may divide a token, and the one that does not."""
