@@ -100,7 +100,7 @@ def test_prefixes_that_stand_for_other_words_have_a_pattern():
     assert divide("Bmalon", learned.rules[learned.offered("Bmalon")[-1]]) == ["B", "ha", "malon"]
 
 
-@given(st.text("dont'ugkefa", max_size=6))
-def test_what_may_be_divided_is_known_without_the_rules(token):
-    learned = learn(sentence(("don't", "do", "n't"), ("can't", "ca", "n't"), ("du", "de", "le"), ("dog", "dog")))
-    assert learned.may_divide(token) == (len(learned.offered(token)) > 1)
+def test_only_tokens_with_a_choice_and_their_neighbours_are_needed():
+    learned = learn(sentence(("don't", "do", "n't"), ("can't", "ca", "n't"), ("dog", "dog")))
+    assert learned.needed(["a", "b", "won't", "c", "d"]) == ["", "b", "won't", "c", ""]
+    assert learned.needed(["a", "dog"]) == []

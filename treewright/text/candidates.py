@@ -160,7 +160,8 @@ class Candidates:
                 if len(found) >= enough:
                     break
                 if labels := self.classes.get(name):  # most classes of an odd key are unknown
-                    found.update(dict.fromkeys(label for label in labels if allowed is None or allowed(label)))
+                    new = (label for label in labels if label not in found)
+                    found.update(dict.fromkeys([label for label in new if allowed is None or allowed(label)]))
         if not found:
             found = dict.fromkeys(label for label in self.always if allowed is None or allowed(label))
         return list(found)[:MOST_CANDIDATES] or self.always[:1]

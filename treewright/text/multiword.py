@@ -51,6 +51,7 @@ TEMPLATES: tuple[Template, ...] = (
     [(0, P3), (0, S3)], [(-1, LOW)], [(1, LOW)], [(0, LOW), (1, LOW)], [(0, LOW), (-1, LOW)], [(0, S3), (1, S3)],
     [(0, S3), (-1, S3)], [(0, S2), (1, S2)], [(0, S2), (0, SHAPE)], [(0, S4), (1, S1)],
 )  # fmt: skip
+_REACH = max(abs(offset) for template in TEMPLATES for offset, _ in template)
 
 
 def patterns(token: str, words: Sequence[str]) -> list[str]:
@@ -115,8 +116,14 @@ def divide(token: str, rule: str) -> list[str] | None:
                 return None
             words = [word.replace("*", token[len(before) : end], 1) for word in words]
         return [words[0][:1].upper() + words[0][1:] if token[:1].isupper() else words[0], *words[1:]]
-    places = [0, *(cut if cut > 0 else len(token) + cut for cut in map(int, rule.split(" "))), len(token)]
-    return [token[a:b] for a, b in pairwise(places)] if all(a < b for a, b in pairwise(places)) else None
+    places = [0, *[cut if cut > 0 else len(token) + cut for cut in _numbers(rule)], len(token)]
+    words = [token[a:b] for a, b in pairwise(places) if a < b]
+    return words if len(words) == len(places) - 1 else None
+
+
+@lru_cache(maxsize=1000)
+def _numbers(rule: str) -> list[int]:
+    return list(map(int, rule.split(" ")))
 
 
 class MultiwordTokens:
@@ -126,9 +133,11 @@ class MultiwordTokens:
         self.rules, self.candidates = list(rules), candidates
         self.numbers = {rule: number for number, rule in enumerate(rules)}
         self._parts = part_array([[rule or "whole"] for rule in rules], 1)
+        self.offered = lru_cache(MOST_REMEMBERED)(self._offered)
+        """The rules that may divide a token, and the one that does not."""
+        self._has_beginnings = any(name.endswith("*") for name in candidates.classes.number)
+        self._whole = [self.numbers[WHOLE]] if WHOLE in self.numbers else []
         self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
-        self.may_divide = lru_cache(MOST_REMEMBERED)(self._may_divide)
-        """Whether some rule may divide a token."""
 
     @classmethod
     def learn(cls, tokens: Iterable[tuple[str, str]]) -> MultiwordTokens:
@@ -145,16 +154,25 @@ class MultiwordTokens:
         """Whether the training data have a multiword token."""
         return len(self.rules) > 1
 
-    def _may_divide(self, token: str) -> bool:
-        classes = [*_endings(token), *_beginnings(token)]
-        return self.candidates.knows(token.lower(), classes) and len(self.offered(token)) > 1
+    def needed(self, tokens: Sequence[str]) -> list[str]:
+        """Return the tokens that may be divided, and their neighbours; the others are empty, and have no choice.
 
-    def offered(self, token: str) -> list[int]:
-        """Return the rules that may divide a token, and the one that does not."""
+        Without a token that may be divided, the list is empty. A decision depends on neighbours only, and describing a
+        token takes longer than finding that it stays whole.
+        """
+        places = [place for place, token in enumerate(tokens) if len(self.offered(token)) > 1]
+        near = {at for place in places for at in range(place - _REACH, place + _REACH + 1)}
+        return [token if place in near else "" for place, token in enumerate(tokens)] if places else []
+
+    def _offered(self, token: str) -> list[int]:
+        low = token.lower()
+        classes = _endings(low) + (_beginnings(low) if self._has_beginnings else [])
+        if not self.candidates.knows(low, classes):
+            return self._whole
         found = self.candidates.of(
-            token.lower(),
-            [*_endings(token), *_beginnings(token)],
-            more=[self.numbers[WHOLE]],
+            low,
+            classes,
+            more=self._whole,
             allowed=lambda number: self.rules[number] == WHOLE or divide(token, self.rules[number]) is not None,
         )
         return found[:10]
@@ -224,6 +242,8 @@ def _classes(token: str, rule: str) -> list[str]:
 
 def _endings(token: str) -> list[str]:
     low = token.lower()
+    if len(low) > 4:  # as below, in half the time
+        return [low[-4:], low[-3:], low[-2:], low[-1:]]
     return [low[-n:] for n in (4, 3, 2, 1) if n < len(low)]
 
 

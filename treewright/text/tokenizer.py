@@ -296,11 +296,12 @@ class Tokenizer(Estimator[TokenScores]):
     def _divided(self, sentences: Sequence[Sequence[str]], jobs: int) -> list[dict[int, list[str]]]:
         """Return the words of the multiword tokens of each sentence, by the position of the token."""
         found: list[dict[int, list[str]]] = [{} for _ in sentences]
-        # the other sentences need no decision
-        chosen = [number for number, own in enumerate(sentences) if any(map(self.multiword_.may_divide, own))]
-        if self.multiword_policy_ is None or not chosen:
+        if self.multiword_policy_ is None:
             return found
-        packed = self.multiword_.pack([sentences[number] for number in chosen])
+        needed = {number: own for number, each in enumerate(sentences) if (own := self.multiword_.needed(each))}
+        if not needed:
+            return found
+        packed, chosen = self.multiword_.pack(list(needed.values())), list(needed)
         labels, at = self.multiword_policy_.decode(packed, seed=self.seed, jobs=jobs).field("labels")
         several = np.flatnonzero(labels != self.multiword_.numbers[WHOLE])
         of = np.searchsorted(at, several, "right") - 1
