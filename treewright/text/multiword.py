@@ -135,7 +135,7 @@ class MultiwordTokens:
         """The rules that may divide a token, and the one that does not."""
         self._has_beginnings = any(name.endswith("*") for name in candidates.classes.number)
         self._whole = [self.numbers[WHOLE]] if WHOLE in self.numbers else []
-        self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
+        self._rows: KeyRows[str] = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
 
     @classmethod
     def learn(cls, tokens: Iterable[tuple[str, str]]) -> MultiwordTokens:
