@@ -562,6 +562,18 @@ def test_duplicate_keys(tmp_path: Path) -> None:
     refused(path, "damaged")
 
 
+def test_more_keys_than_memory_should_hold(tmp_path: Path) -> None:
+    """9 MB of keys took 216 MB."""
+    path = tmp_path / "many.tw"
+    many = {f"k{k}": 0 for k in range(100_001)}
+    with pytest.raises(ModelError, match="more than 100,000 keys"):
+        write_model(path, task="t", config=many, arrays={}, card={})
+    with pytest.raises(ModelError, match="more than 100,000 arrays"):
+        write_model(path, task="t", config={}, arrays=many, card={})
+    path.write_bytes(signed({}, document=json.dumps(many)))
+    refused(path, "damaged", arrays=False)
+
+
 # ---- nothing in a file is executed
 
 #: every use of what can run code, in the modules that `load` imports; each was looked at

@@ -82,6 +82,7 @@ _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _PREFIX = b'{"__metadata__":{"sha256":"'
 _ZEROS = b"0" * 64
 _MAX_HEADER = 100_000_000  # the limit of safetensors itself
+_MOST_KEYS = 100_000  # of one object in the header: a key takes twenty times its memory while it is read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +128,8 @@ def write_model(
     """
     if not isinstance(task, str) or not task:
         raise ModelError(f"the task of a model is a name, not {task!r}")
+    if len(arrays) >= _MOST_KEYS:
+        raise ModelError(f"more than {_MOST_KEYS:,} arrays: put several into one")
     stored = _storable(arrays)
     digest = hashlib.sha256()
     entries: dict[str, Any] = {}
@@ -314,6 +317,8 @@ def _plain(value: Any, where: str, depth: int = 0) -> Any:
     if depth >= 100:
         raise ModelError(f"{where[:100]}…: nested too deeply for a model file")
     if isinstance(value, Mapping):
+        if len(value) > _MOST_KEYS:
+            raise ModelError(f"{where}: more than {_MOST_KEYS:,} keys: put them among the arrays (pack_strings)")
         for key in value:
             if not isinstance(key, str):
                 raise ModelError(f"{where}: the key {key!r} is not a string, so JSON would change it")
@@ -429,6 +434,8 @@ def _parse(text: Any) -> Any:
         raise ValueError(constant)
 
     def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(pairs) > _MOST_KEYS:
+            raise ValueError("too many keys")
         found = dict(pairs)
         if len(found) < len(pairs):  # which of two values counts would depend on the reader
             raise ValueError("a key twice")

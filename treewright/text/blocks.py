@@ -22,8 +22,8 @@ Longs = npt.NDArray[np.int64]
 
 #: a longer paragraph is cut at white space, which bounds the memory
 MOST_CHARACTERS = 1 << 17
-#: a longer chunk is cut, too: no word has a million characters
-LONGEST_CHUNK = 1 << 20
+#: a longer chunk is cut, too: no word has a quarter of a million characters
+LONGEST_CHUNK = 1 << 18
 
 _BYTE_ORDER_MARK = 0xFEFF
 _TABLED = 0x3002  # the ideographic space is the last one; the character after it stands for all others

@@ -147,21 +147,22 @@ class Candidates:
         self, key: str, classes: Iterable[str], more: Sequence[int] = (), allowed: Callable[[int], bool] | None = None
     ) -> list[int]:
         """Return the candidates of a key, by its classes from narrow to wide; ``more`` come before those of classes."""
-        own = self.own.get(key)
-        found = dict.fromkeys(label for label in [*own, *more] if allowed is None or allowed(label))
-        if self.related and self.times(key) < _ALL_SEEN:
+        own, times = self.own.get(key), self.times(key)
+        found = dict.fromkeys([label for label in [*own, *more] if allowed is None or allowed(label)])
+        if self.related and times < _ALL_SEEN:
             found.update(dict.fromkeys(other for label in own for other in self.related.get(label, ())))
         if self.class_counts is not None:
-            if self.times(key) < self.sure:
+            if times < self.sure:
                 found.update(dict.fromkeys(self._probable(key, classes)))
-        elif self.times(key) < self.sure:
+        elif times < self.sure:
             enough = len(found) + (20 if not own else 12)
             for name in classes:
                 if len(found) >= enough:
                     break
                 if labels := self.classes.get(name):  # most classes of an odd key are unknown
-                    new = (label for label in labels if label not in found)
-                    found.update(dict.fromkeys([label for label in new if allowed is None or allowed(label)]))
+                    for label in labels:
+                        if label not in found and (allowed is None or allowed(label)):
+                            found[label] = None
         if not found:
             found = dict.fromkeys(label for label in self.always if allowed is None or allowed(label))
         return list(found)[:MOST_CANDIDATES] or self.always[:1]

@@ -137,7 +137,7 @@ class MultiwordTokens:
         """The rules that may divide a token, and the one that does not."""
         self._has_beginnings = any(name.endswith("*") for name in candidates.classes.number)
         self._whole = [self.numbers[WHOLE]] if WHOLE in self.numbers else []
-        self._rows = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
+        self._rows: KeyRows[str] = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
 
     @classmethod
     def learn(cls, tokens: Iterable[tuple[str, str]]) -> MultiwordTokens:
@@ -169,13 +169,12 @@ class MultiwordTokens:
         classes = _endings(low) + (_beginnings(low) if self._has_beginnings else [])
         if not self.candidates.knows(low, classes):
             return self._whole
-        found = self.candidates.of(
-            low,
-            classes,
-            more=self._whole,
-            allowed=lambda number: self.rules[number] == WHOLE or divide(token, self.rules[number]) is not None,
-        )
-        return found[:10]
+        rules = self.rules
+
+        def fits(number: int) -> bool:
+            return rules[number] == WHOLE or divide(token, rules[number]) is not None
+
+        return self.candidates.of(low, classes, more=self._whole, allowed=fits)[:10]
 
     def pack(self, sentences: Sequence[Sequence[str]], gold: Sequence[Sequence[str]] | None = None) -> Packed:
         """Pack tokens for the task, with their rules if they are known."""
