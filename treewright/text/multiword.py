@@ -166,6 +166,9 @@ class MultiwordTokens:
 
     def _offered(self, token: str) -> list[int]:
         low = token.lower()
+        # a known ending has a known last letter, because all endings of a token are learned together
+        if not self._has_beginnings and not self.candidates.knows(low, low[-1:]):
+            return self._whole
         classes = _endings(low) + (_beginnings(low) if self._has_beginnings else [])
         if not self.candidates.knows(low, classes):
             return self._whole
