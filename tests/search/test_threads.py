@@ -102,6 +102,27 @@ def test_threads_are_no_more_than_asked_for_and_what_they_raise_arrives():
     assert not any(thread.is_alive() for thread in running)
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_an_interruption_while_a_thread_starts(is_running, monkeypatch):
+    started, ended, start = threading.Event(), threading.Event(), threading.Thread.start
+
+    def work():
+        started.set()
+        time.sleep(0.05)
+        ended.set()
+
+    def interrupted(thread):
+        if is_running:
+            start(thread)
+            started.wait(30)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), thread_pool(2) as pool:
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        pool.submit(work)
+    assert ended.is_set() == is_running  # what has begun is waited for
+
+
 def test_what_has_not_begun_is_cancelled_by_an_interruption():
     started, ended = threading.Event(), threading.Event()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -44,16 +45,19 @@ class _Threads(Executor):
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._threads: list[Thread] = []
+        self._pending: set[Future[Any]] = set()
         self._work: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
 
     def submit(self, function: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
         """Run a function as soon as a thread is free."""
         future: Future[Result] = Future()
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
         self._work.put((future, partial(function, *arguments, **named)))
         if len(self._threads) < self._workers:
             thread = Thread(target=self._run, name=f"treewright_{len(self._threads)}", daemon=True)
+            thread.start()  # an interruption may come here, when it may be running or not: its work is pending
             self._threads.append(thread)
-            thread.start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -63,10 +67,12 @@ class _Threads(Executor):
                 item = self._work.get_nowait()
                 if item is not None:
                     item[0].cancel()
-        for _ in self._threads:
+        for _ in range(self._workers):
             self._work.put(None)
-        for thread in self._threads if wait else ():
-            thread.join()
+        if wait:
+            wait_for(list(self._pending))
+            for thread in self._threads:
+                thread.join()
 
     def _run(self) -> None:
         while (item := self._work.get()) is not None:
