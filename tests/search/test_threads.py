@@ -117,8 +117,8 @@ def test_an_interruption_while_a_thread_starts(is_running, monkeypatch):
             started.wait(30)
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt), thread_pool(2) as pool:
-        monkeypatch.setattr(threading.Thread, "start", interrupted)
         pool.submit(work)
     assert ended.is_set() == is_running  # what has begun is waited for
 
