@@ -58,6 +58,9 @@ def any_above(left: Any, i: int, by: float, right: Any, j: int) -> bool:
 def dot(left: Any, i: int, right: Any, j: int) -> float:
     """The sum of the products of two blocks: neighbours are added first, then the sums of neighbours."""
     products = left[i : i + LANES] * right[j : j + LANES]
+    if products.dtype == np.float64:  # as below, in half the time
+        a, b, c, d, e, f, g, h = products.tolist()
+        return float((a + b + (c + d)) + (e + f + (g + h)))
     while len(products) > 1:
         products = products[0::2] + products[1::2]
     return float(products[0])
