@@ -152,3 +152,15 @@ def test_another_text_is_an_error_that_says_where():
 
 def test_nothing_against_nothing():
     assert score_raw_text([], [])["LAS"].f1 == 0.0
+
+
+def test_layers_that_one_side_lacks_have_no_scores():
+    def tagged(**columns):
+        return [Sentence((Token("go", head=0, deprel="root", **columns),))]
+
+    full, bare = tagged(upos="VERB", xpos="VB", feats="VerbForm=Inf", lemma="go"), tagged(upos="VERB")
+    scores = score_raw_text(bare, full)
+    missing = {name for name, score in scores.items() if not score.annotated}
+    assert missing == {"XPOS", "UFeats", "AllTags", "Lemmas", "BLEX"}
+    assert scores["AllTags"].as_dict()["f1"] is None
+    assert score_raw_text(bare, bare)["AllTags"].annotated

@@ -372,7 +372,7 @@ def _how_to_resume(report: PassReport, checkpoint: Path) -> str:
     kept = len(checkpoints.history(checkpoint))  # a state that takes long to write is not stored after each pass
     again = shlex.join(["treewright", *(arg for arg in sys.argv[1:] if arg != "--resume"), "--resume"])
     return (
-        f"interrupted after pass {report.finished} of {report.passes}; no model was written. "
+        f"interrupted after pass {max(report.finished, kept)} of {report.passes}; no model was written. "
         f"Pass {kept} is in {checkpoint}. To go on:\n  {again}"
     )
 

@@ -55,7 +55,9 @@ def train_pipeline(
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Trainings of the parser, with different seeds; their weights are averaged.", min=1, show_default="2"
+            help="Trainings of the tagger and of the parser, with different seeds; their weights are averaged.",
+            min=1,
+            show_default="2",
         ),
     ] = None,
     mode: Annotated[

@@ -91,11 +91,12 @@ _CONTENT = frozenset(
         "dep",
     ]
 )
+_TAGS = frozenset(["upos", "xpos", "feats"])
 _NEEDS = {
     "UPOS": {"upos"},
     "XPOS": {"xpos"},
     "UFeats": {"feats"},
-    "AllTags": {"upos"},
+    "AllTags": {"upos", "all tags"},
     "Lemmas": {"lemma"},
     "UAS": {"deprel"},
     "LAS": {"deprel"},
@@ -222,7 +223,10 @@ def score_raw_text(gold: Iterable[Sentence], system: Iterable[Sentence]) -> dict
         ),
         "BLEX": count(lambda w, of: (of(w.parent), w.deprel, _lemma(w, of)), content=True),
     }
-    layers = treebank.layers() & analysis.layers()
+    in_gold, in_system = treebank.layers(), analysis.layers()
+    layers = in_gold & in_system
+    if not (in_gold ^ in_system) & _TAGS:  # a tag that one side lacks would make all of them wrong
+        layers.add("all tags")
     return {name: replace(score, annotated=_NEEDS.get(name, set()) <= layers) for name, score in scores.items()}
 
 
