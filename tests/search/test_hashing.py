@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from treewright.search import cross2, cross3, interpreted, mix, string_hash
+from treewright.search import cross2, cross3, interpreted, mix, string_hash, string_hashes
 from treewright.search.hashing import random_below, seed_random, uniform
 
 ANY = st.integers(-(2**31), 2**31 - 1)
 fast = examples(200)
+
+
+@given(st.lists(st.text()))
+@fast
+def test_hashes_of_strings_are_those_of_single_strings(texts):
+    hashes = string_hashes(texts)
+    assert hashes.dtype == np.int32
+    assert hashes.tolist() == [string_hash(text) for text in texts]
 
 
 @given(ANY, ANY)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from treewright.search import rows as module
+from treewright.search import string_hash
 from treewright.search.rows import Rows, with_room
 from treewright.text.words import KeyRows
 
@@ -19,7 +20,7 @@ def described():
 def rows(described):
     def describe(word):
         described.append(word)
-        return [len(word), ord(word[0])]
+        return [word, word[0]]
 
     return Rows(describe, first=[[0, 0], [7, 7]])
 
@@ -28,7 +29,8 @@ def test_a_key_is_described_once(rows, described):
     assert rows.numbers(["a", "cat", "a"]).tolist() == [2, 3, 2]
     assert rows.numbers(["cat", "dogs"]).tolist() == [3, 4]
     assert described == ["a", "cat", "dogs"]
-    assert rows.table[:5].tolist() == [[0, 0], [7, 7], [1, 97], [3, 99], [4, 100]]
+    hashes = [[string_hash(word), string_hash(word[0])] for word in ("a", "cat", "dogs")]
+    assert rows.table[:5].tolist() == [[0, 0], [7, 7], *hashes]
 
 
 def test_no_keys(rows):
@@ -69,14 +71,14 @@ def test_candidates_of_keys_follow_their_attributes(monkeypatch):
 
 
 def test_threads_share_a_table():
-    rows = Rows(lambda word: [int(word)], first=[[-1]])
+    rows = Rows(lambda word: [word], first=[[-1]])
     words = [str(k) for k in range(2000)]
 
     def work(start):
         own = words[start:] + words[:start]
         for k in range(0, len(own), 50):
             numbers = rows.numbers(own[k : k + 50])
-            assert rows.table[numbers, 0].tolist() == list(map(int, own[k : k + 50]))
+            assert rows.table[numbers, 0].tolist() == list(map(string_hash, own[k : k + 50]))
         return True
 
     with ThreadPoolExecutor(4) as pool:

@@ -59,17 +59,16 @@ def word_rows(
     return rows.numbers(words), rows.table[: len(rows) + 2]
 
 
-def _row(word: tuple[str, ...], vocabulary: Container[str]) -> list[int]:
+def _row(word: tuple[str, ...], vocabulary: Container[str]) -> Sequence[str]:
     """The attributes of a word."""
     form, lemma, upos, xpos, feats = word
     lower, low_lemma = form.lower(), lemma.lower()
     tag = xpos if xpos != "_" else upos
     seen, base = lower if lower in vocabulary else _RARE, low_lemma if low_lemma in vocabulary else _RARE
-    values = (
+    return (
         f"w {seen}", f"m {base}", f"t {tag}", f"u {upos}", f"f {feats}", f"wt {seen} {tag}", f"g {upos} {feats}",
         f"s {lower[-3:]}", f"c {word_case(form)}",
     )  # fmt: skip
-    return list(map(string_hash, values))
 
 
 @cache

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from treewright.search.checking import CheckReport, check_task
     from treewright.search.compiling import compiled, inlined, interpreted, kernel
     from treewright.search.environment import Environment, Results, Rollouts
-    from treewright.search.hashing import cross2, cross3, mix, string_hash
+    from treewright.search.hashing import cross2, cross3, mix, string_hash, string_hashes
     from treewright.search.planning import Features, Planner
     from treewright.search.policy import Policy, Scorer, Scoring, Scratch, Sizes
     from treewright.search.records import record
@@ -44,6 +44,7 @@ __all__ = [
     "mix",
     "record",
     "string_hash",
+    "string_hashes",
     "trajectory",
 ]
 
@@ -53,7 +54,7 @@ __getattr__ = lazy_names(
         "checking": "CheckReport check_task",
         "compiling": "compiled inlined interpreted kernel",
         "environment": "Environment Results Rollouts",
-        "hashing": "cross2 cross3 mix string_hash",
+        "hashing": "cross2 cross3 mix string_hash string_hashes",
         "planning": "Features Planner",
         "policy": "Policy Scorer Scoring Scratch Sizes",
         "records": "record",

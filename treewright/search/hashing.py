@@ -6,13 +6,14 @@ All arithmetic stays below 2⁶³, so that Python's integers, NumPy's and Numba'
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from treewright.search.compiling import compiled
 
-__all__ = ["cross2", "cross3", "mix", "random_below", "seed_random", "string_hash", "uniform"]
+__all__ = ["cross2", "cross3", "mix", "random_below", "seed_random", "string_hash", "string_hashes", "uniform"]
 
 _MASK = np.int64(0x7FFFFFFF)
 _A, _B = np.int64(0x2BD1E995), np.int64(0x27D4EB2F)  # odd and below 2³⁰, so that the sum of products stays below 2⁶³
@@ -31,6 +32,15 @@ def string_hash(text: str) -> int:
     509494184
     """
     return zlib.crc32(text.encode()) & 0x7FFFFFFF
+
+
+def string_hashes(texts: Iterable[str]) -> npt.NDArray[np.int32]:
+    """The hashes of strings, in less time than one by one.
+
+    >>> string_hashes(["cat", ""]).tolist()
+    [509494184, 0]
+    """
+    return (np.fromiter(map(zlib.crc32, map(str.encode, texts)), np.uint32) & np.uint32(0x7FFFFFFF)).astype(np.int32)
 
 
 @compiled

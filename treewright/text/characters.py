@@ -136,12 +136,13 @@ def shape_of(chunk: str) -> str:
     >>> shape_of("U.S.-based"), shape_of("10,000")
     ('X.X.-xx', 'dd,dd')
     """
-    return _shortened(chunk[:30].translate(_KINDS))
+    kinds = chunk[:30].translate(_KINDS)
+    return _shortened(kinds) if len(kinds) > 2 else kinds
 
 
 @lru_cache(maxsize=10_000)
 def _shortened(kinds: str) -> str:
-    return _LONG_RUN.sub(r"\1\1", kinds)
+    return _LONG_RUN.sub(lambda run: run[0][:2], kinds)
 
 
 class _Kinds(dict[int, str]):

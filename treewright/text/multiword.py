@@ -137,6 +137,9 @@ class MultiwordTokens:
         """The rules that may divide a token, and the one that does not."""
         self._has_beginnings = any(name.endswith("*") for name in candidates.classes.number)
         self._whole = [self.numbers[WHOLE]] if WHOLE in self.numbers else []
+        # all endings of a token are learned together, so a token that may be divided has a known last letter
+        divided = {key for key in candidates.own.number if candidates.own.get(key) != self._whole}
+        self._last_letters = {key[-1:] for key in divided.union(candidates.classes.number)}
         self._rows: KeyRows[str] = KeyRows(lambda token: [token.lower(), *affixes(token)], self.offered, 10)
 
     @classmethod
@@ -160,14 +163,17 @@ class MultiwordTokens:
         Without a token that may be divided, the list is empty. A decision depends on neighbours only, and describing a
         token takes longer than finding that it stays whole.
         """
-        places = [place for place, token in enumerate(tokens) if len(self.offered(token)) > 1]
+        places = [place for place, token in enumerate(tokens) if self._may_end(token) and len(self.offered(token)) > 1]
         near = {at for place in places for at in range(place - _REACH, place + _REACH + 1)}
         return [token if place in near else "" for place, token in enumerate(tokens)] if places else []
 
+    def _may_end(self, token: str) -> bool:
+        """Return whether a token that may be divided can have this last letter."""
+        return self._has_beginnings or token.lower()[-1:] in self._last_letters
+
     def _offered(self, token: str) -> list[int]:
         low = token.lower()
-        # a known ending has a known last letter, because all endings of a token are learned together
-        if not self._has_beginnings and not self.candidates.knows(low, low[-1:]):
+        if not self._may_end(token):
             return self._whole
         classes = _endings(low) + (_beginnings(low) if self._has_beginnings else [])
         if not self.candidates.knows(low, classes):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from treewright.search import Packed, string_hash
+from treewright.search import Packed
 from treewright.search.rows import Rows, with_room
 from treewright.text.candidates import Candidates
 from treewright.text.characters import is_mark, shape_of
@@ -73,31 +74,31 @@ def suffix_classes(form: str, longest: int = 5) -> list[str]:
 
 
 class KeyRows(Rows[Key]):
-    """The attributes of keys, as hashes, and their candidates, which extend from ``first[r]`` to ``first[r + 1]``.
+    """The attributes of keys, and their candidates, which extend from ``first[r]`` to ``first[r + 1]``.
 
-    ``describe`` returns the attributes of a key as strings, and ``offered`` the numbers of its labels. Row 0 is for
-    positions beyond the ends of a sentence.
+    ``offered`` returns the numbers of the labels of a key. Row 0 is for positions beyond the ends of a sentence.
     """
 
     def __init__(
         self, describe: Callable[[Key], Iterable[str]], offered: Callable[[Key], Sequence[int]], attributes: int
     ) -> None:
         self._source = describe, offered, attributes
-        super().__init__(lambda key: (list(map(string_hash, describe(key))), offered(key)), first=[[0] * attributes])
+        super().__init__(describe, first=[[0] * attributes])
+        self._offered = offered
         self.candidates, self.first = np.zeros(0, np.int32), np.zeros(2, np.int32)
 
     def _empty(self) -> Self:
         return type(self)(*self._source)
 
-    def _write(self, number: int, row: tuple[list[int], Sequence[int]]) -> None:
-        attributes, offered = row
-        super()._write(number, attributes)
-        start = int(self.first[number])
-        end = start + len(offered)
+    def _write(self, start: int, keys: Sequence[Key]) -> None:
+        super()._write(start, keys)
+        offered = [list(self._offered(key)) for key in keys]
+        ends = int(self.first[start]) + np.cumsum([len(own) for own in offered], dtype=np.int64)
+        self.first = with_room(self.first, start + len(keys) + 1)
+        self.first[start + 1 : start + len(keys) + 1] = ends
+        begin, end = self.first[start], self.first[start + len(keys)]
         self.candidates = with_room(self.candidates, end)
-        self.candidates[start:end] = offered
-        self.first = with_room(self.first, number + 1)
-        self.first[number + 1] = end
+        self.candidates[begin:end] = list(chain.from_iterable(offered))
 
 
 def pack_choices(
