@@ -426,7 +426,7 @@ def _read(path: Any, file: BufferedReader, arrays: bool, expect_task: str | None
 def _refuse(path: Any, ours: bool) -> NoReturn:
     if ours:
         raise ModelError(f"{path}: damaged: the header of this model cannot be read")
-    raise ModelError(f"{path}: not a model file of Treewright")
+    raise ModelError(f"{path}: not a model file of Treewright; commands take the model first, then the text or corpus")
 
 
 def _parse(text: Any) -> Any:

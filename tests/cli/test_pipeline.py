@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -184,6 +185,21 @@ def test_zero_bytes_are_named_by_their_offset(run, pipeline, tmp_path, text, lin
         assert f":{line}: " in error
         assert "zero byte" in error
         assert f"offset {offset}" in error
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"), [(gzip.compress(b"The dogs saw the cat."), "zcat"), ("The dogs".encode("utf-16"), "UTF-16")]
+)
+def test_files_that_are_no_text_are_named_by_their_kind(run, pipeline, tmp_path, content, fact):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    assert fact in run("parse", pipeline, path, "--input", "text", code=2).stderr
+
+
+def test_the_model_comes_before_the_text(run, pipeline, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("The dogs saw the cat.")
+    assert "the model first" in run("parse", path, pipeline, code=2).stderr
 
 
 def test_offsets_of_bytes_that_are_no_text_count_from_the_beginning(run, pipeline, tmp_path):

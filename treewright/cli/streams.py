@@ -144,14 +144,17 @@ class Input:
 
     def _pieces(self) -> Iterator[str]:
         """The unchanged text, with all its line ends."""
+        from treewright.corpora.files import looks_binary
+
         decoder = getincrementaldecoder("utf-8")()
-        position, lines = 0, 1
+        position, lines, start = 0, 1, b""
         for chunk in chain(self._chunks(), [b""]):
             waiting = len(decoder.getstate()[0])
+            start = start or chunk[:8]
             if (zero := chunk.find(b"\0")) >= 0:
+                what = f"a zero byte at offset {position + zero:,}: this looks like a binary file or UTF-16; "
                 raise CorpusError(
-                    f"a zero byte at offset {position + zero:,}: this looks like a binary file or UTF-16; "
-                    "save it as UTF-8 text",
+                    looks_binary(start, b"") or what + "save it as UTF-8 text",
                     path=self.name,
                     line=lines + chunk.count(b"\n", 0, zero),
                 )
@@ -161,8 +164,9 @@ class Input:
                     yield ""  # the tokenizer gives what is complete
             except UnicodeDecodeError as error:
                 at = position - waiting + error.start
+                what = f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {at:,}; "
                 raise CorpusError(
-                    f"not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {at:,}; save the file as UTF-8",
+                    looks_binary(start, b"") or what + "save the file as UTF-8",
                     path=self.name,
                     line=lines + error.object.count(b"\n", 0, error.start),
                 ) from None

@@ -23,6 +23,7 @@ __all__ = [
     "MOST_WORDS",
     "Source",
     "Target",
+    "looks_binary",
     "source_name",
     "text_lines",
     "text_writer",
@@ -104,7 +105,7 @@ def _decoded_lines(stream: IO[bytes] | IO[str], name: str) -> Iterator[str]:
         exact = isinstance(raw, bytes)
         what = f"not UTF-8 text (byte 0x{error.object[error.start]:02x}{'' if exact else ' somewhere below'}); "
         raise CorpusError(
-            _looks_binary(start or error.object[:8], error.object) or what + "save the file as UTF-8",
+            looks_binary(start or error.object[:8], error.object) or what + "save the file as UTF-8",
             path=name,
             line=max(number, 1),
         ) from None
@@ -116,7 +117,7 @@ _BINARY = (b"\x89PNG", b"GIF8", b"%PDF-", b"BZh", b"PK\x03\x04", b"\xff\xd8\xff"
 _CONTROLS = bytes(code for code in range(32) if code not in b"\a\b\t\n\v\f\r\x1a\x1b")  # seldom in text
 
 
-def _looks_binary(start: bytes, line: bytes) -> str | None:
+def looks_binary(start: bytes, line: bytes) -> str | None:
     """The message for a file with this beginning and this line, which is not UTF-8; None if it may be text."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "not UTF-8 text: this looks like UTF-16; save the file as UTF-8"
