@@ -8,6 +8,7 @@ worker continues with the next case.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
@@ -25,7 +26,7 @@ from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TextIO
 
 PARTS = ("readers", "kernels", "crashes", "faults", "models", "service", "sameness", "supply")
 FOLDER = Path(__file__).parent
@@ -112,6 +113,8 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         is_new = path is not None and not path.exists()
+        self._folder = path and path.parent
+        self._claims: list[TextIO] = []
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(path or ":memory:", timeout=60, check_same_thread=False)
@@ -128,6 +131,17 @@ class Store:
                     database.execute("insert into tried values (?, 0, ?, ?, ?)", tried)
                     open_ones = [(name, *finding, "") for finding in row.get("open", ())]
                     database.executemany("insert into findings values (?, ?, ?, ?, ?)", open_ones)
+
+    def claim(self, name: str, seed: int) -> bool:
+        """Return whether no other process runs a check: two would try the same cases, and count them twice."""
+        if self._folder is None:
+            return True
+        file = open(self._folder / f"{name}-{seed}.lock", "w")  # noqa: SIM115 - held until this process ends
+        self._claims.append(file)
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
     def next(self, name: str, seed: int) -> int:
         """The first case that has not been tried."""
@@ -189,7 +203,9 @@ def run_check(name: str, store: Store, *, seed: int, upto: int, seconds: float) 
     check = all_checks([name])[name]
     outcome = Outcome()
     begun = time.monotonic()
-    while outcome.findings < MOST_FINDINGS:
+    if not store.claim(name, seed):
+        outcome.unavailable = "another process runs it"
+    while outcome.findings < MOST_FINDINGS and outcome.unavailable is None:
         first = store.next(name, seed)
         left = seconds - (time.monotonic() - begun)
         if first >= upto or left <= 0:
