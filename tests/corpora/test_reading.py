@@ -1,5 +1,6 @@
 import hashlib
 import io
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -212,3 +213,12 @@ def test_the_hash_of_a_corpus_depends_on_alignments():
     aligned = replace(graph, alignments={"b": (0, 1)})
     corpora = [[replace(Sentence.from_words(["boy"]), graph=each)] for each in (graph, aligned)]
     assert len({corpus_hash(corpus) for corpus in corpora}) == 2
+
+
+def test_guessing_the_format_takes_little_memory():
+    line = b"1-2\t" * 300_000
+    tracemalloc.start()
+    with pytest.raises(CorpusError):
+        load_corpus(io.BytesIO(line))
+    assert tracemalloc.get_traced_memory()[1] < 10 * len(line)
+    tracemalloc.stop()

@@ -171,7 +171,7 @@ def guess_format(lines: Iterator[str], seen: list[str]) -> str:
             return "amr"
         if only_brackets and _TREE_START.match(line):
             return "ptb"
-        tabs, words = line.count("\t"), line.split()
+        tabs, words = line.count("\t"), line.split(maxsplit=10)  # a line may have millions of words
         if tabs == 1:
             return "tabular"
         # A wrong number of columns, or columns separated by spaces: damaged CoNLL-U. Its reader explains the error.
