@@ -28,6 +28,7 @@ each changed constituent. In training, the parser draws the constituents that it
 
 from __future__ import annotations
 
+import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,6 +232,18 @@ def note_agenda(row: Any, agenda: Agenda, item: int) -> None:
         if place >= 0:
             row[k], row[k + 1] = np.float64(agenda.heap[place]), agenda.key[place]
             place = place_after(agenda, place)
+
+
+@in_bulk(note_agenda)
+def _(loops: Any, row: Any, agenda: Agenda, item: int) -> None:
+    row[:3] = agenda.rule[item], agenda.split[item], agenda.counters[SIZE]
+    waiting, size = [(-agenda.key[0], agenda.heap[0], 0)], agenda.counters[SIZE]
+    for k in range(3, row.shape[0], 2):
+        if waiting:  # what comes next is below something that came before
+            key, row[k], place = heapq.heappop(waiting)
+            row[k + 1] = -key
+            for below in range(2 * place + 1, min(2 * place + 3, size)):
+                heapq.heappush(waiting, (-agenda.key[below], agenda.heap[below], below))
 
 
 @lean
