@@ -6,7 +6,7 @@ import pytest
 from tests.toys import Picking, Track, random_picking, random_track
 from treewright.search import compiled, interpreted, mix
 from treewright.search import hashing as helpers
-from treewright.search.compiling import at_once, compilations, is_disabled, kernel
+from treewright.search.compiling import at_once, compilations, in_bulk, is_disabled, kernel
 
 
 @compiled
@@ -87,6 +87,32 @@ def test_plain_functions_are_their_own_twins_in_effect():
         return n * times
 
     assert interpreted(double)(4) == 8
+
+
+@compiled
+def total(numbers, first):
+    found = 0
+    for k in range(first, numbers.shape[0]):
+        found += numbers[k]
+    return found
+
+
+@in_bulk(total)
+def _(loops, numbers, first):
+    return -numbers[first:].sum() if first > 0 else loops(numbers, first)  # negative, to tell it apart
+
+
+@compiled
+def total_of_all(numbers, first):
+    return total(numbers, first) + triple(0)
+
+
+@pytest.mark.jit
+def test_the_interpreter_runs_what_is_in_bulk_and_the_compiler_the_loops():
+    numbers = np.arange(5)
+    assert total_of_all(numbers, 1) == total_of_all(numbers, 0) == 10
+    assert interpreted(total_of_all)(numbers, 1) == interpreted(total)(numbers, 1) == -10
+    assert interpreted(total_of_all)(numbers, 0) == 10  # left to the loops
 
 
 @pytest.mark.jit

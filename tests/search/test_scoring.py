@@ -6,18 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.loops import as_loops
 from tests.search.naive import naive_scores
+from treewright.search import interpreted, scoring
 from treewright.search.scoring import argmax, argmin, place, score_actions
 
 FEATURES = st.lists(st.integers(0, 2**31 - 1), max_size=6)
 
 
-def kernel_scores(weights, features, actions, extra, n_actions=0):
+def kernel_scores(weights, features, actions, extra, n_actions=0, run=score_actions):
     own = [feature for of_action in extra for feature in of_action]
     extra_at = np.cumsum([0, *(len(of_action) for of_action in extra)], dtype=np.int64)
     sums, out = np.full(weights.shape[1], 9.0, np.float32), np.full(len(actions), 9.0, np.float32)
     labels = np.full(n_actions - weights.shape[1], 9.0, np.float32) if n_actions else None
-    score_actions(
+    run(
         weights,
         np.array([*features, 0], np.int32),
         len(features),
@@ -90,3 +92,15 @@ def test_the_first_of_equals_wins():
     assert (argmax(values, 5), argmin(values, 5)) == (1, 2)
     assert (argmax(values, 1), argmin(values, 1)) == (0, 0)
     assert argmax(values, 6) == 5
+
+
+@pytest.mark.jit
+@given(st.lists(st.integers(0, 2**31 - 1), max_size=30), st.sampled_from([3, 4, 20]), st.integers(1, 90), st.booleans())
+@examples(30)
+def test_scores_in_bulk_are_those_of_the_loops_to_the_bit(features, moves, labels, whole_numbers):
+    weights = np.random.default_rng(labels).normal(0.0, 100.0, size=(32, moves))
+    weights = weights.astype(np.int16 if whole_numbers else np.float32)
+    for actions in (list(range(moves)), list(range(moves, moves + labels))):
+        given = weights, features, actions, [[]] * len(actions), moves + labels
+        wanted = kernel_scores(*given, run=as_loops(score_actions, scoring))
+        assert kernel_scores(*given, run=interpreted(score_actions)) == wanted == kernel_scores(*given)

@@ -85,9 +85,8 @@ def trace_derivation(
             raise NotInGrammar(str(error), path=gold.path, line=gold.line) from None
         path, result = mdp.actions_in(target), str(parser._topped(tree))
     else:
-        [found] = parser._derivations(parser._pieces([sentence]), 1)
-        path = [] if found.covered else mdp.actions_in(mdp.from_derivation(found.nodes))
-        result = _predicted(parser, sentence)
+        result, nodes = _predicted(parser, sentence)
+        path = [] if nodes is None else mdp.actions_in(mdp.from_derivation(nodes))
     expert = None if binary is None else expert_actions(grammar, binary)
     steps = tuple(_steps(mdp, path, expert)) if path else ()
     return _trace(parser, "derivation", sentence, steps, result, gold, {"follow": follow})
@@ -132,14 +131,14 @@ def trace_chart(
     chart = CellChart.of_grammar(grammar, mdp._tags, TOP)
     gaps = [-math.log(parser.prune)] if parser.prune > 0.0 else []
     gaps += [float(gap)] if (gap := getattr(parser, "max_gap", None)) is not None else []
-    [found] = parser._derivations(parser._pieces([sentence]), 1)
+    result, nodes = _predicted(parser, sentence)
     used = None
-    if not found.covered:
-        used = {(each.symbol, each.start, each.end) for each in mdp.from_derivation(found.nodes).constituents}
+    if nodes is not None:
+        used = {(each.symbol, each.start, each.end) for each in mdp.from_derivation(nodes).constituents}
     right = None if gold is None else set(_brackets(_gold_tree(gold)))
     steps = tuple(chart_steps(chart, label_of, min(gaps, default=None), right, used))
     about = {"follow": "model", "pruning": min(gaps, default=None)}
-    return _trace(parser, "chart", sentence, steps, _predicted(parser, sentence), gold, about)
+    return _trace(parser, "chart", sentence, steps, result, gold, about)
 
 
 def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | None) -> Trace:
@@ -199,7 +198,11 @@ def trace_pops(parser: ConstituencyParser, sentence: Sentence, gold: Sentence | 
     rows = zip(pops, features, order[:, NOTED:].tolist(), strict=True)
     steps = [step(number, *row) for number, row in enumerate(rows)]
     steps.append(Step(len(steps), {"item": None, "used": False, "agenda": [], "waiting": 0}))
-    return _trace(parser, "pops", sentence, steps, _predicted(parser, sentence), gold, {"follow": "model"})
+    if parses.whole[0] and len(words) <= parser._longest():
+        result = str(parser._topped(parser.grammar_.trees(nodes, words)[0]))
+    else:
+        result, _ = _predicted(parser, sentence)
+    return _trace(parser, "pops", sentence, steps, result, gold, {"follow": "model"})
 
 
 def _trace(
@@ -223,10 +226,10 @@ def _gold_tree(gold: Sentence) -> Tree:
     return tree
 
 
-def _predicted(parser: ConstituencyParser | LatentParser, sentence: Sentence) -> str:
-    """The tree that a parser finds."""
-    [found] = parser.predict([sentence])
-    return str(found.tree)
+def _predicted(parser: ConstituencyParser | LatentParser, sentence: Sentence) -> tuple[str, Any]:
+    """The tree that a parser finds, and its derivation; None if the grammar has none, so that pieces are joined."""
+    [found] = parser._decode([sentence], 1)
+    return str(None if found.tree is None else parser._topped(found.tree)), found.nodes
 
 
 def _brackets(tree: Tree) -> Iterator[tuple[str, int, int]]:

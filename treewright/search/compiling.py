@@ -35,6 +35,7 @@ __all__ = [
     "at_once",
     "compilations",
     "compiled",
+    "in_bulk",
     "inlined",
     "interpreted",
     "is_compiler_error",
@@ -109,6 +110,7 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
+        self.bulk: Callable[..., Any] | None = None  # what the interpreter runs instead, see in_bulk
         self.targetoptions = {**_WHOLE, **options}
 
     @cached_property
@@ -137,7 +139,7 @@ class CompiledFunction:
 
     @cached_property
     def _interpreted(self) -> Callable[..., Any]:
-        return interpreted(self.py_func)
+        return interpreted(self)
 
 
 class Kernel(CompiledFunction):
@@ -259,6 +261,21 @@ def at_once(words: int) -> Iterator[None]:
         _interpreting.reset(token)
 
 
+def in_bulk(function: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Define what the interpreter runs instead of a compiled function: operations on whole arrays instead of loops.
+
+    The result must be the same to the bit. The first argument is the loops, for cases that are left to them. Without
+    the compiler (``NUMBA_DISABLE_JIT=1``) the loops run themselves.
+    """
+
+    def register(bulk: Function) -> Function:
+        if isinstance(function, CompiledFunction):
+            function.bulk = bulk
+        return bulk
+
+    return register
+
+
 class _Compilations:
     """Listeners for compilations: they are called with True at the beginning and False at the end."""
 
@@ -337,7 +354,7 @@ def numba_internals() -> Any:
 
 
 def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Function:
-    """The plain Python version of a function, including all compiled functions that it calls.
+    """The plain Python version of a function, including all compiled functions that it calls, :func:`in_bulk` or not.
 
     >>> @compiled
     ... def double(n):
@@ -346,19 +363,19 @@ def interpreted(function: Function, _done: dict[Any, Any] | None = None) -> Func
     42
     """
     done: dict[Any, Any] = {} if _done is None else _done
-    plain = function.py_func if isinstance(function, CompiledFunction) else function
+    plain, bulk = (function.py_func, function.bulk) if isinstance(function, CompiledFunction) else (function, None)
     if plain in done:
         return cast(Function, done[plain])
     names = dict(plain.__globals__)
     cells = tuple(python_types.CellType() for _ in plain.__closure__ or ())
     twin = python_types.FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__, cells)
-    done[plain] = twin
+    done[plain] = twin if bulk is None else functools.partial(interpreted(bulk, done), twin)
     for cell, held in zip(cells, plain.__closure__ or (), strict=True):
         cell.cell_contents = _twin(held.cell_contents, done)
     for name in _names(plain.__code__):
         if name in names:
             names[name] = _twin(names[name], done)
-    return cast(Function, twin)
+    return cast(Function, done[plain])
 
 
 def _twin(value: Any, done: dict[Any, Any]) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from treewright.search.compiling import compiled, inlined
+from treewright.search.compiling import compiled, in_bulk, inlined
 from treewright.search.hashing import mix
 from treewright.search.policy import Scoring, Scratch, Sizes
 from treewright.search.task import Task
@@ -115,6 +115,12 @@ def _sum_rows(weights: Any, features: Any, n_features: int, sums: Any) -> None:
         i += 1
 
 
+@in_bulk(_sum_rows)
+def _(loops: Any, weights: Any, features: Any, n_features: int, sums: Any) -> None:
+    rows, width = weights.shape
+    _add_up(weights[features[:n_features].astype(np.int64) & np.int64(rows - 1)], sums[:width])
+
+
 @inlined
 def _sum_blocks(weights: Any, features: Any, n_features: int, sums: Any) -> None:
     """Add up the blocks of the features, in order; the table is a ring, so that the last block wraps around."""
@@ -145,6 +151,23 @@ def _sum_blocks(weights: Any, features: Any, n_features: int, sums: Any) -> None
         for j in range(n_labels):
             sums[j] += np.float32(cells[(a + j) % cells.shape[0]])
         i += 1
+
+
+@in_bulk(_sum_blocks)
+def _(loops: Any, weights: Any, features: Any, n_features: int, sums: Any) -> None:
+    rows, width = weights.shape
+    first: Any = _block(features[:n_features], rows, width)
+    _add_up(weights.reshape(-1)[(first[:, None] + np.arange(sums.shape[0])) % weights.size], sums)
+
+
+def _add_up(weights: Any, sums: Any) -> None:
+    """Add up rows of weights, in order."""
+    if _whole(weights):
+        sums[:] = weights.sum(axis=0, dtype=np.int64)
+        return
+    sums[:] = np.float32(0.0)
+    for row in weights:
+        sums += row
 
 
 @inlined

@@ -11,17 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.constituency.agenda.naive_agenda import environment
-from tests.constituency.naive import Problem, problems, table_of
+from tests.constituency.naive import Problem, long_problem, problems, table_of
 from tests.examples import examples
+from tests.loops import as_loops
+from treewright.constituency.agenda import heuristics
 from treewright.constituency.agenda.heuristics import (
     ContextAStar,
     HierarchicalAStar,
     context_summaries,
+    level_pass,
     lowered,
     projected,
 )
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.errors import ConfigError
+from treewright.search import interpreted
 
 some = examples(20)
 EXACT = {"rel": 1e-5, "abs": 1e-5}
@@ -186,3 +190,17 @@ def test_bad_settings():
         HierarchicalAStar(grammar, lexical, [np.array([0, 1])])
     with pytest.raises(ConfigError, match="up to 2 words"):
         ContextAStar(grammar, lexical, 2).parse([np.zeros(3, np.int32)])
+
+
+@pytest.mark.jit
+@given(st.one_of(parsable(most_words=5), st.builds(long_problem, seeds, st.integers(6, 20))), seeds)
+@some
+def test_searches_in_bulk_are_those_of_the_loops_to_the_bit(problem, seed):
+    for search in list(searches(problem, seed))[:2]:
+        results = []
+        for run in (level_pass, as_loops(level_pass, heuristics), interpreted(level_pass)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(heuristics, "level_pass", run)
+                found = search.parse([problem.words.astype(np.int32)])
+            results.append([each.tobytes() for each in (*found.derivations, *found[1:])])
+        assert results[0] == results[1] == results[2]

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from tests.constituency.agenda.naive_agenda import PlainAgenda, environment, plain_features
 from tests.constituency.naive import Problem, long_problem, plain_chart, problems, table_of
 from tests.examples import examples
+from tests.loops import as_loops
+from treewright.constituency.agenda import parser, passes, search
+from treewright.constituency.agenda.features import FEATURES
+from treewright.constituency.agenda.passes import agenda_pass
 from treewright.constituency.charts.spans import ends_of, span_of
 from treewright.constituency.grammar.pcfg import Grammar
+from treewright.search import interpreted
 
 some = examples(25)
 EXACT = {"rel": 1e-5, "abs": 1e-5}  # the lexicon's scores have 32 bits
@@ -161,6 +166,22 @@ def test_the_parser_gives_up_after_so_many_pops(problem, seed):
     assert parses.pops[0] == 1
     starts = [node[3] for node in parses.derivations[0].tolist() if node[2] < 0]
     assert starts == list(range(problem.n))
+
+
+@pytest.mark.jit
+@given(parsable(), seeds, thresholds, st.integers(0, 6))
+@some
+def test_what_is_noted_in_bulk_is_what_the_loops_note(problem, seed, Δ, waiting):
+    found, results = environment(problem, seed), []
+    θ = np.random.default_rng(seed).normal(0.0, 1.0, FEATURES)
+    for run in (agenda_pass, as_loops(agenda_pass, passes, search), interpreted(agenda_pass)):
+        order = np.full((found.bound(0), 6 + 2 * waiting), -1.0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(parser, "agenda_pass", run)
+            parses = found.parser.parse(found.packed, θ, max_gap=Δ, order=order)
+        results.append((parses.pops.tolist(), parses.pushes.tolist(), parses.scores.tolist(), order.tolist()))
+    assert results[1] == results[2]
+    assert results[0][:2] == results[1][:2]
 
 
 def test_numbers_of_spans():

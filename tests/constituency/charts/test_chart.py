@@ -33,7 +33,11 @@ from tests.constituency.naive import (
     table_of,
 )
 from tests.examples import examples
+from tests.loops import as_loops
+from treewright.constituency.charts import outside as outside_module
+from treewright.constituency.charts import recurrence
 from treewright.constituency.charts.chart import chart_bytes, has, place, row_offsets, value
+from treewright.constituency.charts.outside import outside
 from treewright.constituency.charts.passes import _log_posteriors
 from treewright.constituency.charts.semirings import NEVER
 from treewright.constituency.grammar.pcfg import Grammar
@@ -493,3 +497,37 @@ def test_compiled_and_interpreted_outside_values_are_the_same(problem):
     assert one == pytest.approx(two, rel=1e-14)
     np.testing.assert_allclose(above_one, above_two, rtol=1e-12)
     np.testing.assert_allclose(counts_one, counts_two, rtol=1e-12, atol=1e-15)
+
+
+# ---- in bulk
+
+
+def random_problems():
+    return st.one_of(problems(), st.builds(long_problem, st.integers(0, 99), st.sampled_from([2, 9, 17, 26, 64])))
+
+
+@pytest.mark.jit
+@types
+@given(random_problems())
+@few
+def test_charts_in_bulk_are_those_of_the_loops_to_the_bit(dtype, problem):
+    loops = as_loops(fill_kernel, recurrence)
+    for summing in (False, True) if dtype is np.float64 else (False,):
+        one, two = (filled(problem, dtype, summing=summing, run=run) for run in (loops, interpreted_fill))
+        assert logarithms(problem, one, summing) == logarithms(problem, two, summing)  # without the padding
+        for name in ("starts", "widths", "minus_widths", "scale"):
+            assert np.array_equal(getattr(one.space, name), getattr(two.space, name))
+
+
+@pytest.mark.jit
+@given(
+    st.one_of(random_problems(), st.builds(dense_problem, st.integers(0, 9), st.just(20))),
+    st.sampled_from([0.0, 1e-3, 0.3]),
+)
+@few
+def test_outside_values_in_bulk_are_those_of_the_loops_to_the_bit(problem, least):
+    chart, results = filled(problem, summing=True, run=interpreted_fill), []
+    for run in (as_loops(outside, outside_module), interpreted(outside)):
+        above = np.zeros(len(chart.space.values))
+        results.append((run(chart, above, None, least), above.tobytes()))
+    assert results[0] == results[1]

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.constituency.naive import Problem, as_tuples, log_sum_exp, problems, table_of
+from tests.constituency.naive import Problem, as_tuples, log_sum_exp, long_problem, problems, table_of
 from tests.examples import examples
+from tests.loops import as_loops
 from treewright.constituency import Markovisation
 from treewright.constituency.charts.spans import span_of
+from treewright.constituency.latent import inside as inside_module
+from treewright.constituency.latent import outside as outside_module
 from treewright.constituency.latent import parsing as latent_parsing
 from treewright.constituency.latent.blocks import blocks_of, new_cells
 from treewright.constituency.latent.decoding import max_rule_tree, viterbi_tree
@@ -26,10 +29,12 @@ from treewright.constituency.latent.passes import Posteriors, _key, multiply
 from treewright.corpora import Tree, builtin_corpus
 from treewright.corpora.brackets import clean_tree
 from treewright.errors import ConfigError
-from treewright.search.compiling import kernel
+from treewright.search.compiling import interpreted, kernel
 
 some = examples(30)
 few = examples(15)
+FILLED = ("present", "values", "above", "scale", "factor", "product_at", "product", "work")
+seeds, shares = st.integers(0, 99), st.sampled_from([1.0, 0.5])
 VITERBI, PRODUCT, SUM = DECODERS["viterbi"], DECODERS["max-rule-product"], DECODERS["max-rule-sum"]
 
 
@@ -143,6 +148,13 @@ def product_kernel(grammar, n, one, size_one, two, size_two, cells, kept, nodes)
     count = multiply(two, size_two, n, kept, 0, size_one)
     allow_all(n, cells)
     return count, max_rule_tree(grammar, n, cells, two, count, PRODUCT, nodes)
+
+
+def fill_both(grammar, words, cells, anchored, beam, viterbi):
+    """Inside and outside values; returns the number of anchored rules."""
+    if not inside(grammar, words, cells, beam, viterbi) or viterbi is not None:
+        return 0
+    return outside_of(grammar, words.shape[0], cells, anchored, LEAST)
 
 
 class Parsed:
@@ -260,6 +272,39 @@ def test_posteriors_of_two_grammars_are_multiplied(latent, seed):
     assert (filled > 0) == bool(possible)
     if possible:
         assert worth(as_tuples(nodes[:filled])) == pytest.approx(max(map(worth, possible)), rel=1e-5, abs=1e-5)
+
+
+# ---- in bulk
+
+
+@pytest.mark.jit
+@given(
+    st.one_of(
+        st.tuples(latents(), st.just(1.0)),
+        st.tuples(
+            st.builds(lambda seed, n: Latent(long_problem(seed, n), seed, 11), seeds, st.integers(2, 14)), shares
+        ),
+    ),
+    st.sampled_from([VITERBI, PRODUCT]),
+    st.sampled_from([0.0, 1e-2]),
+    st.sampled_from([3000, 40]),
+)
+@few
+def test_charts_in_bulk_are_those_of_the_loops_to_the_bit(given, decoder, beam, size):
+    latent, share = given
+    n = latent.n
+    results = []
+    for run in (as_loops(fill_both, inside_module, outside_module), interpreted(fill_both)):
+        cells, anchored = new_cells(latent.blocks, latent.blocks, n), new_anchored(size)
+        for each in (*anchored, cells.values, cells.above, cells.factor, cells.product):
+            each[:] = 7.0  # nothing of an earlier sentence is seen
+        interpreted(allow_all)(n, cells)
+        cells.mask[:] = np.where(np.random.default_rng(n).random(cells.mask.shape) < share, cells.mask, 1)
+        viterbi = True if decoder == VITERBI else None
+        count = run(latent.blocks, latent.words.astype(np.int32), cells, anchored, beam, viterbi)
+        kept = {name: getattr(cells, name).tobytes() for name in FILLED}
+        results.append((count, kept, *(each.tobytes() for each in anchored)))
+    assert results[0] == results[1]
 
 
 # ---- from the coarse to the fine

@@ -55,7 +55,8 @@ from treewright.constituency.grammar.binarisation import TOP
 from treewright.constituency.grammar.pcfg import Grammar
 from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.errors import ConfigError
-from treewright.search.compiling import compiled, kernel
+from treewright.search.bulk import ranges
+from treewright.search.compiling import compiled, in_bulk, kernel
 from treewright.search.running import run_shards
 
 __all__ = ["ContextAStar", "Found", "HierarchicalAStar", "context_summaries", "lowered", "projected"]
@@ -186,6 +187,36 @@ def outside_of_chart(grammar: Weighted, agenda: Agenda, n: int, out: Any) -> int
                                 around = above + np.float64(grammar.binary[rule])
                                 out[left] = max(out[left], around + agenda.score[right])
                                 out[right] = max(out[right], around + agenda.score[left])
+    return found
+
+
+@in_bulk(outside_of_chart)
+def _(loops: Any, grammar: Weighted, agenda: Agenda, n: int, out: Any) -> int:
+    rules, symbols, found = grammar.rules, len(grammar.rules.is_top), 0
+    out[: n * (n + 1) // 2 * symbols] = NEVER
+    out[span_of(0, n) * symbols + rules.root] = 0.0
+    for width in range(n, 0, -1):
+        for start in range(n - width + 1):
+            row = span_of(start, start + width) * symbols
+            splits = np.arange(start + 1, start + width)
+            at_left, at_right = span_of(start, splits) * symbols, span_of(splits, start + width) * symbols
+            for tops in (True, False):
+                some = np.flatnonzero((out[row : row + symbols] > POSSIBLE) & (rules.is_top == tops))
+                found += len(some)
+                above = out[row + some]
+                entry, of = ranges(rules.of_top_at[some], rules.of_top_at[some + 1])
+                rule = rules.of_top[entry]
+                below, around = row + rules.unary[rule, 1], above[of] + grammar.unary[rule].astype(np.float64)
+                here = agenda.position[below] == IN_CHART
+                np.maximum.at(out, below[here], around[here])
+                entry, of = ranges(rules.of_parent_at[some], rules.of_parent_at[some + 1])
+                rule = rules.of_parent[entry]
+                around = above[of] + grammar.binary[rule].astype(np.float64)
+                left, right = at_left + rules.binary[rule, 1:2], at_right + rules.binary[rule, 2:3]
+                both = (agenda.position[left] == IN_CHART) & (agenda.position[right] == IN_CHART)
+                left, right, around = left[both], right[both], around[np.nonzero(both)[0]]
+                np.maximum.at(out, left, around + agenda.score[right])
+                np.maximum.at(out, right, around + agenda.score[left])
     return found
 
 

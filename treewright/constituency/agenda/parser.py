@@ -207,11 +207,11 @@ class AgendaParser:
         """The features of constituents of sentence i, a row for each, without the cheating one."""
         view, tables = interpreted(new_view)(int(packed.at[i + 1] - packed.at[i]), 0), self.priorities.tables
         interpreted(look)(tables, self.lexical, self.of, packed, i, view)
-        φ = np.zeros((len(pops), FEATURES))
+        φ, write = np.zeros((len(pops), FEATURES)), interpreted(write_features)
         for pop, row in zip(pops, φ, strict=True):
             symbol = self.grammar.number[pop.symbol]
             of, is_top = self.of[symbol], bool(self.grammar.rules.is_top[symbol])
-            interpreted(write_features)(tables, view, of, is_top, pop.start, pop.end, pop.inside, row)
+            write(tables, view, of, is_top, pop.start, pop.end, pop.inside, row)
         return φ
 
     def bound(self, words: int) -> int:

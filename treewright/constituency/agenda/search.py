@@ -28,6 +28,7 @@ each changed constituent. In training, the parser draws the constituents that it
 
 from __future__ import annotations
 
+import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ from treewright.constituency.charts.semirings import POSSIBLE
 from treewright.constituency.charts.spans import ends_of, span_of
 from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.search.bits import bit, lowest
-from treewright.search.compiling import lean
+from treewright.search.compiling import in_bulk, lean
 
 __all__ = [
     "NOTED",
@@ -196,6 +197,19 @@ def search(state: Search, lexical: Lexical, words: Any, most: int, margin: float
     return agenda.position[goal] == IN_CHART
 
 
+@in_bulk(search)
+def _(loops: Any, state: Search, lexical: Lexical, words: Any, most: int, margin: float, order: Any) -> bool:
+    # the same loops, over the numbers of Python: arithmetic with those of NumPy takes twice the time
+    rules, agenda = Combinations(*map(_views, state.rules)), Agenda(*map(_views, state.agenda))
+    merit = Merit(*map(_views, state.merit))
+    found: bool = loops(state._replace(rules=rules, merit=merit, agenda=agenda), lexical, words, most, margin, order)
+    return found
+
+
+def _views(value: Any) -> Any:
+    return memoryview(value) if isinstance(value, np.ndarray) else value
+
+
 @lean
 def note(row: Any, item: int, inside: float, priority: float) -> None:
     """Record a pop."""
@@ -218,6 +232,18 @@ def note_agenda(row: Any, agenda: Agenda, item: int) -> None:
         if place >= 0:
             row[k], row[k + 1] = np.float64(agenda.heap[place]), agenda.key[place]
             place = place_after(agenda, place)
+
+
+@in_bulk(note_agenda)
+def _(loops: Any, row: Any, agenda: Agenda, item: int) -> None:
+    row[:3] = agenda.rule[item], agenda.split[item], agenda.counters[SIZE]
+    waiting, size = [(-agenda.key[0], agenda.heap[0], 0)], agenda.counters[SIZE]
+    for k in range(3, row.shape[0], 2):
+        if waiting:  # what comes next is below something that came before
+            key, row[k], place = heapq.heappop(waiting)
+            row[k + 1] = -key
+            for below in range(2 * place + 1, min(2 * place + 3, size)):
+                heapq.heappush(waiting, (-agenda.key[below], agenda.heap[below], below))
 
 
 @lean

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treewright.constituency.charts.bulk import all_splits, blocks_between, places_of_parts, rules_of_pairs
 from treewright.constituency.charts.chart import Chart, Row, blocks_of, padded, row_of
 from treewright.constituency.charts.recurrence import over_splits
 from treewright.constituency.charts.scales import relate_to_whole, stride
 from treewright.constituency.charts.semirings import INSIDE
 from treewright.search.bits import bit, lowest, turned_left, turned_right
-from treewright.search.compiling import compiled, lean
+from treewright.search.bulk import add_rows
+from treewright.search.compiling import compiled, in_bulk, lean
 from treewright.search.lanes import LANES, add_product, add_scaled, dot, set_block
 
 __all__ = ["outside"]
@@ -135,6 +137,31 @@ def _down_binary(chart: Chart, row: Row, down: _Below, counts: Any) -> None:
                             add_product(above, at_left + j, weighted, j, values, at_right + j, space.factor, factor + j)
                             add_product(above, at_right + j, weighted, j, values, at_left + j, space.factor, factor + j)
                             # fmt: on
+
+
+@in_bulk(_down_binary)
+def _(loops: Any, chart: Chart, row: Row, down: _Below, counts: Any) -> None:
+    if chart.n >= 64 or counts is not None:
+        loops(chart, row, down, counts)
+        return
+    rules, space, above = chart.rules, chart.space, down.above
+    starts = np.arange(row.blocks * LANES)
+    pair, split, both = all_splits(chart, row)
+    both &= np.bitwise_or.reduceat(down.wanted[rules.parent], rules.rule_at[:-1])[pair]
+    pair, split, both = (each[both != np.uint64(0)] for each in (pair, split, both))
+    some, at = np.unique(pair, return_inverse=True)
+    rule, of = rules_of_pairs(rules, some)
+    rule, of = (each[down.wanted[rules.parent[rule]] != np.uint64(0)] for each in (rule, of))
+    weighted = np.zeros((len(some), len(starts)))
+    parents = (rules.parent[rule].astype(np.int64) * chart.cells + row.at)[:, None] + starts
+    add_rows(np.add, weighted.ravel(), of * len(starts), above[parents] * chart.binary[rule][:, None])
+    parts = places_of_parts(chart, row, pair, split, starts)
+    factor = space.factor[split[:, None] * stride(chart) + starts]
+    sums = [weighted[at] * space.values[part] * factor for part in parts[::-1]]
+    # pairs × blocks × (left, right) × starts: the order of the loops
+    shape, touched = (len(pair), row.blocks, LANES), blocks_between(row, both)
+    places, numbers = (np.stack([each.reshape(shape) for each in two], axis=2)[touched] for two in (parts, sums))
+    np.add.at(above, places.ravel(), numbers.ravel())
 
 
 @lean

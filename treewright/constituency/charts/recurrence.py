@@ -21,13 +21,24 @@ from typing import Any
 
 import numpy as np
 
+from treewright.constituency.charts.bulk import all_splits, places_of_parts, rules_of_pairs
 from treewright.constituency.charts.chart import Chart, Row, Space, blocks_of, claim, row_of, row_offsets
 from treewright.constituency.charts.dense import fill_dense_row, new_dense
 from treewright.constituency.charts.scales import relate_scales, rescale, scale_word, stride
-from treewright.constituency.charts.semirings import add_parts, add_rule, beam_floor, plus, rewarded, word_value
+from treewright.constituency.charts.semirings import (
+    add_parts,
+    add_rule,
+    beam_floor,
+    in_bulk_by,
+    is_scaled,
+    plus,
+    rewarded,
+    word_value,
+)
 from treewright.constituency.grammar.rules import Lexical, Weighted
 from treewright.search.bits import bit, lowest, turned_left, turned_right
-from treewright.search.compiling import compiled, inlined, lean
+from treewright.search.bulk import add_rows
+from treewright.search.compiling import compiled, in_bulk, inlined, lean
 from treewright.search.lanes import LANES, set_block
 
 __all__ = ["fill"]
@@ -84,6 +95,33 @@ def _apply_binary(semiring: Any, chart: Chart, row: Row) -> None:
             if found != np.uint64(0):
                 for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
                     _add(semiring, chart, rules.parent[rule], row, found, space.block, 0, chart.binary[rule])
+
+
+@in_bulk(_apply_binary)
+def _(loops: Any, semiring: Any, chart: Chart, row: Row) -> None:
+    if chart.n >= 64:
+        loops(semiring, chart, row)
+        return
+    rules, space, starts = chart.rules, chart.space, np.arange(row.spans)
+    plus, times = in_bulk_by(semiring)
+    pair, split, both = all_splits(chart, row)
+    if len(pair) == 0:
+        return
+    products = times(*(space.values[at] for at in places_of_parts(chart, row, pair, split, starts)))
+    if is_scaled(semiring):
+        products *= space.factor[split[:, None] * stride(chart) + starts]
+    some, first, at = np.unique(pair, return_index=True, return_inverse=True)
+    block = np.full((len(some), row.spans), semiring.zero)
+    add_rows(plus, block.ravel(), at * row.spans, products)
+    rule, of = rules_of_pairs(rules, some)
+    parents = rules.parent[rule].astype(np.int64)
+    new = np.unique(parents)
+    space.values[(new * chart.cells + row.at)[:, None] + np.arange(row.blocks * LANES)] = semiring.zero
+    space.widths[new] |= bit(row.width)
+    space.minus_widths[new] |= bit(-row.width)
+    np.bitwise_or.at(space.starts, (parents, row.width), np.bitwise_or.reduceat(both, first)[of])
+    weights = chart.binary[rule].astype(space.values.dtype)
+    add_rows(plus, space.values, parents * chart.cells + row.at, times(block[of], weights[:, None]))
 
 
 @lean

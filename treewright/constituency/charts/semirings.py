@@ -34,6 +34,7 @@ __all__ = [
     "add_rule",
     "beam_floor",
     "by_semiring",
+    "in_bulk_by",
     "is_scaled",
     "plus",
     "rewarded",
@@ -105,6 +106,12 @@ add_parts = by_semiring(
     inside=lambda semiring, out, o, values, i, j, factor, k: add_product(out, o, values, i, values, j, factor, k),
 )
 """out ← out ⊕ left ⊗ right, for a block of each; the values of both parts are in one array, at i and j."""
+
+in_bulk_by = by_semiring(
+    viterbi=lambda semiring: (np.maximum, np.add),
+    inside=lambda semiring: (np.add, np.multiply),
+)
+"""⊕ and ⊗ of NumPy, for the interpreter."""
 
 rewarded = by_semiring(
     viterbi=lambda semiring, value, reward: value + reward,

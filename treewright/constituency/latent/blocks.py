@@ -24,7 +24,7 @@ from treewright.search.bits import bit, lowest
 from treewright.search.compiling import inlined, lean
 from treewright.search.lanes import LANES
 
-__all__ = ["Blocks", "Cells", "blocks_of", "is_in", "meet", "members", "new_cells"]
+__all__ = ["Blocks", "Cells", "are_in", "blocks_of", "is_in", "meet", "members", "new_cells"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -179,6 +179,12 @@ def meet(one: Any, i: int, two: Any, j: int) -> bool:
 def is_in(sets: Any, span: int, symbol: int) -> bool:
     """Whether the set of a span contains this base symbol."""
     return (sets[span, symbol >> 6] & bit(symbol)) != np.uint64(0)
+
+
+def are_in(sets: Any, spans: Any, symbols: Any) -> Any:
+    """Whether the sets of spans contain base symbols: spans × symbols, or one row for a single span; uncompiled."""
+    sets = sets[spans][..., symbols >> 6] >> (symbols & 63).astype(np.uint64)
+    return sets & np.uint64(1) != np.uint64(0)
 
 
 @lean

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from treewright.constituency.charts.bulk import rules_of_pairs
 from treewright.constituency.charts.spans import span_of
-from treewright.constituency.latent.blocks import Blocks, Cells, is_in, meet, members
+from treewright.constituency.latent.blocks import Blocks, Cells, are_in, is_in, meet, members
 from treewright.search.bits import bit, lowest
-from treewright.search.compiling import inlined, lean
+from treewright.search.bulk import add_rows, ranges
+from treewright.search.compiling import in_bulk, inlined, lean
 from treewright.search.lanes import LANES, add_scaled, set_block
 
 __all__ = ["inside", "products"]
@@ -42,10 +44,8 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, viterbi: Any)
     span is 1. With ``beam`` above 0, substates below this fraction of the largest are dropped.
     """
     n = words.shape[0]
-    rules, values, present = grammar.rules, cells.values, cells.present
-    allowed, some = cells.allowed, cells.some
-    at, stride = grammar.at, grammar.at[grammar.at.shape[0] - 1]
-    n_binary = rules.binary.shape[0]
+    values, present, allowed = cells.values, cells.present, cells.allowed
+    stride = grammar.at[grammar.at.shape[0] - 1]
     for end in range(1, n + 1):
         for start in range(end - 1, -1, -1):
             span = span_of(start, end)
@@ -63,30 +63,13 @@ def inside(grammar: Blocks, words: Any, cells: Cells, beam: float, viterbi: Any)
                         values[cell + grammar.tag_place[entry]] = grammar.tag_weight[entry]
                 cells.scale[span] = grammar.word_scale[row]
             else:
-                for p in range(products(grammar, cells, start, end, viterbi, allowed)):
-                    pair = cells.pairs[p]
-                    right = rules.right[pair]
-                    width = at[right + 1] - at[right]
-                    for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
-                        parent = rules.binary[rule, 0]
-                        if is_in(allowed, span, parent):
-                            _claim(grammar, cells, span, parent)
-                            cells.work[0] += grammar.block_at[rule + 1] - grammar.block_at[rule]
-                            product, at_parent = cells.product_at[pair], cell + at[parent]
-                            _apply(grammar, rule, cells.product, product, width, values, at_parent, viterbi)
-                    cells.product_at[pair] = -1
+                pairs = products(grammar, cells, start, end, viterbi, allowed)
+                _apply_binary(grammar, cells, span, pairs, viterbi)
             _settle(grammar, cells, span, beam, False)
-            for k in range(members(allowed, span, some)):
-                top = some[k]
-                for j in range(rules.of_top_at[top], rules.of_top_at[top + 1]):
-                    rule = rules.of_top[j]
-                    bottom = rules.unary[rule, 1]
-                    if is_in(present, span, bottom):
-                        _claim(grammar, cells, span, top)
-                        _apply(grammar, n_binary + rule, values, cell + at[bottom], 1, values, cell + at[top], viterbi)
+            _apply_unary(grammar, cells, span, viterbi)
             _settle(grammar, cells, span, beam, True)
             _rescale(grammar, cells, span)
-    return is_in(present, span_of(0, n), rules.root)
+    return is_in(present, span_of(0, n), grammar.rules.root)
 
 
 @inlined
@@ -146,6 +129,118 @@ def products(grammar: Blocks, cells: Cells, start: int, end: int, viterbi: Any, 
                                     _plus(viterbi, product, at + b * width + k, values, at_right + k, by)
     scale[span] = largest
     return count
+
+
+@in_bulk(products)
+def _(loops: Any, grammar: Blocks, cells: Cells, start: int, end: int, viterbi: Any, parents: Any) -> int:
+    span, stride, splits = span_of(start, end), grammar.at[-1], np.arange(start + 1, end)
+    left_spans: Any = span_of(start, splits)
+    right_spans: Any = span_of(splits, end)
+    both = (cells.scale[left_spans] + cells.scale[right_spans]).tolist()
+    largest = max(both)
+    cells.factor[start + 1 : end] = [math.exp(one - largest) if one > -np.inf else 0.0 for one in both]
+    cells.scale[span] = largest
+    some = np.flatnonzero((grammar.parents & parents[span]).any(axis=1))
+    lefts, rights = (grammar.rules.binary[grammar.rules.rule_at[some], k].astype(np.int64) for k in (1, 2))
+    found = are_in(cells.present, left_spans, lefts) & are_in(cells.present, right_spans, rights)
+    split, which = np.nonzero(found & (cells.factor[splits, None] > 0.0))
+    left, right, pair = lefts[which], rights[which], some[which]
+    width = grammar.at[right + 1] - grammar.at[right]
+    sizes = grammar.substates[left] * width
+    _, first = np.unique(pair, return_index=True)
+    first.sort()  # pairs in the order in which they are found
+    cells.pairs[: len(first)] = pair[first]
+    cells.product_at[pair[first]] = np.cumsum(sizes[first]) - sizes[first]
+    cells.product[: sizes[first].sum()] = 0.0
+    entry, of = ranges(np.zeros(len(pair), np.int64), sizes)
+    b, c = np.divmod(entry, width[of])
+    at_left, at_right = left_spans[split] * stride + grammar.at[left], right_spans[split] * stride + grammar.at[right]
+    by = cells.values[at_left[of] + b] * cells.factor[splits[split]][of]
+    plus = np.add if viterbi is None else np.maximum
+    plus.at(cells.product, cells.product_at[pair][of] + entry, cells.values[at_right[of] + c] * by)
+    return len(first)
+
+
+@lean
+def _apply_binary(grammar: Blocks, cells: Cells, span: int, pairs: int, viterbi: Any) -> None:
+    """Apply the binary rules of all pairs that have an X, and clear these."""
+    rules, values = grammar.rules, cells.values
+    at, cell = grammar.at, span * grammar.at[grammar.at.shape[0] - 1]
+    for p in range(pairs):
+        pair = cells.pairs[p]
+        right = rules.right[pair]
+        width = at[right + 1] - at[right]
+        for rule in range(rules.rule_at[pair], rules.rule_at[pair + 1]):
+            parent = rules.binary[rule, 0]
+            if is_in(cells.allowed, span, parent):
+                _claim(grammar, cells, span, parent)
+                cells.work[0] += grammar.block_at[rule + 1] - grammar.block_at[rule]
+                product, at_parent = cells.product_at[pair], cell + at[parent]
+                _apply(grammar, rule, cells.product, product, width, values, at_parent, viterbi)
+        cells.product_at[pair] = -1
+
+
+@in_bulk(_apply_binary)
+def _(loops: Any, grammar: Blocks, cells: Cells, span: int, pairs: int, viterbi: Any) -> None:
+    rules, pair = grammar.rules, cells.pairs[:pairs]
+    rule, of = rules_of_pairs(rules, pair)
+    allowed = are_in(cells.allowed, span, rules.parent[rule])
+    rule, of = rule[allowed], of[allowed]
+    width = np.diff(grammar.at)[rules.right[pair]]
+    cells.work[0] += (grammar.block_at[rule + 1] - grammar.block_at[rule]).sum()
+    _apply_all(
+        grammar, cells, span, rule, rules.parent[rule], cells.product, cells.product_at[pair][of], width[of], viterbi
+    )
+    cells.product_at[pair] = -1
+
+
+@lean
+def _apply_unary(grammar: Blocks, cells: Cells, span: int, viterbi: Any) -> None:
+    """Apply the unary rules of a span, once."""
+    rules, values, some = grammar.rules, cells.values, cells.some
+    at, cell = grammar.at, span * grammar.at[grammar.at.shape[0] - 1]
+    n_binary = rules.binary.shape[0]
+    for k in range(members(cells.allowed, span, some)):
+        top = some[k]
+        for j in range(rules.of_top_at[top], rules.of_top_at[top + 1]):
+            rule = rules.of_top[j]
+            bottom = rules.unary[rule, 1]
+            if is_in(cells.present, span, bottom):
+                _claim(grammar, cells, span, top)
+                _apply(grammar, n_binary + rule, values, cell + at[bottom], 1, values, cell + at[top], viterbi)
+
+
+@in_bulk(_apply_unary)
+def _(loops: Any, grammar: Blocks, cells: Cells, span: int, viterbi: Any) -> None:
+    rules = grammar.rules
+    top, bottom = rules.unary[rules.of_top].T
+    here = are_in(cells.allowed, span, top) & are_in(cells.present, span, bottom)
+    number, bottoms = len(rules.binary) + rules.of_top[here], span * grammar.at[-1] + grammar.at[bottom[here]]
+    _apply_all(grammar, cells, span, number, top[here], cells.values, bottoms, np.ones(len(number), np.int64), viterbi)
+
+
+def _apply_all(
+    grammar: Blocks,
+    cells: Cells,
+    span: int,
+    rule: Any,
+    parent: Any,
+    source: Any,
+    first: Any,
+    width: Any,
+    viterbi: Any,
+) -> None:
+    """Apply rules in bulk: :func:`_claim` the substates of their parents, and :func:`_apply` each rule."""
+    cell = span * grammar.at[-1]
+    new = np.unique(parent)
+    new = new[~are_in(cells.present, span, new)]
+    cells.values[cell + ranges(grammar.at[new], grammar.at[new + 1])[0]] = 0.0
+    np.bitwise_or.at(cells.present[span], new >> 6, bit(new.astype(np.uint64)))
+    k, of = ranges(grammar.block_at[rule], grammar.block_at[rule + 1])
+    x = source[first[of] + grammar.left[k] * width[of] + grammar.right[k]]
+    places = cell + grammar.at[parent][of] + grammar.block[k]
+    rows = grammar.weight.reshape(-1, LANES)[k] * x[:, None]
+    add_rows(np.add if viterbi is None else np.maximum, cells.values, places, rows)
 
 
 @inlined

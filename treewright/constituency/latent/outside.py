@@ -7,16 +7,18 @@ give the posteriors of the base's rules over spans, which max-rule decoding need
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from treewright.constituency.charts.bulk import rules_of_pairs
 from treewright.constituency.charts.spans import span_of
-from treewright.constituency.latent.blocks import Blocks, Cells, is_in, members
+from treewright.constituency.latent.blocks import Blocks, Cells, are_in, is_in, members
 from treewright.constituency.latent.inside import products
 from treewright.search.bits import bit
-from treewright.search.compiling import compiled, lean
+from treewright.search.bulk import add_rows, dots, ranges
+from treewright.search.compiling import compiled, in_bulk, lean
 from treewright.search.lanes import LANES, add_scaled, dot, set_block
 
 __all__ = ["Anchored", "new_anchored", "outside_of", "posteriors"]
@@ -112,10 +114,7 @@ def outside_of(grammar: Blocks, n: int, cells: Cells, anchored: Anchored, least:
             pairs = products(grammar, cells, start, end, None, present)
             ratio = math.exp(cells.scale[span] - whole)
             cells.scale[span] = whole
-            for p in range(pairs):
-                pair = cells.pairs[p]
-                count = _hand_down(grammar, cells, pair, start, end, ratio, anchored, count)
-                cells.product_at[pair] = -1
+            count = _hand_down_all(grammar, cells, pairs, start, end, ratio, anchored, count)
     return count
 
 
@@ -195,6 +194,87 @@ def _hand_down(
                         beside += dot(all_down, b * width + k, values, at_right + k)
                         add_scaled(above, at_right + k, all_down, b * width + k, by)
                     above[at_left + b] += beside * cells.factor[split]
+    return count
+
+
+@lean
+def _hand_down_all(
+    grammar: Blocks, cells: Cells, pairs: int, start: int, end: int, ratio: float, anchored: Anchored, count: int
+) -> int:
+    """Pass values down from all parents of all pairs that have an X, and clear these."""
+    for p in range(pairs):
+        pair = cells.pairs[p]
+        count = _hand_down(grammar, cells, pair, start, end, ratio, anchored, count)
+        cells.product_at[pair] = -1
+    return count
+
+
+@in_bulk(_hand_down_all)
+def _(
+    loops: Any,
+    grammar: Blocks,
+    cells: Cells,
+    pairs: int,
+    start: int,
+    end: int,
+    ratio: float,
+    anchored: Anchored,
+    count: int,
+) -> int:
+    rules, at, values, lanes = grammar.rules, grammar.at, cells.values, np.arange(LANES)
+    span, stride, pair = span_of(start, end), at[-1], cells.pairs[:pairs]
+    left, right = (rules.binary[rules.rule_at[pair], k].astype(np.int64) for k in (1, 2))
+    width, x = at[right + 1] - at[right], cells.product_at[pair]
+    # from the parents to each (b, c)
+    rule, of = rules_of_pairs(rules, pair)
+    here = are_in(cells.present, span, rules.parent[rule])
+    rule, of = rule[here], of[here]
+    first, last = grammar.block_at[rule], grammar.block_at[rule + 1]
+    k, by_rule = ranges(first, last)
+    parents = (span * stride + at[rules.parent[rule]])[by_rule] + grammar.block[k]
+    down = ratio * dots(cells.above[parents[:, None] + lanes], grammar.weight.reshape(-1, LANES)[k])
+    bc = x[of][by_rule] + grammar.left[k] * width[of][by_rule] + grammar.right[k]
+    all_down, probability = np.zeros(int((x + grammar.substates[left] * width).max(initial=0))), np.zeros(len(rule))
+    np.add.at(all_down, bc, down)
+    np.add.at(probability, by_rule, down * cells.product[bc])
+    # where the parts are: pairs × splits
+    splits = np.arange(start + 1, end)
+    left_spans, right_spans = span_of(start, splits), span_of(splits, end)
+    apart = (are_in(cells.present, left_spans, left) & are_in(cells.present, right_spans, right)).T
+    at_left, at_right = left_spans * stride + at[left][:, None], right_spans * stride + at[right][:, None]
+    factor = cells.factor[splits]
+    # anchored rules
+    if anchored.probability.shape[0] > 0:
+        r, s = np.nonzero(apart[of] & (probability >= LEAST)[:, None])
+        k, one = ranges(first[r], last[r])
+        begins = np.cumsum(last - first) - (last - first)  # the values of each rule in ``down``
+        p, found = of[r][one], np.zeros(len(r))
+        two = values[at_right[p, s[one]] + grammar.right[k]]
+        passed = down[begins[r][one] + k - first[r][one]] * values[at_left[p, s[one]] + grammar.left[k]] * two
+        np.add.at(found, one, passed)
+        found *= factor[s]
+        probable = np.flatnonzero(found >= LEAST)
+        kept = probable[: max(anchored.probability.shape[0] - count, 0)]
+        anchored.what[count : count + len(kept)] = np.stack(
+            [rule[r[kept]], np.full(len(kept), start), splits[s[kept]], np.full(len(kept), end)], axis=1
+        )
+        anchored.probability[count : count + len(kept)] = found[kept]
+        count += len(probable)
+    # from each (b, c) to the parts, for all splits
+    together = np.zeros(pairs)
+    np.add.at(together, of, probability)
+    p, s = np.nonzero(apart & (together != 0.0)[:, None])
+    b, one = ranges(np.zeros(len(p), np.int64), grammar.substates[left[p]])
+    by = values[at_left[p, s][one] + b] * factor[s][one]
+    b, one, by = (each[by > 0.0] for each in (b, one, by))
+    p, s = p[one], s[one]
+    block, row = ranges(np.zeros(len(p), np.int64), width[p] // LANES)
+    beside, to_right = np.zeros(len(p)), at_right[p, s][row] + block * LANES
+    passed = all_down[((x[p] + b * width[p])[row] + block * LANES)[:, None] + lanes]
+    np.add.at(beside, row, dots(passed, values[to_right[:, None] + lanes]))
+    add_rows(np.add, cells.above, to_right, passed * by[row][:, None])
+    np.add.at(cells.above, at_left[p, s] + b, beside * factor[s])
+    cells.product_at[pair] = -1
     return count
 
 
