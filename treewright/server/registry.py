@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treewright.corpora import Sentence
 from treewright.corpora.lemmas import with_lemmas
@@ -22,8 +22,7 @@ __all__ = ["Model", "Models", "Text", "trace_kinds"]
 _PART = 4_000  # words that are annotated together; larger parts are hardly faster, and cannot be abandoned
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """The input of an analysis: a text, or sentences that are divided into words.
 
     With ``one``, the text is one sentence. With ``lines``, a sentence ends at every line end. With ``spaced``, spaces
