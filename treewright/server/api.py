@@ -135,7 +135,7 @@ async def parse(request: Request, body: ParseRequest) -> Response:
     def written() -> Response:
         found = {"model": model.name, **document.to_json()}
         for analysis, values in zip(document, found["sentences"], strict=True):
-            values["formats"] = dict(_formats(analysis))
+            values["formats"] = dict(_formats(analysis, values.get("amr")))
             if body.drawings:
                 values["drawings"] = dict(drawings(analysis, body.width))
         found["conllu"] = "".join(values["formats"]["conllu"] for values in found["sentences"])
@@ -151,13 +151,13 @@ def _sentence(words: list[str], bench: Workbench) -> Sentence:
     return Sentence.from_words(words)
 
 
-def _formats(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Yield a sentence in the formats of its layers."""
+def _formats(analysis: Analysis, penman: str | None) -> Iterator[tuple[str, str]]:
+    """Yield a sentence in the formats of its layers; ``penman`` is its graph, which takes long to write."""
     yield "conllu", analysis.to_conllu()
     if analysis.constituents is not None:
         yield "brackets", format_ptb(replace(analysis.sentence, tree=analysis.constituents))
     if analysis.amr is not None:
-        yield "penman", format_amr(analysis.sentence)
+        yield "penman", format_amr(analysis.sentence, penman=penman)
 
 
 def drawings(analysis: Analysis, width: int | None) -> Iterator[tuple[str, str]]:

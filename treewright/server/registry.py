@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,18 +71,18 @@ class Model:
             raise Refused(503, "model-not-loaded", f"the model {self.name!r} could not be loaded: {self._error}")
         return self._estimator
 
-    @property
+    @cached_property
     def components(self) -> tuple[Estimator[Any], ...]:
         """The components of a pipeline, or the model itself."""
         model = self.wait()
         return model.components if isinstance(model, Pipeline) else (model,)
 
-    @property
+    @cached_property
     def tokenizer(self) -> Tokenizer | None:
         """The component that divides text into words, if there is one."""
         return next((each for each in self.components if isinstance(each, Tokenizer)), None)
 
-    @property
+    @cached_property
     def layers(self) -> tuple[str, ...]:
         """The layers that the model annotates."""
         return tuple(layer for component in self.components for layer in component.gives())
