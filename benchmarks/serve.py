@@ -1,10 +1,11 @@
 """The service under load, beside UDPipe 1 behind a minimal server of the same framework.
 
-``python -m benchmarks serve [--seconds 60] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory] [--no-udpipe]
-[--only NAME,…]``.
+``python -m benchmarks serve [--seconds 60] [--turns 4] [--clients 1,32,200] [--requests 100000] [--parts start,load,memory]
+[--no-udpipe] [--only NAME,…]``.
 The load generator is this process: each client is a connection that sends a sentence of the English Web Treebank, waits for
 the answer and sends the next one. The first answer to each sentence is compared with what the library says, and each later one
-with the first. Servers take turns for each number of clients. UDPipe's model is trained here, with its default settings but for
+with the first. All servers run at the same time, and take turns for each number of clients: each gets ``--seconds`` in ``--turns``
+parts, with the library alone before and after each part. UDPipe's model is trained here, with its default settings but for
 fewer iterations and sentences: its networks have the usual sizes, and its accuracy is poor. Memory is that of the server after 1,000 requests and
 after ``--requests``. Parts that are not measured keep the figures that they have.
 """
@@ -270,6 +271,28 @@ class Client(asyncio.Protocol):
             self.ended.set_result(error)
 
 
+class Loaded(NamedTuple):
+    """What came of some seconds of load: the time of each request, the seconds, errors, and answers that differ."""
+
+    times: list[float]
+    seconds: float
+    errors: int
+    wrong: int
+
+
+def summed(parts: list[Loaded]) -> dict[str, Any]:
+    """The parts as one."""
+    times = sorted(time for part in parts for time in part.times)
+    return {
+        "requests": len(times),
+        "requests/s": round(len(times) / sum(part.seconds for part in parts), 1),
+        "p50, ms": round(1000 * statistics.median(times), 1),
+        "p99, ms": round(1000 * times[int(0.99 * (len(times) - 1))], 1),
+        "errors": sum(part.errors for part in parts),
+        "wrong": sum(part.wrong for part in parts),
+    }
+
+
 async def load(
     url: str,
     requests: list[bytes],
@@ -277,7 +300,7 @@ async def load(
     more: Callable[[], bool],
     heart: Callable[[bytes], Any],
     right: list[Any] | None,
-) -> dict[str, Any]:
+) -> Loaded:
     """Let clients send requests as long as there are to be more."""
     times: list[float] = []
     known: dict[int, bytes] = {}  # answers that agree with the library
@@ -310,17 +333,10 @@ async def load(
     ended = await asyncio.gather(*(each.ended for _, each in made))
     taken = time.perf_counter() - start
     count["errors"] += sum(error is not None for error in ended)
-    times.sort()
-    return {
-        "requests": len(times),
-        "requests/s": round(len(times) / taken, 1),
-        "p50, ms": round(1000 * statistics.median(times), 1),
-        "p99, ms": round(1000 * times[int(0.99 * (len(times) - 1))], 1),
-        **count,
-    }
+    return Loaded(times, taken, count["errors"], count["wrong"])
 
 
-def run_load(*arguments: Any) -> dict[str, Any]:
+def run_load(*arguments: Any) -> Loaded:
     """Run :func:`load`, in uvloop where it is installed, so that the generator takes little time itself."""
     try:
         from uvloop import new_event_loop
@@ -333,43 +349,71 @@ def run_load(*arguments: Any) -> dict[str, Any]:
 # ---- the parts
 
 
-def measure_load(results: dict[str, Any], cases: dict[str, Case], clients: list[int], seconds: float) -> None:
+class Turns:
+    """The turns of one case with one number of clients."""
+
+    def __init__(self, case: Case, server: Server, library: Callable[[str], Any], right: list[Any]) -> None:
+        self.case, self.server, self.right = case, server, right
+        self.texts = texts(case.sentences)
+        self.words = sum(len(text.split()) for text in self.texts)
+        self.requests = [case.request(text) for text in self.texts]
+        joint = "\n\n".join(self.texts)
+        self.alone = lambda: timed(lambda: library(joint))[1]  # on one thread, with the same layers and output
+        self.parts: list[Loaded] = []
+        self.clocks: list[Clock] = []
+        self.cpu = self.generator = 0.0
+
+    def turn(self, clients: int, seconds: float) -> None:
+        """Some seconds of load, and the library alone before and after them, because the machine is shared."""
+        self.clocks += self.warm()
+        end, cpu, generator = time.perf_counter() + seconds, self.server.cpu(), time.process_time()
+        more = lambda: time.perf_counter() < end  # noqa: E731
+        self.parts.append(run_load(self.server.url, self.requests, clients, more, self.case.heart, self.right))
+        self.cpu += self.server.cpu() - cpu
+        self.generator += time.process_time() - generator
+        self.clocks += self.warm()
+
+    def warm(self) -> list[Clock]:
+        """The library alone; not the first time, for which the caches of the processor are cold."""
+        return [self.alone() for _ in range(REPEATS)][1:]
+
+    def row(self) -> dict[str, Any]:
+        found, seconds = summed(self.parts), sum(part.seconds for part in self.parts)
+        per_request = self.words / len(self.texts)
+        return found | {
+            "words/s": round(found["requests/s"] * per_request),
+            "library words/s": round(self.words / statistics.median(clock.wall for clock in self.clocks)),
+            "CPU s per 1,000 words": round(1000 * self.cpu / (found["requests"] * per_request), 4),
+            "library CPU s": round(1000 * statistics.median(clock.cpu for clock in self.clocks) / self.words, 4),
+            "cores of the server": round(self.cpu / seconds, 2),
+            "cores of the generator": round(self.generator / seconds, 2),
+            "seconds": round(seconds),
+            "turns": len(self.parts),
+            "load of the machine": round(os.getloadavg()[0], 1),
+        }
+
+
+def measure_load(
+    results: dict[str, Any], cases: dict[str, Case], clients: list[int], seconds: float, turns: int
+) -> None:
     kept = results.setdefault("load", {})
     with ExitStack() as stack:
         servers = {name: stack.enter_context(running(name)) for name in dict.fromkeys(c.server for c in cases.values())}
         libraries = {name: case.library() for name, case in cases.items()}
         right = {name: [library(text) for text in texts(cases[name].sentences)] for name, library in libraries.items()}
         for number in clients:
+            found = {
+                name: Turns(case, servers[case.server], libraries[name], right[name]) for name, case in cases.items()
+            }
+            for _ in range(turns):
+                for each in found.values():
+                    each.turn(number, seconds / turns)
             for name, case in cases.items():
-                sentences = texts(case.sentences)
-                words = sum(len(text.split()) for text in sentences)
-                per_request = words / len(sentences)
-                server, requests = servers[case.server], [case.request(text) for text in sentences]
-
-                def alone(name: str = name, text: str = "\n\n".join(sentences)) -> Clock:
-                    """The library on one thread, with the same layers and output."""
-                    return timed(lambda: libraries[name](text))[1]
-
-                clocks = [alone() for _ in range(REPEATS)]
-                end, cpu, generator = time.perf_counter() + seconds, server.cpu(), time.process_time()
-                row = run_load(
-                    server.url, requests, number, lambda end=end: time.perf_counter() < end, case.heart, right[name]
-                )
-                cpu, generator = server.cpu() - cpu, time.process_time() - generator
-                clocks += [alone() for _ in range(REPEATS)]  # before and after: the machine is shared
-                row |= {
-                    "words/s": round(row["requests/s"] * per_request),
-                    "library words/s": round(words / statistics.median(clock.wall for clock in clocks)),
-                    "CPU s per 1,000 words": round(1000 * cpu / (row["requests"] * per_request), 4),
-                    "library CPU s": round(1000 * statistics.median(clock.cpu for clock in clocks) / words, 4),
-                    "cores of the server": round(cpu / seconds, 2),
-                    "cores of the generator": round(generator / seconds, 2),
-                    "seconds": seconds,
-                    "load of the machine": round(os.getloadavg()[0], 1),
-                }
+                row = found[name].row()
                 own = kept.setdefault(name, {"layers": case.layers, "clients": {}})
                 own["clients"][str(number)] = row
                 say(f"{name}, {number} clients:", json.dumps(row))
+            keep("serve", results)
 
 
 def measure_memory(results: dict[str, Any], most: int) -> None:
@@ -384,7 +428,7 @@ def measure_memory(results: dict[str, Any], most: int) -> None:
         for goal in (1_000, most):
             row = run_load(server.url, requests, 32, more, bytes, None)
             sent = goal
-            found[f"{goal:,}"] = {"MB": server.memory(), "errors": row["errors"]}
+            found[f"{goal:,}"] = {"MB": server.memory(), "errors": row.errors}
             say("memory after", goal, "requests:", json.dumps(found[f"{goal:,}"]))
     results["memory"] = found
 
@@ -423,8 +467,9 @@ def report(results: dict[str, Any]) -> list[str]:
         "`python -m benchmarks serve`: one server process, and a load generator in another process on the same two cores. Each client",
         f"sends one of {SENTENCES} sentences of EWT's test part, waits for the answer, and sends the next one. Every answer was compared with",
         "the library's. *Library* is the same work without a server: all sentences in one call, on one thread, with the output written.",
-        "*Share* is the library's CPU time for 1,000 words divided by that of the server process: the rest goes into HTTP, and into batches that",
-        "are smaller than the library's. *FastAPI alone* is a server of one route that looks prepared answers up: what HTTP costs by itself. *Cores* are those that the server and the generator kept busy.",
+        "*Share* is the library's CPU time for 1,000 words divided by that of the server process (all its threads, as the system counts them;",
+        "the generator's is not in it, although it takes its part of the two cores): the rest goes into HTTP, and into batches that are smaller than",
+        "the library's. The servers ran at the same time and took turns, with the library before and after each turn. *FastAPI alone* is a server of one route that looks prepared answers up: what HTTP costs by itself. *Cores* are those that the server and the generator kept busy.",
         f"UDPipe 1 has its default settings and the default sizes of its networks, but was trained on {TRAINED_ON:,} sentences with fewer iterations:",
         "this is about its speed, and its accuracy is poor. Its server is FastAPI with one route. *Load* is the load average of the two cores, on",
         "which others worked too: compare figures within a row.",
@@ -452,6 +497,7 @@ def report(results: dict[str, Any]) -> list[str]:
         for clients, row in alone.items()
         if int(clients) > 1
     ]
+    lines += _beside(results["load"])
     if floors:
         lines += [
             f"CPU seconds for 1,000 words in requests of one sentence, against those of the library and of FastAPI alone together: {'; '.join(floors)}.",
@@ -470,6 +516,20 @@ def report(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _beside(load: dict[str, Any]) -> list[str]:
+    """How `/process` compares with UDPipe's server, for the numbers of clients with which both were measured."""
+    one, other = (
+        load.get(name, {"clients": {}})["clients"] for name in ("Treewright, `/process`", "UDPipe 1, minimal server")
+    )
+    ratios = [
+        f"with {clients} client{'s' * (clients != '1')} {row['requests/s'] / other[clients]['requests/s']:.1f} times the requests a second and"
+        f" {row['CPU s per 1,000 words'] / other[clients]['CPU s per 1,000 words']:.2f} of the CPU time for a word"
+        for clients, row in sorted(one.items(), key=lambda each: int(each[0]))
+        if clients in other
+    ]
+    return [f"Treewright's `/process` against UDPipe's server: {'; '.join(ratios)}.", ""] if ratios else []
+
+
 def main() -> None:
     options = _options()
     path = RESULTS / "serve.json"
@@ -481,8 +541,7 @@ def main() -> None:
         measure_start(results)
         keep("serve", results)
     if "load" in options.parts:
-        measure_load(results, cases, options.clients, options.seconds)
-        keep("serve", results)
+        measure_load(results, cases, options.clients, options.seconds, options.turns)
     if "memory" in options.parts:
         measure_memory(results, options.requests)
         keep("serve", results)
@@ -491,6 +550,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks serve")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--clients", type=lambda text: [int(each) for each in text.split(",")], default=[1, 32, 200])
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--parts", type=lambda text: text.split(","), default=["start", "load", "memory"])

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import treewright
+from treewright.corpora import format_amr
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 
@@ -32,6 +33,8 @@ def test_parse_gives_what_the_library_gives(served, english):
         assert {name: found[name] for name in right} == right
         assert set(found["drawings"]) == {"dependency", "constituency", "amr"}
         assert set(found["formats"]) == {"conllu", "brackets", "penman"}
+    written = [found["formats"]["penman"] for found in answer["sentences"]]
+    assert written == [format_amr(analysis.sentence) for analysis in document]
 
 
 def test_parse_takes_words_and_layers(served):

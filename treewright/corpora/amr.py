@@ -190,8 +190,10 @@ def _metadata(comments: Iterable[str]) -> dict[str, str]:
     return known
 
 
-def format_amr(sentence: Sentence) -> str:
+def format_amr(sentence: Sentence, *, penman: str | None = None) -> str:
     """The text of the graph of one sentence with its metadata, and the empty line that ends it.
+
+    ``penman`` is the graph in PENMAN notation, if it is written already.
 
     Comments that are not metadata are omitted, but the ``sent_id`` of a file in CoNLL-U becomes an ``::id``. If no
     comment has the words, ``::snt`` is the ``text`` of a file in CoNLL-U, and ``::tok`` are the words if they differ.
@@ -210,4 +212,4 @@ def format_amr(sentence: Sentence) -> str:
         words = str(sentence)
         text = next((match[1] for comment in sentence.comments if (match := _PLAIN_TEXT.match(comment))), words)
         lines += [f"# ::snt {text}"] if text == words else [f"# ::snt {text}", f"# ::tok {words}"]
-    return "\n".join([*lines, sentence.graph.to_penman()]) + "\n\n"
+    return "\n".join([*lines, sentence.graph.to_penman() if penman is None else penman]) + "\n\n"

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from treewright.corpora import Sentence, Tree, format_amr
 from treewright.corpora.brackets import format_ptb
 from treewright.pipeline.document import Analysis
+from treewright.server.answers import as_json
 from treewright.server.counting import Counts
 from treewright.server.limits import Refused, check_text
 from treewright.server.registry import Text
@@ -117,11 +118,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def _answer(content: dict[str, Any]) -> Response:
-    """Return JSON without validation, which would dominate the time of large answers and is not necessary here."""
-    return Response(json.dumps(content, ensure_ascii=False), media_type="application/json")
-
-
 @router.post("/api/parse", responses=_REFUSALS)
 async def parse(request: Request, body: ParseRequest) -> Response:
     """Analyse a text with all layers of a model."""
@@ -139,11 +135,11 @@ async def parse(request: Request, body: ParseRequest) -> Response:
     def written() -> Response:
         found = {"model": model.name, **document.to_json()}
         for analysis, values in zip(document, found["sentences"], strict=True):
-            values["formats"] = dict(_formats(analysis))
+            values["formats"] = dict(_formats(analysis, values.get("amr")))
             if body.drawings:
                 values["drawings"] = dict(drawings(analysis, body.width))
         found["conllu"] = "".join(values["formats"]["conllu"] for values in found["sentences"])
-        return _answer(found)
+        return as_json(found)
 
     return await bench.write(written, document, slow=body.drawings)
 
@@ -155,13 +151,13 @@ def _sentence(words: list[str], bench: Workbench) -> Sentence:
     return Sentence.from_words(words)
 
 
-def _formats(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Yield a sentence in the formats of its layers."""
+def _formats(analysis: Analysis, penman: str | None) -> Iterator[tuple[str, str]]:
+    """Yield a sentence in the formats of its layers; ``penman`` is its graph, which takes long to write."""
     yield "conllu", analysis.to_conllu()
     if analysis.constituents is not None:
         yield "brackets", format_ptb(replace(analysis.sentence, tree=analysis.constituents))
     if analysis.amr is not None:
-        yield "penman", format_amr(analysis.sentence)
+        yield "penman", format_amr(analysis.sentence, penman=penman)
 
 
 def drawings(analysis: Analysis, width: int | None) -> Iterator[tuple[str, str]]:
@@ -205,7 +201,7 @@ async def trace(request: Request, body: TraceRequest) -> Response:
     result = await bench.trace(model, body.layer, sentence, gold, options)
     shown = result if body.top is None else result.pruned(body.top)
     about = {"model": model.name, "layer": body.layer, "sentence": body.sentence, "sentences": count}
-    return _answer({**about, "trace": shown.to_json()})
+    return as_json({**about, "trace": shown.to_json()})
 
 
 @router.post("/api/trees", responses=_REFUSALS)
@@ -215,7 +211,7 @@ async def trees(request: Request, body: TreesRequest) -> Response:
     model = bench.models.find(body.model)
     sentence, _ = await bench.words_of(model, body.text, body.sentence)
     found = await bench.k_best(model, sentence, body.k_best)
-    return _answer({"model": model.name, "sentence": body.sentence, "trees": _scored(found, body.width)})
+    return as_json({"model": model.name, "sentence": body.sentence, "trees": _scored(found, body.width)})
 
 
 def _scored(trees: Iterable[tuple[Tree, float]], width: int | None) -> list[dict[str, Any]]:
@@ -239,8 +235,8 @@ async def compare(request: Request, body: CompareRequest) -> Response:
     a, b = (bench.models.find(name) for name in body.models)
     if body.treebank.strip():
         gold = await bench.read(body.treebank, body.format, name="treebank")
-        return _answer(await bench.compare_treebank(a, b, gold, body.layer))
-    return _answer(await bench.compare_text(a, b, check_text(body.text, bench.limits), body.layer))
+        return as_json(await bench.compare_treebank(a, b, gold, body.layer))
+    return as_json(await bench.compare_text(a, b, check_text(body.text, bench.limits), body.layer))
 
 
 @router.post("/api/grammar", responses=_REFUSALS)
@@ -258,7 +254,7 @@ async def grammar(request: Request, body: GrammarRequest) -> Response:
         best = [(each.tree, each.score) for each in written.k_best(words, body.k_best)]
         return {"trees": _scored(best, body.width), "trace": trace_written(written, words, body.search).to_json()}
 
-    return _answer(await bench.apart(work))
+    return as_json(await bench.apart(work))
 
 
 _MOST_WRITTEN = 40
@@ -269,7 +265,7 @@ async def models(request: Request) -> Response:
     """List the models: their names, layers and scores."""
     bench = _workbench(request)
     about = await bench.apart(lambda: [model.about() for model in bench.models])
-    return _answer({"default": bench.models.find(None).name, "models": about, "limits": asdict(bench.limits)})
+    return as_json({"default": bench.models.find(None).name, "models": about, "limits": asdict(bench.limits)})
 
 
 @router.get("/health")

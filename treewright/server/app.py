@@ -19,7 +19,8 @@ from treewright import __version__
 from treewright.errors import TreewrightError
 from treewright.server import api, corenlp, udpipe
 from treewright.server.counting import Counts
-from treewright.server.limits import Disconnection, Limits, Refused, SecurityHeaders, SizeLimit
+from treewright.server.door import Door, too_large
+from treewright.server.limits import Limits, Refused
 from treewright.server.registry import Models
 from treewright.server.work import Workbench
 
@@ -65,30 +66,34 @@ def make_app(models: Iterable[str] = (), *, limits: Limits | None = None, origin
     _add_routes(app)
     _add_pages(app)
     _add_answers(app)
-    inner: Any = SecurityHeaders(SizeLimit(Disconnection(app.answer), limits))
+    inner: Any = app.answer
     if origins:
         inner = CORSMiddleware(inner, allow_origins=list(origins), allow_methods=["GET", "POST"])
-    app.outermost = app.state.counts.around(inner)
+    app.door = Door(inner, limits, app.state.counts)
     return app
 
 
 class _Application(FastAPI):
-    """FastAPI inside the service's middleware, with a short path to the endpoints that read the request themselves.
+    """FastAPI behind the service's door, with a short path to the endpoints that read the request themselves.
 
     FastAPI's own handling of a request would take as long as parsing a short sentence. It has routes for these
     endpoints too: for the OpenAPI description, and for the case that the application is mounted below another path.
     """
 
-    outermost: Any
+    door: Door
     direct: dict[tuple[str, str], APIRoute]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request."""
-        await self.outermost(scope, receive, send)
+        await self.door(scope, receive, send)
 
     async def answer(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request for which the middleware has done its work."""
-        route = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        """Answer a request that has passed the door."""
+        is_http = scope["type"] == "http"
+        if is_http and (refusal := too_large(scope, self.door.limits)) is not None:
+            await refusal(scope, receive, send)
+            return
+        route = self.direct.get((scope["method"], scope["path"])) if is_http else None
         if route is None:
             await super().__call__(scope, receive, send)
             return

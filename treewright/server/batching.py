@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from treewright.server.deadlines import Deadlines
 from treewright.server.limits import Refused
 
 __all__ = ["Abandoned", "Batcher"]
@@ -19,7 +20,7 @@ class Abandoned(Exception):
     """Work was stopped, because nobody waits for its result."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class _Job:
     """A request: its input, its size in words, and the future of its answer."""
 
@@ -45,8 +46,9 @@ class Batcher:
         pause: float = 0.001,
         most: int = 20_000,
         waiting: int = 512,
+        deadlines: Deadlines | None = None,
     ) -> None:
-        self.work, self.threads = work, threads
+        self.work, self.threads, self.deadlines = work, threads, deadlines or Deadlines(3_600.0)
         self.window, self.pause, self.most, self.waiting = window, pause, most, waiting
         self.batches = self.jobs = 0
         self._expected = 1  # the number of clients that were waiting or have just got their answers
@@ -66,8 +68,8 @@ class Batcher:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         try:
-            return await job.answer
-        except asyncio.CancelledError:  # the client has disconnected, or it takes too long
+            return await self.deadlines.wait(job.answer)
+        except (asyncio.CancelledError, Refused):  # the client has disconnected, or it takes too long
             with suppress(ValueError):  # it is being worked on
                 self._queue.remove(job)
             raise

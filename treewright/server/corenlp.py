@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 
 from treewright.pipeline import Document
 from treewright.pipeline.document import Analysis
+from treewright.server.answers import as_json
 from treewright.server.limits import Refused, check_text
 from treewright.server.registry import Text
 from treewright.server.work import Workbench
@@ -62,8 +63,7 @@ async def annotate(request: Request) -> Response:
     def written() -> Response:
         if format == "conllu":
             return Response(document.to_conllu(), media_type="text/plain; charset=utf-8")
-        answer = {"sentences": list(_sentences(document, layers))}
-        return Response(json.dumps(answer, ensure_ascii=False), media_type="application/json")
+        return as_json({"sentences": list(_sentences(document, layers))})
 
     return await bench.write(written, document)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
@@ -14,43 +13,20 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class Counts:
-    """ASGI middleware that counts requests by route and status, and measures their times."""
+    """The number of requests by route and status, and their times."""
 
     def __init__(self) -> None:
-        self.app: Any = None
         self.requests: Counter[tuple[str, int]] = Counter()
         self.buckets = [0] * (len(_BUCKETS) + 1)  # requests whose time is at most each bound, but above the last one
         self.seconds = 0.0
         self.under_way = 0
 
-    def around(self, app: Any) -> Any:
-        """Return the application wrapped by this middleware."""
-        self.app = app
-        return self
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, and count it when it is answered."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        start, status = time.perf_counter(), 500
-
-        async def watched(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        self.under_way += 1
-        try:
-            await self.app(scope, receive, watched)
-        finally:
-            self.under_way -= 1
-            taken = time.perf_counter() - start
-            route = getattr(scope.get("route"), "path", "other")  # never the request's path: paths are unbounded
-            self.requests[route, status] += 1
-            self.seconds += taken
-            self.buckets[bisect_left(_BUCKETS, taken)] += 1
+    def add(self, route: Any, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        path = getattr(route, "path", "other")  # never the request's path: paths are unbounded
+        self.requests[path, status] += 1
+        self.seconds += seconds
+        self.buckets[bisect_left(_BUCKETS, seconds)] += 1
 
     def text(self, bench: Any) -> str:
         """Return all counts in the text format of Prometheus."""

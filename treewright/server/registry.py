@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treewright.corpora import Sentence
 from treewright.corpora.lemmas import with_lemmas
@@ -22,8 +23,7 @@ __all__ = ["Model", "Models", "Text", "trace_kinds"]
 _PART = 4_000  # words that are annotated together; larger parts are hardly faster, and cannot be abandoned
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """The input of an analysis: a text, or sentences that are divided into words.
 
     With ``one``, the text is one sentence. With ``lines``, a sentence ends at every line end. With ``spaced``, spaces
@@ -71,18 +71,18 @@ class Model:
             raise Refused(503, "model-not-loaded", f"the model {self.name!r} could not be loaded: {self._error}")
         return self._estimator
 
-    @property
+    @cached_property
     def components(self) -> tuple[Estimator[Any], ...]:
         """The components of a pipeline, or the model itself."""
         model = self.wait()
         return model.components if isinstance(model, Pipeline) else (model,)
 
-    @property
+    @cached_property
     def tokenizer(self) -> Tokenizer | None:
         """The component that divides text into words, if there is one."""
         return next((each for each in self.components if isinstance(each, Tokenizer)), None)
 
-    @property
+    @cached_property
     def layers(self) -> tuple[str, ...]:
         """The layers that the model annotates."""
         return tuple(layer for component in self.components for layer in component.gives())

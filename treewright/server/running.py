@@ -13,6 +13,7 @@ import uvicorn
 
 from treewright.errors import TreewrightError
 from treewright.garbage import kept_forever
+from treewright.server.door import LINE
 from treewright.server.limits import Limits
 
 __all__ = ["serve"]
@@ -99,51 +100,61 @@ def _allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _http() -> type[Any]:
-    """The fastest installed HTTP implementation of uvicorn."""
+def _http() -> tuple[type[Any], bool]:
+    """The fastest installed HTTP implementation of uvicorn, and whether a :class:`_Line` fits it."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
-        return H11Protocol
-    return HttpToolsProtocol
+        return H11Protocol, False
+    return HttpToolsProtocol, True
 
 
-class _Joining:
-    """A transport that sends the head of an answer and the beginning of its body together.
+class _Line:
+    """What a connection offers for a request beyond ASGI: see :class:`treewright.server.door.Line`.
 
-    The HTTP implementations write them one after the other. Sending them in one call of the system costs half the time,
-    and wakes the client up once. What is written alone is sent before the loop waits for anything else.
+    The messages of ASGI cost more time than anything else that a server does for a short answer.
     """
 
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = transport, loop
-        self._held = b""
-        self._sending: asyncio.Handle | None = None
+    __slots__ = ("_cycle", "lost")
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+    def __init__(self, cycle: Any) -> None:
+        self._cycle = cycle
+        self.lost: Callable[[], None] | None = None
 
-    def write(self, data: bytes) -> None:
-        if self._sending is None:
-            self._held, self._sending = data, self._loop.call_soon(self._send)
-        else:
-            self._held += data
-            self._send()
+    @property
+    def is_lost(self) -> bool:
+        return bool(self._cycle.disconnected)
 
-    def _send(self) -> None:
-        if self._sending is not None:
-            self._sending.cancel()
-            data, self._held, self._sending = self._held, b"", None
-            self._transport.write(data)
+    @property
+    def is_whole(self) -> bool:
+        return not self._cycle.more_body
 
-    def close(self) -> None:
-        self._send()
-        self._transport.close()
+    def send(self, head: Any, body: bytes) -> bool:
+        """Send an answer as uvicorn would, but in one piece: one call of the system, which wakes the client up once.
 
-    def get_write_buffer_size(self) -> int:
-        return len(self._held) + int(self._transport.get_write_buffer_size())
+        Answers with errors and those that must wait for the client are left to uvicorn.
+        """
+        cycle, headers = self._cycle, head["headers"]
+        if head["status"] != 200 or cycle.response_started or cycle.flow.write_paused or cycle.disconnected:
+            return False
+        if cycle.scope["method"] == "HEAD" or (b"content-length", b"%d" % len(body)) not in headers:
+            return False
+        lines = [b"%b: %b\r\n" % each for each in (*cycle.default_headers, *headers)]
+        text = b"".join([b"HTTP/1.1 200 OK\r\n", *lines, b"" if cycle.keep_alive else _CLOSE, b"\r\n"])
+        if text.count(b"\n") != len(lines) + (2 if cycle.keep_alive else 3):  # a value with a line end
+            return False
+        cycle.response_started = cycle.response_complete = True
+        cycle.transport.write(text + body)
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+        return True
+
+
+_CLOSE = b"connection: close\r\n"
 
 
 def _patient(limits: Limits) -> type[Any]:
@@ -154,29 +165,51 @@ def _patient(limits: Limits) -> type[Any]:
     therefore cannot block other clients. The limit also applies to a client that does not read its answer. When the
     server stops, it waits neither for the rest of a request nor for such a client.
     """
-    silent: OrderedDict[Any, None] = OrderedDict()
+    silent: OrderedDict[Any, float] = OrderedDict()  # connections, and when their patience ends; the first one first
+    sweep: asyncio.TimerHandle | None = None
     most = limits.body + _HEAD
+    http, is_quick = _http()
 
-    class Patient(_http()):  # type: ignore[misc]  # one of two classes
-        """A connection with a timer."""
+    def sweep_silent() -> None:
+        """Close the connections whose time is over. One timer for all costs less than one for each request."""
+        nonlocal sweep
+        sweep, loop = None, asyncio.get_running_loop()
+        while silent:
+            connection, end = next(iter(silent.items()))
+            if end > loop.time():
+                sweep = loop.call_at(end, sweep_silent)
+                return
+            connection._give_up()
 
-        _clock: asyncio.TimerHandle | None = None
+    class Patient(http):  # type: ignore[misc, valid-type]  # one of two classes
+        """A connection with limited patience."""
+
         _unread = 0
+        _lines: tuple[_Line, ...] = ()
         _delivery: asyncio.TimerHandle | None = None
         _patience = limits.idle
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(_Joining(transport, self.loop))
+            super().connection_made(transport)
             self._wait()
 
         def data_received(self, data: bytes) -> None:
             self._unread += len(data)
-            if self._clock is not None and self._unread > most:
+            if self._unread > most and self in silent:
                 self.send_400_response(f"The head of the request is larger than {most:,} bytes.")
                 return
+            before = self.cycle
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
                 self._heard()
+                if is_quick and self.cycle is not before:
+                    self._offer(self.cycle)
+
+        def _offer(self, cycle: Any) -> None:
+            """Offer a line for a request, before the application begins with it."""
+            line = _Line(cycle)
+            self._lines = (line, *(each for each in self._lines if each.lost is not None))
+            cycle.scope["extensions"] = {LINE: line}
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
@@ -187,6 +220,9 @@ def _patient(limits: Limits) -> type[Any]:
             self._heard()
             self._delivered()
             super().connection_lost(exc)
+            for line in self._lines:
+                if line.lost is not None:
+                    line.lost()
 
         def shutdown(self) -> None:
             self._patience = min(limits.idle, _LAST)
@@ -226,19 +262,18 @@ def _patient(limits: Limits) -> type[Any]:
                 self._delivery = None
 
         def _wait(self) -> None:
-            """Start the timer, which runs until the head of a request is complete."""
+            """Have patience, until the head of a request is complete."""
+            nonlocal sweep
             self._heard()
-            self._clock = self.loop.call_later(limits.idle, self._give_up)
-            silent[self] = None
+            end = silent[self] = self.loop.time() + limits.idle
+            if sweep is None:
+                sweep = self.loop.call_at(end, sweep_silent)
             while len(silent) > limits.connections:
                 next(iter(silent))._give_up()
 
         def _heard(self) -> None:
             silent.pop(self, None)
             self._unread = 0
-            if self._clock is not None:
-                self._clock.cancel()
-                self._clock = None
 
         def _give_up(self) -> None:
             self._heard()

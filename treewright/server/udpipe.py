@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Request, Response
 
 from treewright import __version__
 from treewright.corpora import Sentence, format_conllu
+from treewright.server.answers import Json, json_string
 from treewright.server.limits import Refused, check_text
 from treewright.server.registry import Model, Text
 from treewright.server.work import Workbench
@@ -32,14 +32,21 @@ _OUTPUTS = ("conllu", "horizontal", "plaintext", "vertical")
 async def _values(request: Request) -> dict[str, str]:
     """Read the parameters of a request from its query string, its form, or its multipart body with files."""
     values = _pairs(request.scope["query_string"])
-    kind = request.headers.get("content-type", "") if request.method == "POST" else ""
-    if kind.startswith("application/x-www-form-urlencoded"):
+    kind = _content_type(request) if request.method == "POST" else b""
+    if kind.startswith(b"application/x-www-form-urlencoded"):
         values |= _pairs(await request.body())
-    elif kind.startswith("multipart/form-data"):
+    elif kind.startswith(b"multipart/form-data"):
         async with request.form(max_files=10, max_fields=_FIELDS, max_part_size=10_000_000) as form:
             for name, value in form.multi_items():
                 values[name] = value if isinstance(value, str) else (await value.read()).decode("utf-8")
     return values
+
+
+def _content_type(request: Request) -> bytes:
+    for name, value in request.scope["headers"]:
+        if name == b"content-type":
+            return bytes(value)
+    return b""
 
 
 def _pairs(encoded: bytes) -> dict[str, str]:
@@ -56,20 +63,14 @@ def _unquoted(text: str) -> str:
     return unquote_to_bytes(text).decode("utf-8") if "%" in text else text
 
 
-def _answer(content: dict[str, Any]) -> Response:
-    return Response(_encoded(content) + "\n", media_type="application/json")
-
-
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
-
-
 @router.get("/models")
 @router.post("/models")
 async def models(request: Request) -> Response:
     """List the models and what each can do: tokenizer, tagger, parser."""
     bench: Workbench = request.app.state.workbench
     found = await bench.apart(lambda: {model.name: _abilities(model) for model in bench.models})
-    return _answer({"models": found, "default_model": bench.models.find(None).name})
+    content = {"models": found, "default_model": bench.models.find(None).name}
+    return Json(json.dumps(content, ensure_ascii=False) + "\n")
 
 
 def _abilities(model: Model) -> list[str]:
@@ -98,8 +99,8 @@ async def process(request: Request) -> Response:
         result = _written(sentences, output)
         if output.startswith("conllu"):
             result = f"# generator = Treewright {__version__}\n# udpipe_model = {model.name}\n" + result
-        about = [f"Treewright {__version__}"]
-        return _answer({"model": model.name, "acknowledgements": about, "result": result})
+        about = f'"model": {json_string(model.name)}, "acknowledgements": ["Treewright {__version__}"]'
+        return Json(f'{{{about}, "result": {json_string(result)}}}\n')
 
     return await bench.write(written, document)
 

@@ -16,6 +16,7 @@ from treewright.corpora.reading import guess_format, parse_sentences
 from treewright.errors import TreewrightError
 from treewright.pipeline import Document
 from treewright.server.batching import Batcher
+from treewright.server.deadlines import Deadlines
 from treewright.server.limits import Limits, Refused, check_text
 from treewright.server.registry import Model, Models, Text, trace_kinds
 from treewright.tracing import Trace
@@ -37,10 +38,9 @@ class Workbench:
     def __init__(self, models: Models, limits: Limits) -> None:
         self.models, self.limits = models, limits
         self.annotating, self.tracing, self.loading, self.writing = (ThreadPoolExecutor(1, name) for name in _THREADS)
-        self.batchers = {
-            model.name: Batcher(model.annotate, self.annotating, waiting=limits.waiting, most=limits.words)
-            for model in models
-        }
+        self._deadlines = Deadlines(limits.seconds)
+        options: Any = {"waiting": limits.waiting, "most": limits.words, "deadlines": self._deadlines}
+        self.batchers = {model.name: Batcher(model.annotate, self.annotating, **options) for model in models}
         self.when_loaded: Callable[[], None] = lambda: None
         self._traces = 0
 
@@ -69,28 +69,23 @@ class Workbench:
         """Whether all models are loaded."""
         return all(model.is_ready for model in self.models)
 
-    async def _in_time(self, answer: Any) -> Any:
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await answer
-        except TimeoutError:
-            message = f"this took longer than {self.limits.seconds:g} seconds, which is the limit; send less text"
-            raise Refused(408, "too-slow", message) from None
-
     async def annotate(self, model: Model, wanted: Text) -> Document:
         """Analyse a text together with those of other requests."""
         size = sum(map(len, wanted.sentences)) if wanted.sentences is not None else len(wanted.text.split())
         if size > self.limits.words:
             raise Refused(413, "too-many-words", f"there are {size:,} words; the limit is {self.limits.words:,}")
-        document: Document = await self._in_time(self.batchers[model.name].submit(wanted, size))
+        document: Document = await self.batchers[model.name].submit(wanted, size)
         return document
 
     async def write(self, work: Callable[[], Answer], document: Document, *, slow: bool = False) -> Answer:
         """Write the answer for a document: at once if it is short, or else in a thread, so that others do not wait."""
         if not slow and sum(len(each.sentence) for each in document) <= _SHORT:
             return work()
-        answer: Answer = await self._in_time(asyncio.get_running_loop().run_in_executor(self.writing, work))
+        answer: Answer = await self._in_thread(self.writing, work)
         return answer
+
+    async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await self._deadlines.wait(asyncio.get_running_loop().run_in_executor(threads, work, *arguments))
 
     async def apart(self, work: Callable[[], Any]) -> Any:
         """Run work that interprets the functions of a task in a separate thread, with a short queue."""
@@ -100,7 +95,7 @@ class Workbench:
             )
         self._traces += 1
         try:
-            return await self._in_time(asyncio.get_running_loop().run_in_executor(self.tracing, work))
+            return await self._in_thread(self.tracing, work)
         finally:
             self._traces -= 1
 
@@ -225,9 +220,7 @@ class Workbench:
         """Read annotated sentences: at once if they are few, or else in a thread, so that others do not wait."""
         if len(text) <= _SHORT_TEXT:
             return _read(text, format, self.limits, name)
-        found: list[Sentence] = await self._in_time(
-            asyncio.get_running_loop().run_in_executor(self.writing, _read, text, format, self.limits, name)
-        )
+        found: list[Sentence] = await self._in_thread(self.writing, _read, text, format, self.limits, name)
         return found
 
 
