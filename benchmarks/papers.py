@@ -9,17 +9,34 @@ one table, joined by their names::
     -->
     (the table, which ``python -m benchmarks papers`` writes)
     <!-- end -->
+
+One table is from the benchmark ``constituency_learners``, because all training sentences take hours: ``<!-- all sentences -->``.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
-from benchmarks.common import ROOT, say
+from benchmarks.common import RESULTS, ROOT, say
 
 PAGES = ROOT / "docs" / "papers"
 BLOCK = re.compile(r"(<!-- (papers/\S+\.md)\n(.*?)\n-->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+ALL_SENTENCES = re.compile(r"(<!-- all sentences -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+METHODS = {
+    "ML": "maximum likelihood",
+    "PE": "Perceptron",
+    "MW": "MWAL",
+    "ME": "MaxEnt, 50 best",
+    "MM": "Max-Margin",
+    "PM": "Policy Matching",
+    "PR": "Projection",
+}
+"""The methods of Neu & Szepesvári: their names in ``papers`` and in the results of ``constituency_learners``."""
 
 Table = dict[str, dict[str, str]]  # a row by its name, a cell by the name of its column
 
@@ -49,7 +66,7 @@ def joined(report: str, wanted: list[tuple[str, list[str]]]) -> list[str]:
                 name = "paper"
             elif corpora.count(name) > 1:  # several parts of one corpus
                 name = f"{name}, {what.rpartition(' on ')[2]}"
-            head.append(column if column == "paper" else name if column == "score" else f"{name}, {column}")
+            head.append(column if column.startswith("paper") else name if column == "score" else f"{name}, {column}")
             table = next((t for t in tables_of(report, heading) if column in next(iter(t.values()))), None)
             if table is None:
                 raise ValueError(f"no table below {heading!r} has the column {column!r}")
@@ -75,11 +92,43 @@ def with_tables(page: str, root: Path = ROOT) -> str:
             raise ValueError(f"{name}: {error}") from None
         return "\n".join([opening, *made, "", closing])
 
-    return BLOCK.sub(table, page)
+    def whole(block: re.Match[str]) -> str:
+        results = json.loads((RESULTS / "constituency_learners.json").read_text(encoding="utf-8"))["results"]
+        paper = tomllib.loads((root / "papers" / "neu-szepesvari" / "table-3.toml").read_text(encoding="utf-8"))[
+            "paper"
+        ]
+        return "\n".join([block[1], *all_sentences(results, paper), "", block[3]])
+
+    return ALL_SENTENCES.sub(whole, BLOCK.sub(table, page))
+
+
+def all_sentences(results: dict[str, Any], paper: dict[str, Any]) -> list[str]:
+    """The methods of Neu & Szepesvári on all training sentences of two corpora, beside the largest size of the paper."""
+    corpora = {"CRAFT": "craft-ptb v2h0", "WSJ sample": "ptb-wsj-sample v2h0"}
+    head = [
+        "method",
+        "paper, WSJ",
+        "errors gone",
+        *(f"{name}{of}" for name in corpora for of in ("", ", errors gone", ", p")),
+    ]
+    rows = []
+    counted = paper["ML"]["test"]["1600"]
+    for short, name in METHODS.items():
+        theirs = paper[short]["test"]["1600"]
+        row = [name, f"{theirs:.2f}", "" if short == "ML" else f"{100 * (theirs - counted) / (100 - counted):.0f} %"]
+        for corpus in corpora.values():
+            found = results[corpus][name]["test"]["parseval"]
+            low, high = found["interval"]
+            row.append(f"{100 * found['F1']:.2f} [{100 * low:.2f}, {100 * high:.2f}]")
+            p = found.get("p")
+            row += ["", ""] if p is None else [f"{100 * found['ER']:.1f} %", "< 0.001" if p < 0.001 else f"{p:.2f}"]
+        rows.append(row)
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return ["| " + " | ".join(line) + " |" for line in (head, rule, *rows)]
 
 
 def main() -> None:
     for path in sorted(PAGES.glob("*.md")):
         page = path.read_text(encoding="utf-8")
         path.write_text(with_tables(page), encoding="utf-8")
-        say(path.relative_to(ROOT), len(BLOCK.findall(page)), "tables")
+        say(path.relative_to(ROOT), len(BLOCK.findall(page) + ALL_SENTENCES.findall(page)), "tables")

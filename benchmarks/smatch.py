@@ -21,16 +21,10 @@ from treewright.amr import PACKAGE, VANILLA, HillClimbing, match, naive_smatch, 
 from treewright.amr.packed import PackedGraphs, Packer
 from treewright.amr.smatch import match_packed
 from treewright.corpora import Graph, read_amr
+from treewright.experiments.probes import HILL_CLIMBING
 
 PARTS = ("train", "dev", "test")
 RATES = (0.1, 0.25)
-TABLE_5_2 = {
-    "vanilla": {},
-    "+ satisficing": {"satisficing": True},
-    "+ improved initialisation": {"start": "improved"},
-    "+ N = 1000": {"moves": 1000},
-    "+ all three": {"satisficing": True, "start": "improved", "moves": 1000},
-}
 
 
 def pairs(parts: Sequence[str], rate: float = 0.1) -> tuple[list[Graph], list[Graph]]:
@@ -168,7 +162,7 @@ def table_5_2(gold: PackedGraphs, predicted: PackedGraphs) -> list[dict[str, Any
     """Smatch with changes to the algorithm: iterations, F and seconds; and Naive Smatch."""
     rows = []
     for starts in (4, 1):
-        for name, changes in TABLE_5_2.items():
+        for name, changes in HILL_CLIMBING.items():
             search = HillClimbing(**{"starts": starts, "start": "greedy", **changes})
             found, seconds = median_of(lambda search=search: match_packed(gold, predicted, search=search))
             f = f_score(found.matched, found.gold, found.predicted)

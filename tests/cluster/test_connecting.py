@@ -38,10 +38,3 @@ def test_an_object_that_is_not_there():
 def test_an_object_that_is_no_cluster(name):
     with pytest.raises(ClusterError, match=f"{name} is no cluster"), connect(name):
         pass
-
-
-@pytest.mark.slow
-def test_processes_of_this_machine():
-    with connect("local:2") as client:
-        assert sorted(client.nthreads().values()) == [1, 1]
-        assert client.submit(sum, [1, 2]).result() == 3

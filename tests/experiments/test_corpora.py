@@ -50,3 +50,10 @@ def test_the_first_sentences_of_each_part():
         "dev": short["dev"][:2],
         "test": short["test"][:2],
     }
+
+
+def test_a_part_of_a_corpus():
+    whole = CorpusSource("whole", {"train": 9, "dev": 3})
+    rest = CorpusSource("rest", {"train": 9, "dev": 3}, skip=4)
+    assert rest.read() == {"train": whole.read()["train"][4:], "dev": whole.read()["dev"]}
+    assert rest.digest() != whole.digest()

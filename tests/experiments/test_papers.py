@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.common import interval
 from benchmarks.papers import joined, with_tables
 from treewright.experiments import read_experiment
 from treewright.experiments.plan import _KEYS, PLOTS
@@ -50,9 +51,9 @@ def test_which_learner_has_the_figures_that_were_measured():
         section = page.partition(f"{heading}\n")[2].partition("\n## ")[0]
         rows = re.findall(r"\| `([a-z-]+)` \| \+(\d\.\d\d) ± (\d\.\d\d) \| ([\d.]+) \|", section)
         assert len(rows) >= 5
-        for name, gain, interval, times in rows:
+        for name, gain, around, times in rows:
             row = measured[name][task]
-            assert (float(gain), float(interval), float(times)) == (row["gain"], row["gain interval"], row["times"])
+            assert (float(gain), float(around), float(times)) == (row["gain"], row["gain interval"], row["times"])
 
 
 def test_which_learner_has_scores_and_seconds():
@@ -71,6 +72,49 @@ def test_which_learner_has_scores_and_seconds():
             digits = len(seconds.partition(".")[2])
             assert score == round(100 * statistics.mean(run["scores"][-1] for run in runs), 2), name
             assert float(seconds) == round(statistics.median(run["seconds"] for run in runs), digits), name
+
+
+def test_which_learner_has_the_figures_of_grammars_and_graphs():
+    page = (ROOT / "docs" / "which-learner.md").read_text()
+    measured = json.loads((ROOT / "benchmarks" / "results" / "constituency_learners.json").read_text())
+    results, defaults = measured["results"], measured["defaults"]
+    for command, row in (
+        ("--learner maximum-likelihood`", "counting"),
+        ("` (`max-margin`)", "the defaults: steps by size, shrunk"),
+        ("`train latent`, one start", "`train latent`, one start"),
+    ):
+        runs = [defaults[f"{corpus}, up to 15 words"][row] for corpus in ("WSJ sample", "MASC")]
+        cells = [(f"{100 * run['test']:.2f}", f"{run['seconds']:.0f} " if run.get("seconds") else "") for run in runs]
+        assert f"{command} | {cells[0][0]} | {cells[0][1]}| {cells[1][0]} | {cells[1][1]}|" in page
+    shown = {
+        "maximum-likelihood": "maximum likelihood",
+        "max-margin": "Max-Margin, tuned",
+        "policy-matching": "Policy Matching, tuned",
+        "maxent": "MaxEnt, exact, tuned",
+        "irl-perceptron": "Perceptron, tuned",
+        "projection": "Projection",
+    }
+    for name, row in shown.items():
+        [line] = re.findall(rf"^\| `{name}`(?:, tuned)? \| (\d\d\.\d\d \[.*) \|$", page, re.MULTILINE)
+        cells = line.split(" | ")
+        for corpus, score in (("craft-ptb v2h0", cells[0]), ("ptb-wsj-sample v2h0", cells[3])):
+            found = results[corpus][row]["test"]["evalb"]
+            low, high = found["interval"]
+            assert score == f"{100 * found['F1']:.2f} [{100 * low:.2f}, {100 * high:.2f}]"
+    graphs = json.loads((ROOT / "benchmarks" / "results" / "amr_learners.json").read_text())["learners"]
+    section = page.partition("## Meaning graphs\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z-]+)`(, .*)? \| (\d\d\.\d) ± (\d\.\d) \| (\d+) \|$", section, re.MULTILINE)
+    assert len(rows) == 10
+    for name, how, score, around, seconds in rows:
+        key = next(
+            each
+            for each in graphs
+            if each.lower().split(",")[0].replace("detlols", "det-lols") == name
+            and set(re.findall(r"δ = \S+\d", how.replace("0.", "."))) == set(re.findall(r"δ = \S+\d", each))
+        )
+        best = [max(run["dev"]) for run in graphs[key].values()]
+        assert (score, around) == (f"{100 * statistics.fmean(best):.1f}", f"{100 * interval(best):.1f}"), name
+        assert seconds == f"{min(run['CPU seconds'] for run in graphs[key].values()):.0f}", name
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "papers").glob("*.md")), ids=lambda path: path.stem)

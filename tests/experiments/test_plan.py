@@ -71,6 +71,7 @@ def test_small(tmp_path):
         (("train = 6", 'train = "no.conllu"'), 7, ["numbers"]),
         (("test = 5\n", ""), 7, ["toy", "test", "reported"]),
         (("dev = 3", "dve = 3"), 9, ["dve", "dev"]),
+        (("dev = 3", "dev = 3\nskip = -1"), 10, ["skip", "-1"]),
     ],
 )
 def test_errors_have_lines(tmp_path, change, line, facts):

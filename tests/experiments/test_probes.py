@@ -55,6 +55,14 @@ def test_probes_of_meaning_graphs():
     scores = score_smatch(PARTS["train"], parser.by_expert(PARTS["train"]))
     assert (made["expert F1"], made["expert F1 from"], made["expert F1 to"]) == (scores.f1, *scores.interval)
     assert 0.5 < made["expert F1"] <= 1
+    climbed = PROBES["hill-climbing"](parser, PARTS)
+    assert (
+        len(climbed) == 24
+    )  # five variants with four starts and with one, the best mapping, naive Smatch; two numbers
+    best = score_smatch(PARTS["train"], parser.by_expert(PARTS["train"]), exact=True)
+    assert climbed["exact: F"] == pytest.approx(best.f1)
+    smatch = [value for name, value in climbed.items() if name.endswith(": F") and not name.startswith("naive")]
+    assert 0.5 < min(smatch) <= max(smatch) == climbed["exact: F"]
 
 
 @pytest.mark.slow

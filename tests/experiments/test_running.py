@@ -22,6 +22,7 @@ from treewright.experiments import (
     running,
 )
 from treewright.experiments.corpora import select
+from treewright.experiments.probes import PROBES
 from treewright.experiments.report import report_page, write_report
 from treewright.experiments.results import gather
 from treewright.experiments.schedule import Durations, needed
@@ -219,8 +220,25 @@ def test_estimates(tiny):
     assert known.estimate(jobs[1]) == 4.0
     assert known.left(jobs, 2) == 8.0
     by_size = Durations([(jobs[0], 4.0)], lambda job: 100 if job == jobs[0] else 300)
-    assert [by_size.estimate(job) for job in jobs] == pytest.approx([4.0, 4.0, 12.0, 12.0])
+    task = jobs[0].task
+    measured = [expected_seconds(task, job.learner) for job in jobs]
+    times = measured[2] / measured[0]  # another learner, which the package has measured
+    assert [by_size.estimate(job) for job in jobs] == pytest.approx([4.0, 4.0, 12.0 * times, 12.0 * times])
     first = Durations(count=lambda job: 1000)  # nothing has run: the package was measured elsewhere
-    task, passes = jobs[0].task, jobs[0].params["learner"]["passes"]
+    passes = jobs[0].params["learner"]["passes"]
     assert first.estimate(jobs[0]) == passes * expected_seconds(task, jobs[0].learner)
     assert first.estimate(replace(jobs[0], task="lemmatization")) is None
+
+
+def test_things_that_are_measured_in_several_ways_have_a_table(tiny, tmp_path, monkeypatch):
+    found = {"slow: F": 0.5, "slow: seconds": 2.0, "quick: F": 0.25, "quick: seconds": 1.0, "plain": 7.0}
+    monkeypatch.setitem(PROBES, "several", lambda estimator, parts: found)
+    text = TINY.replace("seeds = 2", 'seeds = 1\nprobes = ["several"]')
+    tiny.write_text(text + '[paper.exploration]\n"quick: F" = 0.3\n')
+    experiment = read_experiment(tiny)
+    with Store.open(tmp_path / "a.sqlite") as store:
+        run_experiment(experiment, store, OneProcess(experiment.corpora))
+        text = report_page(gather(experiment, store), "command").to_markdown()
+    assert "| supervised F | supervised seconds | exploration F | exploration seconds | paper F |" in text
+    assert "| slow | 0.5 | 2 | 0.5 | 2 |  |\n| quick | 0.25 | 1 | 0.25 | 1 | 0.3 |" in text
+    assert "| ms a sentence | plain |" in text

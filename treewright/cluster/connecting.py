@@ -73,11 +73,14 @@ def connect(cluster: str | Any) -> Iterator[Any]:
         if isinstance(cluster, str):
             kind, rest = cluster_name(cluster)
             if kind == "local":
+                nanny = logging.getLogger("distributed.nanny")
+                stack.callback(nanny.setLevel, nanny.level)
                 address = stack.enter_context(
                     distributed.LocalCluster(
                         n_workers=int(rest), threads_per_worker=1, processes=True, dashboard_address=":0"
                     )
                 )
+                stack.callback(nanny.setLevel, logging.ERROR)  # no warning if a busy machine is slow to end a worker
             elif kind == "object":
                 address = _object(rest)
         try:

@@ -35,6 +35,7 @@ class CorpusSource:
         trees: files in CoNLL-U with the dependency trees of the sentences of each part, for meaning graphs.
         seed: the seed of the built-in corpus.
         note: a note for users who do not have the corpus.
+        skip: the number of the first sentences of train that are left out, for a corpus that is a part of another one.
     """
 
     name: str
@@ -42,6 +43,7 @@ class CorpusSource:
     trees: Mapping[str, Path] = field(default_factory=dict)
     seed: int = 0
     note: str = ""
+    skip: int = 0
 
     @property
     def is_built_in(self) -> bool:
@@ -62,10 +64,15 @@ class CorpusSource:
         else:
             about = {part: corpus_hash(path) for part, path in self.parts.items() if isinstance(path, Path)}
             about |= {f"{part} trees": corpus_hash(path) for part, path in self.trees.items()}
+        about |= {"skip": self.skip} if self.skip else {}
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
     def read(self) -> dict[str, list[Sentence]]:
         """Return the sentences of each part."""
+        found = self._whole()
+        return {**found, "train": found["train"][self.skip :]}
+
+    def _whole(self) -> dict[str, list[Sentence]]:
         self.check()
         if self.is_built_in:
             sizes = {part: size for part, size in self.parts.items() if isinstance(size, int)}

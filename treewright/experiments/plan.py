@@ -382,7 +382,7 @@ class _Reader:
         where = ("corpora", name)
         if not isinstance(value, dict) or "train" not in value:
             raise self._error(f"the corpus {name!r} must be a table with train, and often with dev and test", *where)
-        self._known(value, (*PARTS, *(f"{part}_trees" for part in PARTS), "seed", "note"), *where)
+        self._known(value, (*PARTS, *(f"{part}_trees" for part in PARTS), "seed", "skip", "note"), *where)
         parts: dict[str, Path | int] = {}
         trees: dict[str, Path] = {}
         for key in (*PARTS, *(f"{part}_trees" for part in PARTS)):
@@ -404,7 +404,10 @@ class _Reader:
                 raise self._error(f"{error}{note}", *where, key) from None
         if len({type(part) is int for part in parts.values()}) > 1:
             raise self._error(f"the corpus {name!r} has files and numbers: take one or the other", *where)
-        source = CorpusSource(name, parts, trees, int(value.get("seed", 0)), str(value.get("note", "")))
+        skip = value.get("skip", 0)
+        if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
+            raise self._error(f"skip must be a whole number of sentences, not {skip!r}", *where, "skip")
+        source = CorpusSource(name, parts, trees, int(value.get("seed", 0)), str(value.get("note", "")), skip)
         try:
             source.check()
         except CorpusError as error:

@@ -142,6 +142,8 @@ def _details(page: Page, results: Results, found: Sequence[CellResult], part: st
             for name in numbers
         )
     )
+    turned = [each for each in probes if ": " in each[1]]
+    probes = [each for each in probes if each not in turned]
     head = [
         "",
         "score",
@@ -174,6 +176,24 @@ def _details(page: Page, results: Results, found: Sequence[CellResult], part: st
         ]
         rows.append(row)
     page.table([*head, *(name for _, name in probes), "paper"], rows)
+    _turned(page, experiment.paper, found, turned)
+
+
+def _turned(page: Page, paper: dict[str, Any], found: Sequence[CellResult], probes: list[tuple[str, str]]) -> None:
+    """A table with a row for each thing that a probe has measured in several ways, such as ``vanilla: seconds``."""
+    things = dict.fromkeys(name.partition(": ")[0] for _, name in probes)
+    measures = dict.fromkeys(name.partition(": ")[2] for _, name in probes)
+    told = next((each for each in paper.values() if isinstance(each, dict)), {})
+    columns = {
+        each.cell.label: {name: _number(each.mean("probes", probe, name)) for probe, name in probes} for each in found
+    }
+    columns["paper"] = {name: str(number) for name, number in told.items()}
+    if things:
+        head = [f"{column} {measure}" for column in columns for measure in measures]
+        page.table(
+            ["", *head],
+            [[t, *(c.get(f"{t}: {measure}", "") for c in columns.values() for measure in measures)] for t in things],
+        )
 
 
 def _difference(compared: Any) -> str:

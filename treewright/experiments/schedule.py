@@ -119,8 +119,9 @@ def _best(
 class Durations:
     """The times of jobs, to estimate the times of others.
 
-    ``count`` returns the number of training sentences of a job, or None if that is unknown. Until a job of the task has
-    run, estimates are from the measurements of the package, on another machine.
+    ``count`` returns the number of training sentences of a job, or None if that is unknown. Until a job with the same
+    learner has run, estimates are from the measurements of the package, which were made on another machine; jobs of the
+    task with other learners show how much slower this one is.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Durations:
         self._count = count
         self._seconds: dict[tuple[str, ...], list[float]] = {}
         self._rates: dict[tuple[str, ...], list[float]] = {}  # by sentence and pass
+        self._slower: dict[str, list[float]] = {}  # than the machine of the measurements, by task
         self._by_key: dict[str, float] = {}
         for job, seconds in known:
             self.add(job, seconds)
@@ -141,6 +143,8 @@ class Durations:
             self._seconds.setdefault(kind, []).append(seconds)
             if work:
                 self._rates.setdefault(kind, []).append(seconds / work)
+        if work and (measured := expected_seconds(job.task, job.learner)):
+            self._slower.setdefault(job.task, []).append(1000 * seconds / (work * measured))
 
     def estimate(self, job: Job) -> float | None:
         """Return the estimated seconds of a job, from the most similar jobs; None if there are none."""
@@ -150,12 +154,13 @@ class Durations:
         if same in self._seconds:
             return fmean(self._seconds[same])
         if work := self._work(job):
-            for kind in similar:
-                if kind in self._rates:
-                    return work * fmean(self._rates[kind])
-            measured = expected_seconds(job.task, job.learner)
-            if measured is not None:
-                return work * measured / 1000
+            learner, task = similar
+            if learner in self._rates:
+                return work * fmean(self._rates[learner])
+            if measured := expected_seconds(job.task, job.learner):
+                return work * measured / 1000 * fmean(self._slower.get(job.task, [1.0]))
+            if task in self._rates:
+                return work * fmean(self._rates[task])
         return next((fmean(self._seconds[kind]) for kind in similar if kind in self._seconds), None)
 
     def left(self, jobs: Iterable[Job], workers: int) -> float | None:
