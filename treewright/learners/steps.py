@@ -119,7 +119,7 @@ class AdaGrad(StepRule):
         squares = self.arrays["squares"]
         squares[at] += difference**2
         roots = np.sqrt(squares[at])
-        divided = np.divide(difference, roots, out=np.zeros_like(roots), where=roots > 0.0)
+        divided: Floats = np.divide(difference, roots, out=np.zeros_like(roots), where=roots > 0.0)
         return self.constant * (divided + (Δ - difference))
 
 
