@@ -232,7 +232,7 @@ class TestConfiguration:
                 "--temperature must be a number that is above 0, not 0.0",
             ),
             (("--temperature", "1"), "--temperature is no setting of learner 'max-margin'"),
-            (("--step", "2/k"), "--step cannot be '2/k'; it is one of: constant, 1/k, 1/sqrt(k), irprop"),
+            (("--step", "2/k"), "--step cannot be '2/k'; it is one of: constant, 1/k, 1/sqrt(k), adagrad, irprop"),
             (("--l2", "-1"), "--l2 must be a number that is at least 0"),
             (("-n", "0"), "--passes must be a whole number from 1"),
             (("-l", "mwal", "--least", "0"), "--least must be a number that is above 0"),

@@ -685,6 +685,15 @@ def test_usual_settings_are_for_learners_that_say_nothing_of_them(name):
     assert ConstituencyParser(learner=IRL[name]()).resolved_config()["learner"] == IRL[name]().params()
 
 
+def test_adagrad_with_small_batches_learns_the_same_with_any_number_of_threads(corpus):
+    learner = {"name": "max-margin", "step": "adagrad", "batch": 16, "passes": 2}
+    one, other = (ConstituencyParser(learner=learner).fit(corpus[0], dev=corpus[1], jobs=jobs) for jobs in (1, 2))
+    assert one.card_["step_size"] == 0.05
+    np.testing.assert_array_equal(one.grammar_.weights, other.grammar_.weights)
+    usual = ConstituencyParser(learner={**learner, "step": "1/sqrt(k)"}).fit(corpus[0], dev=corpus[1])
+    assert not np.array_equal(one.grammar_.weights, usual.grammar_.weights)
+
+
 def test_steps_that_compare_whole_passes_have_no_batches():
     learner = {"name": "policy-matching", "step": "irprop"}
     assert ConstituencyParser(learner=learner).resolved_config()["learner"]["batch"] is None

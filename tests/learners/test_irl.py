@@ -248,8 +248,47 @@ def test_step_sizes_by_hand():
     assert sizes["1/k"] == [3.0, 1.5, 0.75]
     assert sizes["1/sqrt(k)"] == pytest.approx([3.0, 3.0 / np.sqrt(2.0), 1.5])
     np.testing.assert_array_equal(make_step("1/k", 3.0, 2).change(2, Δ, Δ), 1.5 * Δ)
-    with pytest.raises(ConfigError, match=r"step cannot be '1/k²'; it is one of: constant, 1/k, 1/sqrt\(k\), irprop"):
+    with pytest.raises(
+        ConfigError, match=r"step cannot be '1/k²'; it is one of: constant, 1/k, 1/sqrt\(k\), adagrad, irprop"
+    ):
         make_step("1/k²", 1.0, 1)
+
+
+def test_adagrad_by_hand():
+    rule = make_step("adagrad", 0.1, 3)
+    d = np.array([3.0, -0.5, 0.0])
+    np.testing.assert_allclose(rule.change(1, d, d), [0.1, -0.1, 0.0])
+    np.testing.assert_allclose(rule.change(7, np.array([4.0]), np.array([4.0]), np.array([0])), [0.1 * 4.0 / 5.0])
+    np.testing.assert_allclose(
+        rule.change(7, d - 1.0, d), [0.1 * (3.0 / np.sqrt(34.0) - 1), 0.1 * (-np.sqrt(0.5) - 1), -0.1]
+    )
+    np.testing.assert_allclose(rule.arrays["squares"], [34.0, 0.5, 0.0])
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.2])
+@pytest.mark.parametrize("batch", [1, 3, None])
+def test_adagrad_divides_by_the_updates_of_each_weight(planner, batch, l2):
+    learner = MaxMargin(step="adagrad", step_size=0.3, batch=batch, l2=l2, normalise=False, passes=4)
+    θ, squares = planner.initial().copy(), np.zeros(planner.size)
+    for k in range(1, 5):
+        order = np.arange(len(planner))
+        if batch is not None:
+            order = np.random.default_rng([5, k]).permutation(len(planner))
+        for first in range(0, len(planner), batch or len(planner)):
+            which = order[first : first + (batch or len(planner))]
+            d = dense(planner, learner.compute_update(planner, θ, which)) / len(which)
+            squares += d**2
+            for i in range(planner.size):
+                step = d[i] / np.sqrt(squares[i]) if squares[i] > 0 else 0.0
+                θ[i] += 0.3 * (step - l2 * θ[i])
+    trained = train_irl(learner, planner, seed=5)
+    np.testing.assert_allclose(trained.weights, θ, atol=1e-12)
+    assert (squares > 0).any()
+
+
+def test_the_usual_step_of_adagrad_does_not_depend_on_the_corpus(planner):
+    learner = MaxMargin(step="adagrad", step_size=None, batch=1, normalise=False)
+    assert learner.sized(planner).step_size == 0.05
 
 
 def test_irprop_by_hand():
@@ -426,7 +465,13 @@ def test_a_proximal_step_by_hand(planner):
     [
         pytest.param(name, settings, marks=[pytest.mark.slow] if settings else [])
         for name in IRL
-        for settings in ({}, {"batch": 2}, {"step": "irprop", "step_size": 0.1}, {"averaged": True})
+        for settings in (
+            {},
+            {"batch": 2},
+            {"step": "irprop", "step_size": 0.1},
+            {"step": "adagrad", "step_size": 0.5, "batch": 2},
+            {"averaged": True},
+        )
         if name != "projection" or {"batch", "step"}.isdisjoint(settings)  # it determines its own steps
     ],
     ids=str,
@@ -497,6 +542,7 @@ RESUMABLE = {
     "sparse": {"name": "irl-perceptron", "batch": 1, "averaged": True},
     "dense": {"name": "max-margin", "batch": 3, "l2": 0.1, "averaged": True},
     "irprop": {"name": "policy-matching", "step": "irprop", "step_size": 0.1},
+    "adagrad": {"name": "max-margin", "step": "adagrad", "step_size": 0.05, "batch": 2, "averaged": True},
     "projection": {"name": "projection"},
     "multiplicative": {"name": "mwal"},
     "l1": {"name": "maxent", "l1": 0.01, "step": "1/k"},
@@ -603,7 +649,7 @@ def test_the_defaults_are_the_papers():
         ("irl-perceptron", {"step_size": True}, "step_size", "not True"),
         ("max-margin", {"step_size": None}, "step_size", "must be a number .*: set it, or batch = 1"),
         ("max-margin", {"step_size": None, "batch": 1}, "step_size", "normalise = False"),
-        ("irl-perceptron", {"step": "adam"}, "step", r"'adam'.*: constant, 1/k, 1/sqrt\(k\), irprop"),
+        ("irl-perceptron", {"step": "adam"}, "step", r"'adam'.*: constant, 1/k, 1/sqrt\(k\), adagrad, irprop"),
         ("irl-perceptron", {"step": 1.0}, "step", "1.0"),
         ("irl-perceptron", {"passes": 0}, "passes", "a whole number from 1"),
         ("irl-perceptron", {"batch": 0}, "batch", "a whole number from 1"),
@@ -612,6 +658,7 @@ def test_the_defaults_are_the_papers():
         ("irl-perceptron", {"l1": -1}, "l1", "at least 0, not -1"),
         ("irl-perceptron", {"step": "irprop", "batch": 3}, "step", "'irprop' compares updates of the whole corpus"),
         ("irl-perceptron", {"step": "irprop", "l1": 0.1}, "l1", "one step size for all weights, not 'irprop'"),
+        ("irl-perceptron", {"step": "adagrad", "l1": 0.1}, "l1", "one step size for all weights, not 'adagrad'"),
         ("irl-perceptron", {"step": "projection"}, "step", "'projection' .* l2 = 1 and normalise = False only"),
         ("policy-matching", {"temperature": 0}, "temperature", "above 0, not 0; at 0 .* such as 0.1"),
         ("policy-matching", {"temperature": -0.1}, "temperature", "above 0"),
@@ -722,4 +769,4 @@ def test_a_planner_must_begin_with_as_many_weights_as_it_has(planner):
 
 
 def test_every_rule_has_a_name():
-    assert list(STEPS) == ["constant", "1/k", "1/sqrt(k)", "irprop", "projection"]
+    assert list(STEPS) == ["constant", "1/k", "1/sqrt(k)", "adagrad", "irprop", "projection"]

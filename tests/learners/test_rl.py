@@ -185,6 +185,18 @@ def test_normalised_steps_have_one_length():
     assert not nothing.θ.any()
 
 
+def test_adagrad_divides_by_the_gradients_of_each_weight():
+    environment = Corridor([[0, 0, 0, 1000.0]])
+    learner = DPlus(step="adagrad", step_size=0.5)
+    learned = begin(learner, environment)
+    policy_gradient_pass(learner, environment, learned, 1)
+    changed = learned.θ != 0.0
+    assert changed.any()
+    assert not changed.all()
+    np.testing.assert_allclose(np.abs(learned.θ[changed]), 0.5)  # the first step of each weight
+    np.testing.assert_array_equal(learned.rule.arrays["squares"] > 0.0, changed)
+
+
 # ---- training
 
 

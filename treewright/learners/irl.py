@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from treewright.errors import ConfigError, TaskError
 from treewright.learners.registry import PASSES, Family, Learner, register
-from treewright.learners.steps import BATCH, NORMALISE, STEP, STEPS, TEMPERATURE, StepRule, make_step
+from treewright.learners.steps import BATCH, NORMALISE, STEP, STEPS, TEMPERATURE, AdaGrad, StepRule, make_step
 from treewright.policies.updates import AVERAGED, MARGIN, STEP_SIZE
 from treewright.search.planning import Features, Planner
 from treewright.settings import Real, Setting, Whole
@@ -66,6 +66,7 @@ LINKS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 _PASS = 2000.0  # with step_size None: the step size of the first pass times the expert's actions in the corpus
 _LARGEST_STEP = 0.2
+_ADAGRAD_STEP = 0.05  # with step_size None and AdaGrad
 _AT_ONCE = 256  # instances per call of the planner; after each call, progress is reported and Ctrl-C works
 
 PATIENCE = Setting(
@@ -97,10 +98,11 @@ class InverseRL(Learner):
 
     * ``passes``: the number of passes over the corpus. ``patience``: training ends early after this many passes in a
       row without an improvement on development data; None runs all passes.
-    * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)`` or ``irprop``, with k the number of
-      the pass, and ``step_size``, its constant (for ``irprop`` the first step of each weight; 0.1 is usual). The paper
-      tried constants from 0.01 to 10 for each method. With None, the constant depends on the size of the corpus: see
-      :meth:`sized`. ``projection`` is the rule of the Projection method.
+    * ``step``: the rule of the step size α_k: ``constant``, ``1/k``, ``1/sqrt(k)``, ``adagrad`` or ``irprop``, with k
+      the number of the pass, and ``step_size``, its constant (for ``adagrad`` and ``irprop`` the first step of each
+      weight; 0.05 and 0.1 are usual). The paper tried constants from 0.01 to 10 for each method. With None, the
+      constant depends on the size of the corpus: see :meth:`sized`. ``projection`` is the rule of the Projection
+      method.
     * ``normalise``: Δ is scaled to length 1 before regularisation and step size are applied, as in the paper (§6).
     * ``l2``: λ: minimise J + λ/2·‖θ‖². ``l1``: minimise also l1·‖θ‖₁, for weights of which many are 0: after each step
       all weights move towards 0 by α_k·l1, and stop there (a *proximal* step: Duchi & Singer 2009). Both change every
@@ -146,7 +148,7 @@ class InverseRL(Learner):
                 setting="step",
                 value=self.step,
             )
-        if STEPS[self.step].whole and self.l1:
+        if STEPS[self.step].adaptive and self.l1:
             raise ConfigError(
                 f"needs one step size for all weights, not {self.step!r}: set step = '1/sqrt(k)'",
                 setting="l1",
@@ -173,10 +175,12 @@ class InverseRL(Learner):
         None becomes 2,000·b/N, at most 0.2, with b the number of instances per update and N the number of the expert's
         actions in the corpus. So the steps of a pass add up to the same for all corpora, and weights move as far from
         the initial ones in a pass over 750 sentences as over 5,000. This was found for grammars, whose plans have one
-        feature for each action.
+        feature for each action. AdaGrad adapts its steps itself: for it, None is 0.05.
         """
         if self.step_size is not None:
             return self
+        if self.step == AdaGrad.name:
+            return replace(self, step_size=_ADAGRAD_STEP)
         assert self.batch is not None
         actions = float(planner.expert_features(np.arange(len(planner), dtype=np.int64)).amount.sum())
         return replace(self, step_size=min(_LARGEST_STEP, _PASS * self.batch / max(actions, 1.0)))
@@ -497,7 +501,7 @@ def incremental_pass(
         before = learner.sign * θ[at]
         with np.errstate(over="ignore", invalid="ignore"):  # checked below, with a better message
             Δ = difference - learner.l2 * before
-            after = LINKS[learner.link](before, learned.rule.change(k, Δ, difference))
+            after = LINKS[learner.link](before, learned.rule.change(k, Δ, difference, at))
         if learner.l1:
             after = np.sign(after) * np.maximum(np.abs(after) - learned.rule.size(k) * learner.l1, 0.0)
         if not np.isfinite(after).all():

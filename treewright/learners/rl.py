@@ -382,7 +382,7 @@ def _climb(learner: PolicyGradient, learned: LearnedPolicy, k: int, at: Ints, gr
     if learner.normalise:
         gradient = gradient / (np.linalg.norm(gradient) or 1.0)
     with np.errstate(over="ignore"):  # checked below, with a better message
-        change = learned.rule.change(k, gradient, gradient)
+        change = learned.rule.change(k, gradient, gradient, at)
         after = learned.θ[at] + change
     if not np.isfinite(after).all():
         raise ConfigError(

@@ -6,15 +6,15 @@ Algorithm 1 moves the weights by α_k·Δ_k in pass k = 1, 2, …. A rule define
 [2.0, 1.0, 0.5]
 
 If updates are stochastic, a pass has several, and k remains the number of the pass. A large corpus then has more
-updates of the same size in a pass, and needs a smaller constant. Two of the rules are more than a number: iRprop has a
-step for each weight, and the Projection method computes its own. Their state between updates is in named arrays, which
-a checkpoint can store.
+updates of the same size in a pass, and needs a smaller constant. Three of the rules are more than a number: AdaGrad and
+iRprop have a step for each weight, and the Projection method computes its own. Their state between updates is in named
+arrays, which a checkpoint can store.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ __all__ = [
     "STEP",
     "STEPS",
     "TEMPERATURE",
+    "AdaGrad",
     "ConstantStep",
     "IRprop",
     "OverK",
@@ -43,11 +44,13 @@ Floats = npt.NDArray[np.float64]
 class StepRule:
     """A rule with its constant, for ``size`` weights.
 
-    ``whole`` rules compare one update with the next, so they need the gradient of the whole corpus in each.
+    ``whole`` rules compare one update with the next, so they need the gradient of the whole corpus in each. The others
+    of the ``adaptive`` rules, whose α_k is not a number known in advance, take updates of any part of it.
     """
 
     name: ClassVar[str] = ""
     whole: ClassVar[bool] = False
+    adaptive: ClassVar[bool] = False
 
     def __init__(self, constant: float, size: int) -> None:
         self.constant = constant
@@ -57,8 +60,8 @@ class StepRule:
         """α_k."""
         raise NotImplementedError
 
-    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
-        """α_k·Δ: the change of the weights, or of g⁻¹ of them.
+    def change(self, k: int, Δ: Floats, difference: Floats, at: Any = slice(None)) -> Floats:
+        """α_k·Δ: the change of the weights ``at`` some indices (all of them), or of g⁻¹ of them.
 
         ``Δ`` is the update with its regularisation, −λθ; ``difference`` is the same without it.
         """
@@ -95,6 +98,31 @@ class OverRootK(StepRule):
         return self.constant / math.sqrt(k)
 
 
+class AdaGrad(StepRule):
+    """Each weight has a step, which shrinks with the updates of this weight (Duchi, Hazan & Singer 2011).
+
+    Weight i moves by c·d_i / √(Σ d_i²), the sum being over the differences d of all updates so far, this one included:
+    their algorithm with diagonal matrices. So a weight moves by c when it is first changed, and the weights of rules
+    that are involved in many errors move less and less. The number of the pass does not matter, and neither does the
+    length of updates. Regularisation, −λθ, is not divided: its step is c.
+    """
+
+    name: ClassVar[str] = "adagrad"
+    adaptive: ClassVar[bool] = True
+
+    def __init__(self, constant: float, size: int) -> None:
+        super().__init__(constant, size)
+        self.arrays = {"squares": np.zeros(size, np.float64)}
+
+    def change(self, k: int, Δ: Floats, difference: Floats, at: Any = slice(None)) -> Floats:
+        """The step of each weight times its difference, and c times its regularisation."""
+        squares = self.arrays["squares"]
+        squares[at] += difference**2
+        roots = np.sqrt(squares[at])
+        divided: Floats = np.divide(difference, roots, out=np.zeros_like(roots), where=roots > 0.0)
+        return self.constant * (divided + (Δ - difference))
+
+
 class IRprop(StepRule):
     """iRprop⁻: each weight has a step, which depends only on the signs of gradients (Igel & Hüsken 2000, 2003).
 
@@ -106,12 +134,13 @@ class IRprop(StepRule):
 
     name: ClassVar[str] = "irprop"
     whole: ClassVar[bool] = True
+    adaptive: ClassVar[bool] = True
 
     def __init__(self, constant: float, size: int) -> None:
         super().__init__(constant, size)
         self.arrays = {"steps": np.full(size, constant, np.float64), "signs": np.zeros(size, np.float64)}
 
-    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
+    def change(self, k: int, Δ: Floats, difference: Floats, at: Any = slice(None)) -> Floats:
         """The step of each weight, in the direction of Δ."""
         steps, signs = self.arrays["steps"], np.sign(Δ)
         kept = signs * self.arrays["signs"]
@@ -138,12 +167,13 @@ class ProjectionStep(StepRule):
 
     name: ClassVar[str] = "projection"
     whole: ClassVar[bool] = True
+    adaptive: ClassVar[bool] = True
 
     def __init__(self, constant: float, size: int) -> None:
         super().__init__(constant, size)
         self.arrays = {"gap": np.zeros(size, np.float64)}
 
-    def change(self, k: int, Δ: Floats, difference: Floats) -> Floats:
+    def change(self, k: int, Δ: Floats, difference: Floats, at: Any = slice(None)) -> Floats:
         """β_k·Δ."""
         gap, β = self.arrays["gap"], 1.0
         towards = gap - difference  # Φ̄_θ − Ψ
@@ -159,7 +189,7 @@ class ProjectionStep(StepRule):
 
 #: the rules by name
 STEPS: dict[str, type[StepRule]] = {
-    rule.name: rule for rule in (ConstantStep, OverK, OverRootK, IRprop, ProjectionStep)
+    rule.name: rule for rule in (ConstantStep, OverK, OverRootK, AdaGrad, IRprop, ProjectionStep)
 }
 
 
