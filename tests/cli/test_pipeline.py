@@ -13,7 +13,7 @@ import pytest
 
 from tests.text.bank import treebank
 from treewright.cli.parse import looks_untokenized
-from treewright.corpora import Sentence, load_corpus, write_conllu
+from treewright.corpora import Sentence, builtin_corpus, load_corpus, write_amr, write_conllu, write_ptb
 from treewright.loading import load
 from treewright.text.raw import raw_text
 
@@ -334,6 +334,23 @@ def test_trees_of_the_input_are_kept_and_it_is_said(run, pipeline, bank, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run("parse", pipeline, words)
+
+
+def test_trees_and_graphs_of_a_pipeline_are_scored(run, tmp_path):
+    sentences = builtin_corpus(train=1, dev=1, test=4).test
+    english = load("english")
+    found = [english([sentence.forms]).sentences[0].sentence for sentence in sentences]
+    kinds = (".ptb", write_ptb, "ptb", "constituents"), (".amr", write_amr, "penman", "meaning graphs")
+    for suffix, write, format, said in kinds:
+        gold, parsed = tmp_path / f"gold{suffix}", tmp_path / f"parsed{suffix}"
+        write(sentences, gold)
+        write(found, parsed)
+        expected = json.loads(run("evaluate", parsed, gold, "--json").stdout)
+        scores = json.loads(run("evaluate", "english", gold, "--json").stdout)
+        assert 0.2 < scores["f1"] < 1.0
+        assert scores["f1"] == expected["f1"]
+        with pytest.warns(UserWarning, match=f"gold{suffix} has {said}.*keeps.*--input tokens"):
+            run("parse", "english", gold, "--format", format)
 
 
 def test_a_tokenizer_alone_is_scored_from_raw_text(run, bank):

@@ -24,6 +24,13 @@ def test_scores(run, files):
     assert each[3:6] == ["Precision: 0.80", "Recall: 1.00", "F-score: 0.89"]
 
 
+def test_other_sentences_are_a_warning(run, files):
+    gold, parsed = files
+    parsed.write_text(GOLD.replace("::id 2", "::id 7"))
+    with pytest.warns(UserWarning, match="sentence 2 is '7', and '2' in the gold file"):
+        assert run("smatch", gold, parsed).stdout == "F-score: 1.00\n"
+
+
 def test_in_the_order_of_the_package(run, files):
     gold, parsed = files
     assert (

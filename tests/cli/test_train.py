@@ -216,6 +216,8 @@ class TestInterruption:
         assert "--resume" in result.stderr
         assert not out.exists()
         assert (tmp_path / "m.tw.checkpoint").is_dir()
+        fewer = run("train", "tagging", data / "train.conllu", "-o", out, *settings, "--passes", 1, "--resume", code=2)
+        assert "has 2 passes already, and 1 are wanted" in fewer.stderr
         result = run("train", "tagging", data / "train.conllu", "-o", out, *settings, "--resume")
         assert [line.split()[0] for line in result.stdout.splitlines()[1:4]] == ["1", "2", "3"]
         assert same_model(whole, out)

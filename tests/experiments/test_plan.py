@@ -53,6 +53,11 @@ def test_small(tmp_path):
     assert list(read_experiment(path).corpora) == ["toy"]
 
 
+def test_small_needs_its_table(tiny):
+    with pytest.raises(ConfigError, match=r"no table \[small\]"):
+        read_experiment(tiny, small=True)
+
+
 @pytest.mark.parametrize(
     ("change", "line", "facts"),
     [

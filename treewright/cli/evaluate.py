@@ -31,6 +31,7 @@ _ANNOTATIONS = {
     ".amr": "amr",
     ".penman": "amr",
 }
+_LAYER_FORMATS = {"constituency": "ptb", "amr": "penman"}  # layers of a pipeline that CoNLL-U does not have
 _OPTIONS = {
     "column": "--column",
     "subtypes": "--no-subtypes",
@@ -130,21 +131,25 @@ def evaluate(
         known.check_gold(gold, compared)
         scores, shown = known.score(None, gold, parsed, **options)
     else:
-        known, estimator = load_model(model, "conllu")
-        if task is not None and task != known.name:
+        layer = task or annotation_kind(test)
+        known, estimator = load_model(model, _LAYER_FORMATS.get(layer or "", "conllu"))
+        of_layer = known.name == "pipeline" and layer in _LAYER_FORMATS and layer in estimator.gives
+        if task is not None and task != known.name and not of_layer:
             raise ConfigError(f"{model}: this is a model for {known.name}, not for {task}; leave out --task")
         if column is not None:
             raise ConfigError(f"{model}: a model knows its column; leave out --column")
-        options = scoring_options(known, given)
+        # of a pipeline, a file of trees or graphs scores those that it makes of the words
+        scorer, scored = (_task(layer), None) if of_layer and layer else (known, estimator)
+        options = scoring_options(scorer, given)
         options.pop("column", None)
         compared = getattr(estimator, "column", "upos")
-        gold = known.read(test, input_format, column=compared, trees=trees, shown=not as_json)
-        known.check_gold(gold, compared)
-        gold = known.chosen(gold, options)
+        gold = scorer.read(test, input_format, column=compared, trees=trees, shown=not as_json)
+        scorer.check_gold(gold, compared)
+        gold = scorer.chosen(gold, options)
         prepare = preparation(known, estimator, tagger, parser)
         counts: Counter[str] = Counter()
         parsed = parse_all(known, estimator, prepare(gold, jobs), jobs, shown=not as_json, counts=counts)
-        scores, shown = known.score(estimator, gold, parsed, **options, **counts)
+        scores, shown = scorer.score(scored, gold, parsed, **options, **counts)
     if as_json:
         print_json({"model": model, "test": test, "task": known.name, **scores})
         return

@@ -208,7 +208,7 @@ def annotate_file(
     tokenizer = estimator if task.name == "tokenization" else getattr(estimator, "tokenizer", None)
     with Input(file, input_format, may_be_empty=True, tokenizer=tokenizer) as source:
         prepare = _checking_words(prepare, source, tokenizer)
-        if task.name == "pipeline":
+        if task.name == "pipeline" and k_best is None:
             prepare = _checking_trees(prepare, source, estimator)
         usual = source.format if task.keeps_format and source.format in formats else formats[0]
         chosen = named or usual
@@ -287,21 +287,24 @@ def _checking_words(
 def _checking_trees(
     prepare: Callable[[Sequence[Sentence], int], list[Sentence]], source: Input, pipeline: Any
 ) -> Callable[[Sequence[Sentence], int], list[Sentence]]:
-    """Warn once, at the first sentences, if they already have the trees that the pipeline would build."""
-    from treewright.pipeline.pipeline import missing_layers
+    """Warn once, at the first sentences, if they already have trees or graphs that the pipeline would build."""
+    from treewright.pipeline.pipeline import STRUCTURES, layer_name, missing_layers
 
-    seen = not any("dependency" in component.gives() for component in pipeline.components)
+    given = STRUCTURES.intersection(layer for component in pipeline.components for layer in component.gives())
+    seen = False
 
     def checked(sentences: Sequence[Sentence], jobs: int) -> list[Sentence]:
         nonlocal seen
-        if not seen and any(map(len, sentences)) and not missing_layers(["dependency"], sentences):
-            warnings.warn(
-                f"{source.name} has dependency trees, and a pipeline keeps the layers that sentences have: the output "
-                "repeats them. To analyse the words again, give them alone (--input tokens, a sentence on each line); "
-                "treewright evaluate does so by itself",
-                stacklevel=2,
-            )
-        seen = True
+        if not seen and any(map(len, sentences)):
+            seen = True
+            if kept := sorted(given.difference(missing_layers(given, sentences))):
+                warnings.warn(
+                    f"{source.name} has {' and '.join(map(layer_name, kept))}, and a pipeline keeps the layers that "
+                    "sentences have: the output repeats them, so it says nothing about the model. To analyse the words "
+                    "again, give them alone (--input tokens, a sentence on each line); treewright evaluate does so by "
+                    "itself",
+                    stacklevel=2,
+                )
         return prepare(sentences, jobs)
 
     return checked

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from treewright.cli.console import make_table, patience_while_compiling, print_json, several, stdout
 from treewright.cli.outcomes import note
-from treewright.cli.tasks.graphs import load_graphs
+from treewright.cli.tasks.graphs import different_ids, load_graphs
 from treewright.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def smatch(
             f"{gold} has {several(len(right), 'graph')}, and {predicted} has {len(guessed):,}: give one for each "
             "sentence"
         )
+    if (found := different_ids(right, guessed)) is not None:
+        warnings.warn(f"{predicted}: {found[1]}", stacklevel=2)
     from treewright.amr import HillClimbing, score_smatch
 
     search = None if restarts is None else HillClimbing(starts=restarts + 1)

@@ -208,6 +208,8 @@ def read_experiment(path: str | os.PathLike[str], *, small: bool = False) -> Exp
     document = Document.read(path, "experiment")
     if small:
         values = dict(document.values)
+        if "small" not in values:
+            raise ConfigError(f"{path}: there is no table [small] that says what a small experiment is")
         document = Document(_merged(values, values.pop("small", {})), document.text, document.path)
     return experiment_of(document, Path(path).resolve().parent)
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treewright.errors import ConfigError
 from treewright.learners import checkpoints
 from treewright.learners.checkpoints import Arrays, Fingerprint
 from treewright.search.compilation import watching
@@ -97,8 +98,9 @@ def run(
     ``evaluate`` scores the model after each iteration; higher is better, and without it the last is the best.
     With ``patience``, training ends after this number of iterations in a row without an improvement.
     With ``checkpoint``, a folder, the state after each iteration is stored there, and ``resume`` continues from it, if
-    it has the same ``fingerprint``: the result is the same to the bit as without the interruption. A large
-    state is stored after some of the iterations only, so that writing takes a tenth of the time at most.
+    it has the same ``fingerprint`` and not more iterations: the result is the same to the bit as without the
+    interruption. A large state is stored after some of the iterations only, so that writing takes a tenth of the time
+    at most.
     """
     history = list[Row]()
     due = 0.0  # when the next checkpoint may be written
@@ -107,6 +109,11 @@ def run(
         found = checkpoints.load_state(checkpoint, known)
         if found is not None:
             history = [row(**fields) for fields in found[0]]
+            if len(history) > iterations:
+                raise ConfigError(
+                    f"{checkpoint} has {len(history)} passes already, and {iterations} are wanted: resume with at "
+                    f"least {len(history)}, or train without resuming"
+                )
             learnable.restore(found[1], checkpoint)
     if checkpoint is not None and not history:  # nothing of another training may be left, even if it was killed
         checkpoints.clear(checkpoint)

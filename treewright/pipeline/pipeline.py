@@ -35,11 +35,11 @@ from treewright.text.raw import paragraphs, raw_text
 if TYPE_CHECKING:
     from treewright.metrics.conll18 import F1
 
-__all__ = ["LAYERS", "Pipeline", "missing_layers"]
+__all__ = ["LAYERS", "STRUCTURES", "Pipeline", "layer_name", "missing_layers"]
 
 #: the layers of annotation, in the order in which they are added; the last three are trees and graphs
 LAYERS = ("text", "words", "upos", "xpos", "feats", "lemma", "dependency", "constituency", "amr")
-_STRUCTURES = {"dependency", "constituency", "amr"}
+STRUCTURES = {"dependency", "constituency", "amr"}
 
 _BATCH = 20_000  # words
 
@@ -91,12 +91,12 @@ class Pipeline:
             component._check_fitted()
             for layer in component.gives():
                 if layer in given:
-                    raise ConfigError(f"{given[layer]} and {name} both give {_called(layer)}; leave one out")
+                    raise ConfigError(f"{given[layer]} and {name} both give {layer_name(layer)}; leave one out")
             for layer in component.needs():
                 giver = later.get(layer)
                 if layer not in given and giver is not None and giver is not component:
                     raise ConfigError(
-                        f"{name} needs {_called(layer)}, which {type(giver).__name__} gives: put that before it"
+                        f"{name} needs {layer_name(layer)}, which {type(giver).__name__} gives: put that before it"
                     )
             given |= dict.fromkeys(component.gives(), name)
 
@@ -186,8 +186,8 @@ class Pipeline:
         lacking = [layer for layer in missing_layers(self.expects, sentences) if layer != "feats"]
         if lacking:
             warnings.warn(
-                f"the words have no {' and no '.join(map(_called, lacking))}, and a component was trained with them: "
-                "what it makes of such words is poor",
+                f"the words have no {' and no '.join(map(layer_name, lacking))}, and a component was trained with "
+                "them: what it makes of such words is poor",
                 stacklevel=3,
             )
         columns, lemmas = Columns(sentences), self.lemmas
@@ -195,7 +195,7 @@ class Pipeline:
             for component in self.components:
                 if isinstance(component, Tokenizer):
                     continue
-                if lemmas is not None and set(component.gives()) & _STRUCTURES:  # trees and graphs are built from them
+                if lemmas is not None and set(component.gives()) & STRUCTURES:  # trees and graphs are built from them
                     columns, lemmas = _lemmatized(columns, lemmas), None
                 columns = fill_in(columns, component, jobs)
             return (columns if lemmas is None else _lemmatized(columns, lemmas)).sentences()
@@ -288,8 +288,8 @@ def missing_layers(expected: Iterable[str], sentences: Sequence[Sentence]) -> li
 def _structures(layers: Iterable[str]) -> set[str]:
     """Layers that a pipeline can be loaded without."""
     chosen = {layers} if isinstance(layers, str) else set(layers)
-    if wrong := chosen - _STRUCTURES:
-        raise ConfigError(one_of(min(wrong), sorted(_STRUCTURES)), setting="without", value=min(wrong))
+    if wrong := chosen - STRUCTURES:
+        raise ConfigError(one_of(min(wrong), sorted(STRUCTURES)), setting="without", value=min(wrong))
     return chosen
 
 
@@ -305,9 +305,14 @@ _LACKS: dict[str, Callable[[Sentence], bool]] = {
 }
 
 
-def _called(layer: str) -> str:
+def layer_name(layer: str) -> str:
     """The name of a layer in messages."""
-    return {"lemma": "lemmas", "dependency": "dependency trees", "constituency": "constituents"}.get(layer, layer)
+    return {
+        "lemma": "lemmas",
+        "dependency": "dependency trees",
+        "constituency": "constituents",
+        "amr": "meaning graphs",
+    }.get(layer, layer)
 
 
 def _lemmatized(columns: Columns, lemmas: Mapping[str, str]) -> Columns:

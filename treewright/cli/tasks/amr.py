@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from treewright.cli.console import make_table, several
 from treewright.cli.streams import load
 from treewright.cli.tasks.base import Say, Task, percent
-from treewright.cli.tasks.graphs import GRAPH_FORMATS, graph_writer, graphs_page, load_graphs, sentence_id
+from treewright.cli.tasks.graphs import GRAPH_FORMATS, different_ids, graph_writer, graphs_page, load_graphs
 from treewright.errors import ConfigError, CorpusError
 from treewright.settings import File, Setting
 
@@ -186,13 +186,10 @@ def _warn_of_roots(corpus: Sequence[Sentence]) -> None:
 
 def _check_same_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> None:
     """Raise an error if two files have different sentences, as far as their ids show."""
-    for number, (right, guess) in enumerate(zip(gold, parsed, strict=False), 1):
-        names = sentence_id(right), sentence_id(guess)
-        if None not in names and names[0] != names[1]:
-            message = (
-                f"sentence {number} is {names[1]!r}, and {names[0]!r} in the gold file; put both in the same order"
-            )
-            raise CorpusError(message, path=guess.path, line=guess.line)
+    if (found := different_ids(gold, parsed)) is not None:
+        number, message = found
+        guess = parsed[number - 1]
+        raise CorpusError(message, path=guess.path, line=guess.line)
 
 
 def show_scores(scores: dict[str, Any]) -> list[RenderableType]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GRAPH_FORMATS",
     "ansi",
+    "different_ids",
     "graph_writer",
     "graphs_page",
     "load_graphs",
@@ -57,6 +58,16 @@ def graph_writer(format: str, *, colours: bool = False) -> GraphWriter:
 def graphs_page(format: str) -> tuple[str, str]:
     """The text before the first graph and after the last one."""
     return page("Meaning graphs") if format == "html" else ("", "")
+
+
+def different_ids(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> tuple[int, str] | None:
+    """The number of the first sentence that has another id in the gold file, and a message; None if there is none."""
+    for number, (right, guess) in enumerate(zip(gold, parsed, strict=False), 1):
+        names = sentence_id(right), sentence_id(guess)
+        if None not in names and names[0] != names[1]:
+            said = f"sentence {number} is {names[1]!r}, and {names[0]!r} in the gold file; put both in the same order"
+            return number, said
+    return None
 
 
 def sentence_id(sentence: Sentence) -> str | None:
