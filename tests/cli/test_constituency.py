@@ -792,3 +792,13 @@ def test_a_user_is_told_when_a_latent_grammar_would_serve_better(run, data, tmp_
     assert "dev F1 of counting" in said.stdout
     assert "train latent" not in run(*command, *little, "--quiet").stderr
     assert "train latent" not in run(*command, "-l", "maximum-likelihood").stderr
+
+
+def test_the_last_line_says_how_much_of_the_weights_is_kept(run, data, tmp_path):
+    out = tmp_path / "m.tw"
+    command = ("train", "constituency", data / "train.ptb", "--dev", data / "dev.ptb", "--out", out, *SMALL)
+    said = run(*command, "--step-size", 10).stdout  # much too large: counting is better
+    strength = read_model(out).card["strength"]
+    assert strength < 1.0
+    assert f"then shrunk to {100 * strength:.0f} % of what was learned" in said
+    assert "shrunk" not in run(*command, "--step-size", 10, "--no-shrink").stdout

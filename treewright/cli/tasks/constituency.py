@@ -91,10 +91,13 @@ class Constituency(Task):
         )
 
     def afterwards(self, estimator: Any, dev: Sequence[Sentence] | None) -> str:
-        """A description of the agenda, with its pops per sentence."""
+        """How far the weights are from counting, and a description of the agenda with its pops per sentence."""
+        strength = estimator.card_.get("strength", 1.0)
+        shrunk = f"shrunk to {100 * strength:.0f} % of what was learned" if strength < 1.0 else ""
         if estimator.priority_ is None:
-            return ""
-        told = "an agenda" if estimator.tradeoff is None else "an agenda with learned priorities"
+            return shrunk
+        told = f"{shrunk} and " if shrunk else ""
+        told += "an agenda" if estimator.tradeoff is None else "an agenda with learned priorities"
         parsed = [one for one in dev or () if estimator.max_length is None or len(one) <= estimator.max_length]
         pops = sum(each.pops for each in estimator.analyse(parsed))
         return f"{told}, {pops / len(parsed):,.0f} pops a sentence" if parsed else told
